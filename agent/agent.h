@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent: all workers, the servers, and the loop that routes events to them. */
+#ifndef CFR_AGENT_AGENT_H
+#define CFR_AGENT_AGENT_H
+
+#include "agent/server.h"
+#include "agent/worker.h"
+
+/* Exit statuses, documented in docs/errors.md. */
+enum cfr_exit {
+    CFR_EXIT_OK = 0,
+    CFR_EXIT_FAILED = 1,   /* a credential could not be had or published */
+    CFR_EXIT_USAGE = 2,
+    CFR_EXIT_CONFIG = 3,   /* the configuration is wrong */
+    CFR_EXIT_TIMEOUT = 4,
+    CFR_EXIT_NO_AGENT = 5, /* nobody answers on the control socket */
+    CFR_EXIT_REFUSED = 6   /* the agent refused: unknown credential, reason already used */
+};
+
+struct cfr_agent_options {
+    const char *config_path;
+    bool once;
+    int64_t timeout_ms; /* of once */
+};
+
+struct cfr_agent {
+    struct cfr_host host;
+    struct cfr_agent_options options;
+    struct cfr_config *config;
+    struct cfr_worker **workers; /* in configuration order */
+    size_t count;
+    struct cfr_server *control;
+    struct cfr_server *health;
+    int state_lock_fd;
+    int signal_fd;
+    int alarm_fd;
+    int step_fd;
+    int64_t clock_offset_ms; /* wall minus boot, to notice steps that nobody announced */
+    int64_t tick_boot_ms;    /* next look at everything that may have been missed */
+    int64_t watchdog_boot_ms;
+    int64_t end_boot_ms;     /* of once */
+    int64_t started_s;
+    int64_t config_loaded_s;
+    char *config_error;      /* why the last reload was refused, or NULL */
+    bool announced;          /* READY=1 was sent */
+    bool stopping;
+};
+
+/* Runs until a signal or, with once, until everything is published or the time is up. Returns an exit status. */
+int cfr_agent_run(const struct cfr_agent_options *options);
+
+/* agent/reload.c: takes the new configuration, or keeps the old one and says why not. */
+int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err);
+/* agent/control.c: the two servers' callbacks and what they show. */
+void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
+                          struct cfr_response *response);
+void cfr_agent_on_health(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
+                         struct cfr_response *response);
+void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out);
+
+#endif

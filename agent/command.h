@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands: one table that dispatches them and prints the help. */
+#ifndef CFR_AGENT_COMMAND_H
+#define CFR_AGENT_COMMAND_H
+
+#include "agent/agent.h"
+
+#include <stdio.h>
+
+#define CFR_DEFAULT_CONFIG "/etc/credfresh/credfresh.yaml"
+#define CFR_DEFAULT_SOCKET "/run/credfresh/control.sock"
+
+/* What the command line said; every command takes a part of it. */
+struct cfr_options {
+    const char *config;   /* -c, $CREDFRESH_CONFIG, or the default */
+    const char *socket;   /* -s, $CREDFRESH_SOCKET, or NULL */
+    bool config_given;
+    bool online;
+    bool json;
+    bool watch;
+    bool all;
+    const char *reason;
+    const char *audience;
+    int64_t timeout_ms; /* -1 = not given */
+    char **args;        /* what is no option */
+    int arg_count;
+};
+
+struct cfr_command {
+    const char *name;
+    const char *usage;   /* after the name */
+    const char *summary; /* one line */
+    const char *options; /* letters of those it takes, see main.c */
+    int min_args;
+    int max_args; /* -1 = any number */
+    int (*run)(const struct cfr_options *o);
+};
+
+/* Ends with name == NULL. */
+extern const struct cfr_command cfr_commands[];
+
+int cfr_command_run(const struct cfr_options *o);
+int cfr_command_once(const struct cfr_options *o);
+int cfr_command_check(const struct cfr_options *o);
+int cfr_command_status(const struct cfr_options *o);
+int cfr_command_rotate(const struct cfr_options *o);
+int cfr_command_reload(const struct cfr_options *o);
+int cfr_command_wait(const struct cfr_options *o);
+int cfr_command_inspect(const struct cfr_options *o);
+int cfr_command_reference(const struct cfr_options *o);
+int cfr_command_version(const struct cfr_options *o);
+int cfr_command_help(const struct cfr_options *o);
+
+/* Prints "credfresh: TEXT" to standard error. */
+void cfr_command_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

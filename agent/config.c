@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading the configuration. */
+#include "agent/config.h"
+
+#include "agent/bind.h"
+#include "agent/config_check.h"
+#include "agent/config_tables.h"
+#include "agent/digest.h"
+#include "base/log.h"
+#include "files/file.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIRECTORY_MODE  0755
+#define SOCKET_NAME     "control.sock"
+#define SOCKET_PATH_MAX 107
+#define LARGE_BYTES     65536
+
+void cfr_config_free(struct cfr_config *config)
+{
+    if (config == NULL)
+        return;
+    cfr_field_free(&cfr_config_table, config);
+    free(config);
+}
+
+struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_credential *all = config->credentials.items;
+
+    return index < config->credentials.count ? &all[index] : NULL;
+}
+
+struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->name != NULL && strcmp(c->name, name) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config)
+{
+    if (provider_config != NULL)
+        *provider_config = NULL;
+    if (c->exchange == NULL)
+        return NULL;
+    for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++) {
+        const void *member = *(void *const *)(const void *)((const char *)c->exchange + f->offset);
+
+        if (member == NULL)
+            continue;
+        if (provider_config != NULL)
+            *provider_config = member;
+        return cfr_sts_find(cfr_view_of(f->key));
+    }
+    return NULL;
+}
+
+static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
+{
+    struct cfr_str path = {.limit = 8192};
+
+    if (config->control_socket != NULL || config->state_dir == NULL)
+        return;
+    cfr_str_addf(&path, "%s/" SOCKET_NAME, config->state_dir);
+    if (path.failed)
+        ps->nomem = true;
+    else if (path.len > SOCKET_PATH_MAX)
+        cfr_problems_add(ps, config->node.line,
+                         "control_socket: by default it is %s in state_dir, which is longer than the %d bytes that a "
+                         "socket can have; write a shorter path",
+                         SOCKET_NAME, SOCKET_PATH_MAX);
+    config->control_socket = path.p;
+}
+
+static void default_log(struct cfr_config *config, struct cfr_problems *ps)
+{
+    if (config->log != NULL)
+        return;
+    config->log = calloc(1, sizeof *config->log);
+    if (config->log == NULL) {
+        ps->nomem = true;
+        return;
+    }
+    config->log->level = CFR_LOG_INFO;
+    config->log->format = CFR_LOG_TEXT;
+}
+
+/* Defaults that the tables cannot express, because they depend on other keys. */
+static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
+{
+    default_socket(config, ps);
+    default_log(config, ps);
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+        struct cfr_config_publish *targets = c->publish.items;
+
+        for (size_t j = 0; j < c->publish.count; j++) {
+            if (targets[j].directory != NULL && targets[j].directory_mode == -1)
+                targets[j].directory_mode = DIRECTORY_MODE;
+        }
+    }
+}
+
+static void set_digests(struct cfr_config *config)
+{
+    static const char *const beside[] = {"reload", "required", "keep_previous", NULL};
+
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        c->digest = cfr_digest(&cfr_config_credential_table, c, NULL);
+        c->digest_material = cfr_digest(&cfr_config_credential_table, c, beside);
+    }
+}
+
+static void read_text(struct cfr_view text, const char *(*env)(const char *), struct cfr_config *config,
+                      struct cfr_problems *ps)
+{
+    struct cfr_yaml *doc;
+    struct cfr_err err = {0};
+    int line = 0;
+    int rc = cfr_yaml_parse(text, &doc, &line, &err);
+
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        cfr_problems_add(ps, line, "%s", err.text);
+    if (rc != 0)
+        return;
+    cfr_bind(&cfr_config_table, cfr_yaml_root(doc), config, ps);
+    cfr_yaml_free(doc);
+    if (!ps->nomem)
+        set_defaults(config, ps);
+    if (!ps->nomem)
+        cfr_config_check_conflicts(config, ps);
+    if (!ps->nomem && ps->count == 0)
+        cfr_config_check_sources(config, env, ps);
+}
+
+static int parse(const char *path, struct cfr_view text, const char *(*env)(const char *), bool look_at_files,
+                 struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
+{
+    struct cfr_config *config = calloc(1, sizeof *config);
+    struct cfr_problems *ps = calloc(1, sizeof *ps);
+    int rc;
+
+    if (config == NULL || ps == NULL) {
+        free(config);
+        free(ps);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    read_text(text, env, config, ps);
+    if (look_at_files && !ps->nomem && ps->count == 0)
+        cfr_config_check_files(config, ps);
+    rc = cfr_problems_tell(ps, path, all, err);
+    free(ps);
+    if (rc != 0) {
+        cfr_config_free(config);
+        return rc;
+    }
+    set_digests(config);
+    *out = config;
+    return 0;
+}
+
+/* An error that is about the whole file goes to ALL as well. */
+static int refuse(struct cfr_str *all, const struct cfr_err *err)
+{
+    if (all != NULL && err->code != CFR_E_NOMEM)
+        cfr_str_addf(all, "%s\n", err->text);
+    return err->code;
+}
+
+static int check_size(const char *path, size_t n, struct cfr_str *all, struct cfr_err *err)
+{
+    if (n <= CFR_CONFIG_FILE_MAX)
+        return 0;
+    (void)cfr_err_set(err, CFR_E_LIMIT, "%s: is larger than %d MiB; that is no configuration", path,
+                      CFR_CONFIG_FILE_MAX / 1048576);
+    return refuse(all, err);
+}
+
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
+                     struct cfr_str *all, struct cfr_err *err)
+{
+    struct cfr_err local = {0};
+    int rc;
+
+    *out = NULL;
+    if (err == NULL)
+        err = &local;
+    rc = check_size(path, text.n, all, err);
+    return rc != 0 ? rc : parse(path, text, env, false, out, all, err);
+}
+
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
+                    struct cfr_err *err)
+{
+    struct cfr_secret content;
+    struct cfr_err local = {0};
+    bool large;
+    int rc;
+
+    *out = NULL;
+    if (err == NULL)
+        err = &local;
+    cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
+    rc = cfr_file_read(path, &content, err);
+    if (rc == CFR_E_LIMIT)
+        rc = check_size(path, (size_t)CFR_CONFIG_FILE_MAX + 1, all, err);
+    else if (rc != 0)
+        rc = refuse(all, err);
+    else
+        rc = parse(path, cfr_secret_view(&content), env, true, out, all, err);
+    large = content.len > LARGE_BYTES;
+    cfr_secret_free(&content);
+    /* What reading a large document took would otherwise stay with the process for good. */
+    if (large)
+        (void)malloc_trim(0);
+    return rc;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables below the root that code other than the parser walks. */
+#ifndef CFR_AGENT_CONFIG_TABLES_H
+#define CFR_AGENT_CONFIG_TABLES_H
+
+#include "base/field.h"
+
+extern const struct cfr_table cfr_config_credential_table;
+extern const struct cfr_table cfr_config_exchange_table;
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* A request as options of a libcurl handle. */
+#include "agent/http_transfer.h"
+#include "agent/http_trust.h"
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CA_CACHE_S 86400L
+
+/* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
+static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
+
+/* Ours and the environment's. libcurl takes `*` as "all" only where it stands alone. */
+char *cfr_http_setup_no_proxy(void)
+{
+    const char *env = getenv("no_proxy");
+    struct cfr_str s = {.limit = 65536};
+
+    if (env == NULL)
+        env = getenv("NO_PROXY");
+    if (env != NULL && strcmp(env, "*") == 0)
+        cfr_str_addz(&s, env);
+    else
+        cfr_str_addf(&s, "%s%s%s", never_proxied, env != NULL ? "," : "", env != NULL ? env : "");
+    if (s.failed)
+        cfr_str_free(&s);
+    return s.p;
+}
+
+static bool is_loopback(const char *host)
+{
+    unsigned char a[sizeof(struct in6_addr)];
+    char inner[INET6_ADDRSTRLEN];
+    size_t n = strlen(host);
+
+    if (strcasecmp(host, "localhost") == 0)
+        return true;
+    if (inet_pton(AF_INET, host, a) == 1)
+        return a[0] == 127;
+    if (n < 3 || n > sizeof inner || host[0] != '[' || host[n - 1] != ']')
+        return false;
+    memcpy(inner, host + 1, n - 2);
+    inner[n - 2] = '\0';
+    return inet_pton(AF_INET6, inner, a) == 1 && memcmp(a, &in6addr_loopback, sizeof in6addr_loopback) == 0;
+}
+
+static int check_parts(const struct cfr_http_request *r, CURLU *u, struct cfr_http_transfer *t, bool *tls,
+                       struct cfr_err *err)
+{
+    char *scheme = NULL;
+    char *host = NULL;
+    char *port = NULL;
+    char *user = NULL;
+    int rc = 0;
+
+    if (curl_url_set(u, CURLUPART_URL, r->url, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the URL is malformed; write https://HOST[:PORT]/PATH");
+    else if (curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "%s: a URL must not hold a user or password", host);
+    else if (strcmp(scheme, "https") != 0 &&
+             (strcmp(scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(host))))
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
+                         host, scheme);
+    else if (r->unix_socket != NULL)
+        (void)snprintf(t->target, sizeof t->target, "the socket %s", r->unix_socket);
+    else
+        (void)snprintf(t->target, sizeof t->target, "%s:%s", host, port);
+    *tls = rc == 0 && strcmp(scheme, "https") == 0;
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_free(user);
+    return rc;
+}
+
+int cfr_http_setup_target(struct cfr_http_transfer *t, const struct cfr_http_request *r, bool *tls,
+                          struct cfr_err *err)
+{
+    CURLU *u = curl_url();
+    int rc;
+
+    if (u == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    rc = check_parts(r, u, t, tls, err);
+    curl_url_cleanup(u);
+    return rc;
+}
+
+static bool header_is(const struct cfr_secret *header, const char *name)
+{
+    size_t n = strlen(name);
+
+    return header->len > n && strncasecmp(header->p, name, n) == 0 && header->p[n] == ':';
+}
+
+static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_err *err)
+{
+    struct curl_slist *list = curl_slist_append(t->headers, line);
+
+    if (list == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    t->headers = list;
+    return 0;
+}
+
+/* libcurl adds these by itself unless told otherwise; a line without a value tells it. */
+static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    static const char *const names[] = {"Expect", "Accept", "Content-Type"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char line[32];
+        bool given = false;
+
+        for (size_t k = 0; k < r->header_count; k++)
+            given = given || header_is(&r->headers[k], names[i]);
+        (void)snprintf(line, sizeof line, "%s:", names[i]);
+        if (!given && add_header(t, line, err) != 0)
+            return CFR_E_NOMEM;
+    }
+    return 0;
+}
+
+static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    for (size_t i = 0; i < r->header_count; i++) {
+        struct cfr_view line = cfr_secret_view(&r->headers[i]);
+        ptrdiff_t colon = cfr_view_find(line, ": ");
+
+        /* Which one is not said: it may be a secret that lost its name. */
+        if (colon <= 0 || (size_t)colon + 2 >= line.n || memchr(line.p, '\n', line.n) != NULL ||
+            memchr(line.p, '\r', line.n) != NULL || memchr(line.p, '\0', line.n) != NULL)
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: a request header is not of the form `Name: value` on one line",
+                               t->target);
+        if (add_header(t, line.p, err) != 0)
+            return CFR_E_NOMEM;
+    }
+    return add_silencers(t, r, err);
+}
+
+static size_t on_head(char *p, size_t size, size_t n, void *ctx)
+{
+    struct cfr_http_transfer *t = ctx;
+
+    (void)size; /* always 1 */
+    return cfr_http_head_line(&t->head, (struct cfr_view){p, n}, &t->refused) == 0 ? n : 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+    struct cfr_http_transfer *t = ctx;
+
+    (void)size;
+    if (n > t->body.limit - t->body.len)
+        (void)cfr_err_set(&t->refused, CFR_E_LIMIT, "the answer is larger than the %zu bytes that are allowed",
+                          t->body.limit);
+    else if (cfr_secret_append(&t->body, (struct cfr_view){p, n}, &t->refused) == 0)
+        return n;
+    return 0;
+}
+
+/* Each function below returns 0, or the bits of what went wrong. */
+static unsigned set_method(CURL *e, const struct cfr_http_request *r)
+{
+    const struct cfr_secret *body = r->body;
+    bool sends = body != NULL || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0 ||
+                 strcmp(r->method, "PATCH") == 0;
+    unsigned bad = 0;
+
+    if (sends) {
+        bad |= curl_easy_setopt(e, CURLOPT_POST, 1L);
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(body != NULL ? body->len : 0));
+        /* Not copied: the bytes stay in their one place. */
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDS, body != NULL && body->len != 0 ? body->p : "");
+    } else if (strcmp(r->method, "HEAD") == 0) {
+        return curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+    }
+    return bad | curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, bool fresh)
+{
+    unsigned bad = curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
+
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
+    bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, t->ca_file != NULL ? cfr_http_trust_system() : NULL);
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
+    /* A resumed session would carry an old verdict past a changed CA file. */
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
+    bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
+    return bad;
+}
+
+static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char *no_proxy)
+{
+    bool direct = r->direct || r->unix_socket != NULL;
+    unsigned bad = curl_easy_setopt(e, CURLOPT_URL, r->url);
+
+    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "https,http");
+    bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_NOPROXY, direct ? "*" : no_proxy);
+    bad |= curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* Not CURLOPT_PIPEWAIT: a server that hangs in one request would hold up every other to it. */
+    if (r->unix_socket != NULL)
+        bad |= curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
+    return bad;
+}
+
+static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
+{
+    int64_t ms = r->timeout_ms > INT_MAX ? INT_MAX : r->timeout_ms;
+    unsigned bad = curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)ms);
+
+    bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
+    /* Refuses an announced length; on_body refuses what comes unannounced. */
+    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    return bad;
+}
+
+static unsigned set_callbacks(struct cfr_http_transfer *t)
+{
+    unsigned bad = curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
+
+    bad |= curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->words);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "credfresh/" CFR_VERSION);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_head);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+    return bad;
+}
+
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy, bool fresh,
+                   struct cfr_err *err)
+{
+    int rc = add_headers(t, r, err);
+
+    if (rc != 0)
+        return rc;
+    cfr_secret_init(&t->body, r->answer_max);
+    t->timeout_ms = r->timeout_ms;
+    /* Every value is one that libcurl takes, so only memory can have run out. */
+    if (set_callbacks(t) != 0 || set_target(t->easy, r, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
+        set_trust(t->easy, t, fresh) != 0 || set_method(t->easy, r) != 0)
+        return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Other processes: finding and signalling them without hitting a reused pid, and starting commands clean. */
+#ifndef CFR_AGENT_PROCESS_H
+#define CFR_AGENT_PROCESS_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Sends SIGNAL to the process that PID_FILE names, through a pidfd. A process that started after the file was last
+ * written is another one with the same number: CFR_E_CONFLICT. CFR_E_MISSING (no file, no process), CFR_E_PERM with
+ * both users and what to change. */
+int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err);
+/* Sends SIGNAL to every process whose executable is EXECUTABLE (an absolute path, or a name compared with the last
+ * component) and whose parent is not one too. CFR_E_MISSING if there is none, with the pod setting to look at. */
+int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err);
+
+/* Starts ARGV (argv[0] absolute) with exactly ENVIRONMENT, in a process group of its own, standard input from
+ * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
+ * has ended. */
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
+/* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
+ * killed by signal 9"). */
+int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);
+/* Signals the whole process group. */
+void cfr_process_kill_group(pid_t pid, int signal);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* From a grant to files. */
+#include "agent/publish.h"
+
+#include "files/format.h"
+#include "files/generation.h"
+#include "files/path.h"
+#include "files/profile.h"
+#include "files/single.h"
+#include "sts/aws.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILES_MAX 64
+
+/* Everything of one target, rendered. */
+struct rendered {
+    struct cfr_file files[FILES_MAX];
+    struct cfr_secret contents[FILES_MAX];
+    size_t count;
+    struct cfr_generation set;
+    char section[192];
+};
+
+static const struct cfr_config_publish *target_at(const struct cfr_config_credential *c, size_t i)
+{
+    return (const struct cfr_config_publish *)c->publish.items + i;
+}
+
+static const struct cfr_config_file *file_at(const struct cfr_config_publish *t, size_t i)
+{
+    return (const struct cfr_config_file *)t->files.items + i;
+}
+
+static void forget(struct rendered *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        cfr_secret_free(&r->contents[i]);
+    free(r);
+}
+
+static int ids(const char *owner, const char *group, uid_t *uid, gid_t *gid, struct cfr_err *err)
+{
+    int rc = 0;
+
+    *uid = CFR_FILE_KEEP_ID;
+    *gid = CFR_FILE_KEEP_ID;
+    if (owner != NULL)
+        rc = cfr_path_uid(owner, uid, err);
+    if (rc == 0 && group != NULL)
+        rc = cfr_path_gid(group, gid, err);
+    return rc;
+}
+
+/* Names what a format may need that the file's own keys leave open. */
+static void fill_from_exchange(const struct cfr_config_credential *c, struct cfr_format_input *in)
+{
+    const struct cfr_sts_aws *aws = c->exchange != NULL ? c->exchange->aws : NULL;
+
+    if (aws == NULL)
+        return;
+    if (in->region == NULL)
+        in->region = aws->region;
+    if (in->role_arn == NULL)
+        in->role_arn = aws->role_arn;
+    if (in->session_name == NULL)
+        in->session_name = aws->session_name;
+}
+
+struct how {
+    int format;
+    const char *profile;
+    const char *role_arn;
+    const char *session_name;
+    const char *token_path;
+    const char *region;
+    const char *command;
+    bool section_header;
+};
+
+static int render(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                  const struct how *how, struct rendered *r, struct cfr_err *err)
+{
+    const struct cfr_format *format = &cfr_formats[how->format];
+    struct cfr_format_input in = {
+        .credential = c->name,
+        .generation = generation,
+        .grant = grant,
+        .profile = how->profile,
+        .command = how->command,
+        .token_path = how->token_path,
+        .role_arn = how->role_arn,
+        .session_name = how->session_name,
+        .region = how->region,
+        .section_header = how->section_header,
+    };
+    struct cfr_secret *content = &r->contents[r->count++];
+
+    fill_from_exchange(c, &in);
+    cfr_secret_init(content, CFR_FORMAT_OUTPUT_MAX);
+    return format->render(&in, content, err);
+}
+
+static int render_file(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                       const struct cfr_config_file *f, struct rendered *r, struct cfr_err *err)
+{
+    struct how how = {f->format, f->profile, f->role_arn, f->session_name, f->token_path, f->region, f->command, true};
+    size_t i = r->count;
+    int rc = render(c, grant, generation, &how, r, err);
+
+    if (rc != 0)
+        return cfr_err_prefix(err, "format %s", cfr_formats[f->format].name);
+    r->files[i].name = f->name;
+    r->files[i].content = cfr_secret_view(&r->contents[i]);
+    r->files[i].mode = (mode_t)f->mode;
+    return ids(f->owner, f->group, &r->files[i].uid, &r->files[i].gid, err);
+}
+
+static int render_profile(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                          const struct cfr_config_profile *p, struct rendered *r, struct cfr_err *err)
+{
+    struct how how = {p->format, p->name, p->role_arn, p->session_name, p->token_path, p->region, p->command, false};
+    bool is_config = strcmp(cfr_formats[p->format].name, "aws-config") == 0;
+    int rc = render(c, grant, generation, &how, r, err);
+
+    if (rc != 0)
+        return rc;
+    /* In the config file every section but the default one is called "profile NAME". */
+    (void)snprintf(r->section, sizeof r->section, "%s%s", is_config && strcmp(p->name, "default") != 0 ? "profile " : "",
+                   p->name);
+    r->files[0].content = cfr_secret_view(&r->contents[0]);
+    r->files[0].mode = (mode_t)p->mode;
+    return ids(p->owner, p->group, &r->files[0].uid, &r->files[0].gid, err);
+}
+
+static int render_directory(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                            const struct cfr_config_publish *t, struct rendered *r, struct cfr_err *err)
+{
+    int rc = 0;
+
+    r->set.directory = t->directory;
+    r->set.directory_mode = (mode_t)t->directory_mode;
+    r->set.files = r->files;
+    r->set.number = generation;
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++)
+        rc = render_file(c, grant, generation, file_at(t, i), r, err);
+    r->set.file_count = r->count;
+    return rc != 0 ? rc : ids(t->owner, t->group, &r->set.uid, &r->set.gid, err);
+}
+
+static int render_target(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                         const struct cfr_config_publish *t, struct rendered **out, struct cfr_err *err)
+{
+    struct rendered *r = calloc(1, sizeof *r);
+    int rc;
+
+    if (r == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (t->directory != NULL)
+        rc = render_directory(c, grant, generation, t, r, err);
+    else if (t->file != NULL)
+        rc = render_file(c, grant, generation, t->file, r, err);
+    else
+        rc = render_profile(c, grant, generation, t->profile, r, err);
+    if (rc != 0) {
+        forget(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+static int write_target(const struct cfr_config_publish *t, struct rendered *r, int64_t now_s, bool *changed,
+                        struct cfr_err *err)
+{
+    if (t->directory != NULL) {
+        r->set.now_s = now_s;
+        return cfr_generation_publish(&r->set, changed, err);
+    }
+    if (t->file != NULL)
+        return cfr_single_publish(t->file->path, &r->files[0], t->file->in_place, changed, err);
+    return cfr_profile_publish(t->profile->path, r->section, &r->files[0], changed, err);
+}
+
+static void remember(const struct cfr_config_publish *t, struct cfr_file_mark *mark)
+{
+    *mark = (struct cfr_file_mark){0};
+    if (t->file != NULL)
+        (void)cfr_single_mark(t->file->path, mark, NULL);
+}
+
+int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+                int64_t now_s, struct cfr_record *record, bool *changed, struct cfr_err *err)
+{
+    struct rendered *all[CFR_RECORD_TARGETS_MAX] = {NULL};
+    int rc = 0;
+
+    *changed = false;
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++)
+        rc = render_target(c, grant, generation, target_at(c, i), &all[i], err);
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        bool one = false;
+
+        rc = write_target(target_at(c, i), all[i], now_s, &one, err);
+        *changed = *changed || one;
+        if (rc == 0)
+            remember(target_at(c, i), &record->targets[i]);
+    }
+    for (size_t i = 0; i < c->publish.count; i++) {
+        if (all[i] != NULL)
+            forget(all[i]);
+    }
+    record->target_count = c->publish.count;
+    return rc;
+}
+
+int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_grant *grant, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        struct rendered *r = NULL;
+
+        rc = render_target(c, grant, 1, target_at(c, i), &r, err);
+        if (rc == 0)
+            forget(r);
+    }
+    return rc;
+}
+
+int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = target_at(c, i);
+
+        if (t->directory != NULL)
+            rc = cfr_generation_recover(t->directory, err);
+        else
+            rc = cfr_single_recover(t->file != NULL ? t->file->path : t->profile->path, err);
+    }
+    return rc;
+}
+
+static int verify_directory(const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
+{
+    const char *names[FILES_MAX];
+    uint64_t current = 0;
+    int rc = cfr_generation_current(t->directory, &current, err);
+
+    if (rc != 0)
+        return rc;
+    /* A credential with several targets may have left this one as it was. */
+    if (current == 0 || current > record->generation)
+        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", t->directory,
+                           (unsigned long long)record->generation);
+    for (size_t i = 0; i < t->files.count; i++)
+        names[i] = file_at(t, i)->name;
+    return cfr_generation_verify(t->directory, names, t->files.count, err);
+}
+
+static int verify_single(const char *path, const struct cfr_file_mark *remembered, struct cfr_err *err)
+{
+    struct cfr_file_mark now;
+    int rc = cfr_single_mark(path, &now, err);
+
+    if (rc != 0)
+        return rc;
+    if (now.inode != remembered->inode || now.size != remembered->size || now.mtime_ns != remembered->mtime_ns)
+        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by somebody else", path);
+    return 0;
+}
+
+static int verify_profile(const struct cfr_config_profile *p, struct cfr_err *err)
+{
+    char section[192];
+    bool is_config = strcmp(cfr_formats[p->format].name, "aws-config") == 0;
+
+    (void)snprintf(section, sizeof section, "%s%s", is_config && strcmp(p->name, "default") != 0 ? "profile " : "",
+                   p->name);
+    return cfr_profile_verify(p->path, section, err);
+}
+
+int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (record->target_count != c->publish.count)
+        return cfr_err_set(err, CFR_E_MISSING, "the targets have changed");
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = target_at(c, i);
+
+        if (t->directory != NULL)
+            rc = verify_directory(t, record, err);
+        else if (t->file != NULL)
+            rc = verify_single(t->file->path, &record->targets[i], err);
+        else
+            rc = verify_profile(t->profile, err);
+    }
+    return rc;
+}
+
+uint64_t cfr_publish_newest(const struct cfr_config_credential *c)
+{
+    uint64_t newest = 0;
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        uint64_t number = 0;
+
+        if (target_at(c, i)->directory != NULL &&
+            cfr_generation_current(target_at(c, i)->directory, &number, NULL) == 0 && number > newest)
+            newest = number;
+    }
+    return newest;
+}
+
+int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        if (target_at(c, i)->directory != NULL)
+            rc = cfr_generation_retire(target_at(c, i)->directory, err);
+    }
+    return rc;
+}

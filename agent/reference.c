@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration reference in Markdown. */
+#include "agent/config.h"
+
+#include "base/time.h"
+#include "files/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECTIONS_MAX 48
+#define PATH_MAX_    128
+
+/* Every mapping has one section, in the order in which it is first met. */
+struct sections {
+    struct section {
+        const struct cfr_table *table;
+        char path[PATH_MAX_]; /* the keys that lead there; "" for the root */
+    } items[SECTIONS_MAX];
+    size_t count;
+};
+
+static const char *type_name(const struct cfr_field *f)
+{
+    switch (f->type) {
+    case CFR_FIELD_STRING:
+        return (f->flags & CFR_FIELD_PATH) != 0        ? "absolute path"
+               : (f->flags & CFR_FIELD_FILE_NAME) != 0 ? "file name"
+                                                       : "text";
+    case CFR_FIELD_BOOL:
+        return "true or false";
+    case CFR_FIELD_INT:
+        return "integer";
+    case CFR_FIELD_DURATION:
+        return "duration";
+    case CFR_FIELD_MODE:
+        return "mode";
+    case CFR_FIELD_ENUM:
+        return "";
+    case CFR_FIELD_STRINGS:
+        return "list of text";
+    case CFR_FIELD_PAIRS:
+        return "mapping of text";
+    case CFR_FIELD_MAP:
+        return "mapping";
+    case CFR_FIELD_LIST:
+        return "list";
+    case CFR_FIELD_ONE_OR_LIST:
+        return "mapping or list";
+    }
+    return "";
+}
+
+/* A `|` would end the cell. */
+static void add_cell(struct cfr_str *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        cfr_str_addf(out, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void add_limits(struct cfr_str *out, const struct cfr_field *f)
+{
+    char low[CFR_TIME_WORDS_MAX];
+    char high[CFR_TIME_WORDS_MAX];
+
+    if (f->min == 0 && f->max == 0)
+        return;
+    switch (f->type) {
+    case CFR_FIELD_INT:
+        if (f->min == f->max)
+            cfr_str_addf(out, ", %" PRId64, f->min);
+        else
+            cfr_str_addf(out, ", %" PRId64 " to %" PRId64, f->min, f->max);
+        break;
+    case CFR_FIELD_DURATION:
+        cfr_str_addf(out, ", %s to %s", cfr_time_words(f->min, low), cfr_time_words(f->max, high));
+        break;
+    case CFR_FIELD_STRING:
+        cfr_str_addf(out, ", at most %" PRId64 " characters", f->max);
+        break;
+    case CFR_FIELD_STRINGS:
+    case CFR_FIELD_LIST:
+    case CFR_FIELD_ONE_OR_LIST:
+        cfr_str_addf(out, ", at most %" PRId64 " items", f->max);
+        break;
+    case CFR_FIELD_PAIRS:
+        cfr_str_addf(out, ", at most %" PRId64 " keys", f->max);
+        break;
+    case CFR_FIELD_BOOL:
+    case CFR_FIELD_MODE:
+    case CFR_FIELD_ENUM:
+    case CFR_FIELD_MAP:
+        break;
+    }
+}
+
+static void add_choices(struct cfr_str *out, const struct cfr_field *f)
+{
+    for (size_t i = 0; f->type == CFR_FIELD_ENUM && f->choices[i] != NULL; i++)
+        cfr_str_addf(out, "%s`%s`", i == 0 ? "" : f->choices[i + 1] == NULL ? " or " : ", ", f->choices[i]);
+}
+
+static void add_row(struct cfr_str *out, const struct cfr_field *f)
+{
+    const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
+
+    cfr_str_addf(out, "| `%s` | %s", f->key, type_name(f));
+    add_choices(out, f);
+    add_limits(out, f);
+    if ((f->flags & CFR_FIELD_REQUIRED) != 0)
+        cfr_str_addz(out, " | **required** | ");
+    else if (f->fallback != NULL)
+        cfr_str_addf(out, " | `%s%s%s` | ", quote, f->fallback, quote);
+    else
+        cfr_str_addz(out, " | | ");
+    add_cell(out, f->doc != NULL ? f->doc : "");
+    cfr_str_addz(out, " |\n");
+}
+
+static void add_section(struct cfr_str *out, const struct section *s)
+{
+    if (s->path[0] != '\0')
+        cfr_str_addf(out, "\n## `%s`\n\n", s->path);
+    else
+        cfr_str_addz(out, "\n## The whole file\n\n");
+    if (s->table->doc != NULL)
+        cfr_str_addf(out, "%s\n\n", s->table->doc);
+    cfr_str_addz(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
+    for (const struct cfr_field *f = s->table->fields; f->key != NULL; f++)
+        add_row(out, f);
+}
+
+/* Puts the sub-tables of section I right behind it, in the order of its keys. */
+static void insert_children(struct sections *all, size_t i)
+{
+    size_t at = i + 1;
+
+    for (const struct cfr_field *f = all->items[i].table->fields; f->key != NULL; f++) {
+        const char *up = all->items[i].path;
+        struct section *s = &all->items[at];
+
+        if (f->table == NULL || all->count == SECTIONS_MAX)
+            continue;
+        memmove(s + 1, s, (all->count - at) * sizeof *s);
+        s->table = f->table;
+        (void)snprintf(s->path, sizeof s->path, "%.80s%s%.40s%s", up, up[0] != '\0' ? "." : "", f->key,
+                       f->type == CFR_FIELD_MAP ? "" : "[]");
+        all->count++;
+        at++;
+    }
+}
+
+static void add_formats(struct cfr_str *out)
+{
+    cfr_str_addz(out, "\n## Formats\n\n| format | what it is | as a profile | needs |\n|---|---|---|---|\n");
+    for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++) {
+        cfr_str_addf(out, "| `%s` | ", f->name);
+        add_cell(out, f->doc != NULL ? f->doc : "");
+        cfr_str_addf(out, " | %s | ", f->profile ? "yes" : "no");
+        if (f->needs != NULL)
+            cfr_str_addf(out, "`%s` |\n", f->needs);
+        else
+            cfr_str_addz(out, "nothing |\n");
+    }
+}
+
+void cfr_config_reference(struct cfr_str *out)
+{
+    struct sections all = {.items = {{&cfr_config_table, ""}}, .count = 1};
+
+    cfr_str_addz(out,
+                 "# Configuration reference\n\n"
+                 "This page is made from the tables that the parser itself uses.\n\n"
+                 "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest first: `90s`, "
+                 "`1h30m`. A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** begins with `/` and "
+                 "has no `.` or `..` component. **true** and **false** are written so and in no other way.\n"
+                 "Nothing in the file is taken from the environment; a provider's table says which variables it "
+                 "reads.\n");
+    for (size_t i = 0; i < all.count; i++) {
+        insert_children(&all, i);
+        add_section(out, &all.items[i]);
+    }
+    add_formats(out);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking a new configuration without dropping a credential that did not change. */
+#include "agent/agent.h"
+
+#include "agent/notify.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static int check_fixed(const struct cfr_agent *a, const struct cfr_config *next, struct cfr_err *err)
+{
+    if (!same_text(a->config->state_dir, next->state_dir))
+        return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
+    if (!same_text(a->config->control_socket, next->control_socket))
+        return cfr_err_set(err, CFR_E_CONFIG, "control_socket cannot change while the agent runs: restart it");
+    return 0;
+}
+
+/* The worker of the old configuration that can go on with C, or NULL. */
+static struct cfr_worker **find_worker(struct cfr_agent *a, const struct cfr_config_credential *c)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->workers[i] != NULL && strcmp(a->workers[i]->config->name, c->name) == 0)
+            return &a->workers[i];
+    }
+    return NULL;
+}
+
+static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credential *c)
+{
+    return w->config->digest_material == c->digest_material;
+}
+
+/* Old workers go on where they can. A changed one is closed before its successor is opened, because the two share a
+ * record and files. */
+static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+{
+    struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
+    size_t count = 0;
+    int rc = 0;
+
+    if (workers == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    a->host.config = next;
+    for (size_t i = 0; i < next->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(next, i);
+        struct cfr_worker **old = find_worker(a, c);
+        struct cfr_err one = {0};
+
+        if (old != NULL && can_stay(*old, c) && cfr_worker_rebind(*old, c, &one) == 0) {
+            workers[count++] = *old;
+            *old = NULL;
+            continue;
+        }
+        if (old != NULL) {
+            cfr_worker_close(*old);
+            *old = NULL;
+        }
+        rc = cfr_worker_open(&a->host, c, &workers[count], &one);
+        if (rc != 0)
+            cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
+        else
+            cfr_worker_start(workers[count++]);
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->workers[i] == NULL)
+            continue;
+        cfr_log(CFR_LOG_INFO, a->workers[i]->config->name, NULL,
+                "is not in the configuration any more: what it published stays, unrenewed");
+        cfr_worker_close(a->workers[i]);
+    }
+    free(a->workers);
+    a->workers = workers;
+    a->count = count;
+    return 0;
+}
+
+static int swap_health(struct cfr_agent *a, const struct cfr_config *next, struct cfr_server **fresh,
+                       struct cfr_err *err)
+{
+    *fresh = NULL;
+    if (next->listen == NULL || same_text(next->listen, a->config->listen))
+        return 0;
+    return cfr_server_open_tcp(next->listen, cfr_agent_on_health, a, fresh, err);
+}
+
+static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+{
+    struct cfr_server *health;
+    bool keep = same_text(next->listen, a->config->listen);
+    int rc = swap_health(a, next, &health, err);
+
+    if (rc != 0)
+        return rc;
+    rc = swap_workers(a, next, err);
+    if (rc != 0) {
+        if (health != NULL)
+            cfr_server_close(health);
+        return rc;
+    }
+    if (!keep) {
+        if (a->health != NULL)
+            cfr_server_close(a->health);
+        a->health = health;
+    }
+    cfr_config_free(a->config);
+    a->config = next;
+    cfr_http_forget(a->host.http);
+    if (next->log != NULL)
+        cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,
+                      getenv("JOURNAL_STREAM") != NULL);
+    cfr_worker_serve_queue(&a->host);
+    return 0;
+}
+
+int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct cfr_config *next = NULL;
+    struct cfr_str all = {.limit = 16384};
+    struct cfr_now now = cfr_clock_now();
+    int rc;
+
+    cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
+    rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
+    if (rc == 0)
+        rc = check_fixed(a, next, err);
+    if (rc == 0)
+        rc = take(a, next, err);
+    free(a->config_error);
+    a->config_error = rc != 0 ? strdup(err->text) : NULL;
+    if (rc != 0) {
+        cfr_config_free(next);
+        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is refused, the old one stays: %s", err->text);
+    } else {
+        a->config_loaded_s = now.wall_ms / 1000;
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credentials", a->count);
+    }
+    cfr_str_free(&all);
+    cfr_notify("READY=1");
+    return rc;
+}

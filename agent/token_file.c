@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Token files. */
+#include "agent/token_file.h"
+
+#include "base/str.h"
+#include "base/time.h"
+#include "files/file.h"
+#include "token/claims.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SKEW_MS 5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
+
+static uint64_t mark_of(struct cfr_view token)
+{
+    uint64_t h = 14695981039346656037U;
+    const char *end = memrchr(token.p, '.', token.n);
+    size_t n = end != NULL ? (size_t)(end - token.p) : token.n;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)token.p[i]) * 1099511628211U;
+    return h;
+}
+
+static int judge(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
+                 int64_t *wait_ms, struct cfr_err *err)
+{
+    int64_t expires_s = cfr_claims_expires(claims);
+    int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (now_ms >= expires_s * 1000)
+        return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
+                           "the token in %s expired %s ago and nobody replaced it: look at the kubelet, or at what else "
+                           "writes this file",
+                           config->file, cfr_time_words(now_ms - expires_s * 1000, words));
+    if (starts_s * 1000 > now_ms + SKEW_MS) {
+        *wait_ms = starts_s * 1000 - now_ms;
+        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s from now: look at the clocks",
+                           config->file, cfr_time_words(*wait_ms, words));
+    }
+    if (config->audience != NULL && !cfr_claims_has_audience(claims, config->audience)) {
+        struct cfr_view has = cfr_claims_audience(claims, 0);
+
+        return cfr_err_set(err, CFR_E_TOKEN,
+                           "the token in %s is for the audience \"%.*s\", not \"%s\": set the projected volume's "
+                           "audience, or this one's",
+                           config->file, (int)(has.n < 128 ? has.n : 128), has.n != 0 ? has.p : "", config->audience);
+    }
+    return 0;
+}
+
+static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out, int64_t *wait_ms,
+                  struct cfr_err *err)
+{
+    struct cfr_claims claims;
+    int rc = cfr_claims_decode(cfr_secret_view(&out->token), &claims, err);
+
+    if (rc != 0)
+        return cfr_err_prefix(err, "the token in %s", config->file);
+    out->issued_s = claims.iat;
+    out->expires_s = cfr_claims_expires(&claims);
+    out->mark = mark_of(cfr_secret_view(&out->token));
+    rc = judge(config, &claims, now_ms, wait_ms, err);
+    if (rc == 0) {
+        out->subject = cfr_str_dup(claims.sub);
+        if (out->subject == NULL)
+            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    cfr_claims_free(&claims);
+    return rc;
+}
+
+int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out,
+                        int64_t *wait_ms, struct cfr_err *err)
+{
+    struct cfr_secret raw;
+    struct cfr_view trimmed;
+    int rc;
+
+    *wait_ms = -1;
+    *out = (struct cfr_token_file){.subject = NULL};
+    cfr_secret_init(&raw, CFR_TOKEN_MAX);
+    cfr_secret_init(&out->token, CFR_TOKEN_MAX);
+    rc = cfr_file_read(config->file, &raw, err);
+    if (rc == CFR_E_MISSING)
+        rc = cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", config->file);
+    else if (rc != 0)
+        rc = cfr_err_prefix(err, "cannot read the token file %s", config->file);
+    trimmed = cfr_view_trim(cfr_secret_view(&raw));
+    if (rc == 0 && trimmed.n == 0)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is empty", config->file);
+    if (rc == 0)
+        rc = cfr_secret_append(&out->token, trimmed, err);
+    cfr_secret_free(&raw);
+    if (rc == 0)
+        rc = decode(config, now_ms, out, wait_ms, err);
+    if (rc != 0) {
+        int64_t issued_s = out->issued_s;
+        int64_t expires_s = out->expires_s;
+
+        cfr_token_file_free(out);
+        /* The times of a token that is refused are still worth showing. */
+        out->issued_s = issued_s;
+        out->expires_s = expires_s;
+    }
+    return rc;
+}
+
+void cfr_token_file_free(struct cfr_token_file *t)
+{
+    cfr_secret_free(&t->token);
+    free(t->subject);
+    *t = (struct cfr_token_file){.subject = NULL};
+}
+
+int64_t cfr_token_file_overdue_ms(int64_t issued_s, int64_t expires_s)
+{
+    int64_t life_ms = (expires_s - issued_s) * 1000;
+    int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    int64_t slack_ms = life_ms * 15 / 100;
+    int64_t age_ms = life_ms * 8 / 10;
+
+    if (expires_s == 0)
+        return INT64_MAX;
+    if (age_ms > day_ms)
+        age_ms = day_ms;
+    /* The kubelet looks at a pod every 60 to 90 s. */
+    if (slack_ms > 120000)
+        slack_ms = 120000;
+    return issued_s * 1000 + age_ms + slack_ms;
+}

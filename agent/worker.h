@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* One credential's work: it feeds the state machine with events and does what the machine says. */
+#ifndef CFR_AGENT_WORKER_H
+#define CFR_AGENT_WORKER_H
+
+#include "agent/config.h"
+#include "agent/credential.h"
+#include "agent/exchange.h"
+#include "agent/hook.h"
+#include "agent/http.h"
+#include "agent/record.h"
+#include "agent/timers.h"
+#include "files/watch.h"
+#include "serve/status.h"
+
+struct cfr_worker;
+
+/* What all workers share; owned by the agent. */
+struct cfr_host {
+    struct cfr_http *http;
+    struct cfr_watch *watch; /* NULL: polling only */
+    struct cfr_timers timers;
+    int state_fd;
+    const struct cfr_config *config;
+    unsigned hook_attempts; /* 0 = never give up */
+    int64_t active;         /* exchanges under way */
+    struct cfr_worker *queue_head; /* waiting for a turn, first come first served */
+    struct cfr_worker *queue_tail;
+};
+
+/* The subject token as last read. */
+struct cfr_worker_token {
+    int64_t issued_s;
+    int64_t expires_s;
+    uint64_t mark;          /* FNV-1a of header and claims */
+    int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
+    bool overdue;
+    bool sub_path;
+};
+
+struct cfr_worker {
+    struct cfr_timer timer; /* first, so that a timer is its worker */
+    struct cfr_host *host;
+    const struct cfr_config_credential *config;
+    struct cfr_credential c;
+    struct cfr_record record;
+    struct cfr_worker_token token;
+    struct cfr_exchange *exchange;
+    struct cfr_hooks *hooks;
+    struct cfr_worker *queue_next;
+    bool queued;
+    bool rotate_wanted; /* somebody asked, and no exchange since */
+    bool forced;        /* the exchange under way is for that */
+    bool replace;       /* the configuration changed: shorter lives are welcome */
+    double spread;
+    int64_t retire_boot_ms;
+    uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
+    char *error;
+    int error_code;
+    int64_t error_s;
+    char *last_reason;
+    uint64_t exchanges_ok;
+    uint64_t exchanges_failed[CFR_CLASS_COUNT];
+    struct cfr_status_histogram duration;
+};
+
+enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
+
+/* Makes a worker and reads what an earlier run left (record, published files); starts nothing. CFR_E_NOMEM. */
+int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *config, struct cfr_worker **out,
+                    struct cfr_err *err);
+/* Adopts what is still fresh, or begins the first try. */
+void cfr_worker_start(struct cfr_worker *w);
+/* Ends what is under way, without touching what is published. */
+void cfr_worker_close(struct cfr_worker *w);
+/* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */
+int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *config, struct cfr_err *err);
+
+/* Events from the loop. */
+void cfr_worker_on_token(struct cfr_worker *w);
+void cfr_worker_on_timer(struct cfr_worker *w);
+void cfr_worker_on_child(struct cfr_worker *w);
+void cfr_worker_on_clock(struct cfr_worker *w);
+/* Gives turns to queued workers while there are any to give. */
+void cfr_worker_serve_queue(struct cfr_host *host);
+
+/* Rotates now. REASON may be NULL or empty. CFR_E_CONFLICT if this reason was used before; other errors if it could
+ * not be recorded. *REPLACES is the generation that will be replaced. */
+int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err);
+
+enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w);
+void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
+
+#endif

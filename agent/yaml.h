@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Text of the configuration as a tree with line numbers. The only user of libyaml. Pure. */
+#ifndef CFR_AGENT_YAML_H
+#define CFR_AGENT_YAML_H
+
+#include "base/err.h"
+#include "base/view.h"
+
+#define CFR_YAML_DEPTH_MAX 16
+
+enum cfr_yaml_kind { CFR_YAML_SCALAR, CFR_YAML_LIST, CFR_YAML_MAP };
+
+/* In a mapping, keys and values take turns among the children. */
+struct cfr_yaml_node {
+    enum cfr_yaml_kind kind;
+    int line;             /* 1-based */
+    bool quoted;          /* scalar: in quotes or as a block (| or >) */
+    size_t count;         /* list: items; map: pairs */
+    struct cfr_view text; /* scalar: may hold any character */
+    struct cfr_yaml_node *child;
+    struct cfr_yaml_node *next;
+};
+
+struct cfr_yaml;
+
+/* Reads the one YAML 1.1 document (so JSON, too) in TEXT, in plain form: no anchors, aliases, merge keys, tags or
+ * further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller frees *OUT. */
+int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
+/* Valid until cfr_yaml_free. */
+const struct cfr_yaml_node *cfr_yaml_root(const struct cfr_yaml *doc);
+void cfr_yaml_free(struct cfr_yaml *doc);
+
+/* True for a value that is not there: nothing, ~ or null, without quotes. */
+bool cfr_yaml_is_null(const struct cfr_yaml_node *node);
+/* The value of KEY in a mapping, or NULL; *KEY_LINE (may be NULL) is where the key stands. */
+const struct cfr_yaml_node *cfr_yaml_get(const struct cfr_yaml_node *map, const char *key, int *key_line);
+
+#endif

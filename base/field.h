@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables that describe configuration: from them come the parser, `credfresh check` and the reference page. */
+#ifndef CFR_BASE_FIELD_H
+#define CFR_BASE_FIELD_H
+
+#include "base/err.h"
+#include "base/view.h"
+
+#include <stddef.h>
+
+/* The C type that each kind of field has in its struct. */
+enum cfr_field_type {
+    CFR_FIELD_STRING,   /* char *, heap; NULL when absent */
+    CFR_FIELD_BOOL,     /* bool */
+    CFR_FIELD_INT,      /* int64_t */
+    CFR_FIELD_DURATION, /* int64_t, milliseconds; text such as 90s, 10m, 1h30m */
+    CFR_FIELD_MODE,     /* int64_t, permission bits; text must be quoted octal such as "0640"; -1 when absent */
+    CFR_FIELD_ENUM,     /* int, index into choices */
+    CFR_FIELD_STRINGS,  /* struct cfr_strings */
+    CFR_FIELD_PAIRS,    /* struct cfr_pairs: a mapping from text to text */
+    CFR_FIELD_MAP,      /* pointer to the sub-table's struct, heap; NULL when absent */
+    CFR_FIELD_LIST,     /* struct cfr_list of the sub-table's structs */
+    CFR_FIELD_ONE_OR_LIST /* as LIST; a single mapping stands for a list of one */
+};
+
+enum cfr_field_flag {
+    CFR_FIELD_REQUIRED = 1,
+    CFR_FIELD_PATH = 2, /* must be absolute, without `.` and `..` components */
+    CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
+    CFR_FIELD_UNSET = 8      /* INT, DURATION: -1 when absent, so that 0 can be told from it */
+};
+
+struct cfr_strings {
+    char **items;
+    size_t count;
+};
+
+struct cfr_pair {
+    char *key;
+    char *value;
+};
+
+struct cfr_pairs {
+    struct cfr_pair *items;
+    size_t count;
+};
+
+struct cfr_list {
+    void *items; /* count structs of the sub-table's size, one after the other */
+    size_t count;
+};
+
+/* Every struct that a table describes begins with this. */
+struct cfr_node {
+    int line; /* 1-based line of its mapping in the file */
+};
+
+struct cfr_table;
+
+struct cfr_field {
+    const char *key;
+    enum cfr_field_type type;
+    size_t offset;
+    unsigned flags;
+    const char *fallback; /* default in configuration syntax, or NULL */
+    int64_t min;          /* INT, DURATION, STRING (length), LIST/STRINGS/PAIRS (count); min == max == 0: no limits */
+    int64_t max;
+    const char *const *choices;      /* ENUM: NULL-terminated */
+    const struct cfr_table *table;   /* MAP, LIST, ONE_OR_LIST */
+    const char *doc;                 /* one or two sentences for the reference page */
+};
+
+struct cfr_table {
+    const char *name; /* what one such mapping is: "credential" */
+    size_t size;
+    const struct cfr_field *fields; /* ends with key == NULL */
+    /* Rules across fields; NULL if there are none. The error text names the key it is about. */
+    int (*check)(const void *node, struct cfr_err *err);
+    const char *doc;
+};
+
+/* Sets every default in a zeroed struct. CFR_E_NOMEM; CFR_E_INTERNAL if a default is not valid. */
+int cfr_field_defaults(const struct cfr_table *table, void *node, struct cfr_err *err);
+/* Stores scalar TEXT in a STRING, BOOL, INT, DURATION, MODE or ENUM field; QUOTED says whether it stood in quotes.
+ * The error says what is wrong and what to write, without naming the key. CFR_E_CONFIG, CFR_E_NOMEM. */
+int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted, struct cfr_err *err);
+/* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
+void cfr_field_free(const struct cfr_table *table, void *node);
+/* The field with this key, or NULL. */
+const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key);
+/* The key most like TEXT (a typing error away), or NULL. */
+const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text);
+/* The choice most like TEXT, or NULL. */
+const char *cfr_field_suggest_choice(const char *const *choices, struct cfr_view text);
+
+#endif

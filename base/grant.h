@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What an exchange granted: named secret values with one life. A provider fills it, an output format reads it;
+ * neither knows the other. */
+#ifndef CFR_BASE_GRANT_H
+#define CFR_BASE_GRANT_H
+
+#include "base/secret.h"
+
+#define CFR_GRANT_FIELDS_MAX 8
+#define CFR_GRANT_IDENTITY_MAX 2112 /* an AWS ARN has at most 2048 characters */
+#define CFR_GRANT_VALUE_MAX 65536
+
+/* Names of the fields that exist today. They are what `json` and `env` publish. */
+#define CFR_FIELD_TOKEN "token"
+#define CFR_FIELD_AWS_ACCESS_KEY_ID "aws_access_key_id"
+#define CFR_FIELD_AWS_SECRET_ACCESS_KEY "aws_secret_access_key"
+#define CFR_FIELD_AWS_SESSION_TOKEN "aws_session_token"
+#define CFR_FIELD_AWS_ACCOUNT_ID "aws_account_id"
+#define CFR_FIELD_AWS_REGION "aws_region"
+
+struct cfr_grant_field {
+    const char *name; /* a literal */
+    struct cfr_secret value;
+};
+
+/* Zero-initialised is empty. */
+struct cfr_grant {
+    int64_t issued_s;  /* wall clock of the grantor; 0 = unknown */
+    int64_t expires_s; /* wall clock of the grantor; 0 = never */
+    char *identity;    /* heap; what it is, not secret (an ARN); may be NULL */
+    struct cfr_grant_field fields[CFR_GRANT_FIELDS_MAX];
+    size_t field_count;
+};
+
+/* Sets (or replaces) a field by a copy of VALUE. NAME must be a literal. CFR_E_NOMEM, CFR_E_LIMIT. */
+int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, struct cfr_err *err);
+/* The value of a field; an empty view with p == NULL when there is none. */
+struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name);
+int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct cfr_err *err);
+/* Wipes and frees everything; G is empty afterwards. */
+void cfr_grant_free(struct cfr_grant *g);
+/* Moves FROM into TO (freed first). */
+void cfr_grant_move(struct cfr_grant *to, struct cfr_grant *from);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON through cJSON. */
+#include "base/json.h"
+
+#include "base/wipealloc.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+/* cJSON fails alike for bad input and for short memory. */
+static bool out_of_memory;
+
+static void *noting_malloc(size_t n)
+{
+    void *p = cfr_wipealloc_malloc(n);
+
+    if (p == NULL)
+        out_of_memory = true;
+    return p;
+}
+
+void cfr_json_setup(void)
+{
+    cJSON_Hooks hooks = {noting_malloc, cfr_wipealloc_free};
+
+    cJSON_InitHooks(&hooks);
+}
+
+static const cJSON *in(const struct cfr_json *v)
+{
+    return (const cJSON *)(const void *)v;
+}
+
+static const struct cfr_json *out_of(const cJSON *v)
+{
+    return (const struct cfr_json *)(const void *)v;
+}
+
+/* True if a string in TEXT holds a NUL, raw or escaped: cJSON would cut the string there without a word. Outside of
+ * strings a backslash is an error anyway. */
+static bool has_nul(struct cfr_view text)
+{
+    if (memchr(text.p, '\0', text.n) != NULL)
+        return true;
+    for (size_t i = 0; i + 1 < text.n; i++) {
+        if (text.p[i] != '\\')
+            continue;
+        if (cfr_view_starts((struct cfr_view){text.p + i, text.n - i}, "\\u0000"))
+            return true;
+        i++;
+    }
+    return false;
+}
+
+int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err)
+{
+    struct cfr_view body = cfr_view_trim(text);
+    const char *end = NULL;
+    cJSON *doc;
+
+    *out = NULL;
+    if (body.n == 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: it is empty");
+    if (has_nul(body))
+        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL character");
+    out_of_memory = false;
+    doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
+    if (doc == NULL && out_of_memory)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (doc == NULL)
+        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
+    if ((size_t)(end - body.p) != body.n) {
+        cJSON_Delete(doc);
+        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td", end - body.p);
+    }
+    *out = (struct cfr_json *)(void *)doc;
+    return 0;
+}
+
+void cfr_json_free(struct cfr_json *doc)
+{
+    cJSON_Delete((cJSON *)(void *)doc);
+}
+
+const struct cfr_json *cfr_json_get(const struct cfr_json *object, const char *key)
+{
+    return cJSON_IsObject(in(object)) ? out_of(cJSON_GetObjectItemCaseSensitive(in(object), key)) : NULL;
+}
+
+const struct cfr_json *cfr_json_path(const struct cfr_json *object, const char *const *keys)
+{
+    for (; object != NULL && *keys != NULL; keys++)
+        object = cfr_json_get(object, *keys);
+    return object;
+}
+
+bool cfr_json_is_object(const struct cfr_json *value)
+{
+    return cJSON_IsObject(in(value)) != 0;
+}
+
+bool cfr_json_is_array(const struct cfr_json *value)
+{
+    return cJSON_IsArray(in(value)) != 0;
+}
+
+size_t cfr_json_count(const struct cfr_json *array)
+{
+    return cfr_json_is_array(array) ? (size_t)cJSON_GetArraySize(in(array)) : 0;
+}
+
+size_t cfr_json_members(const struct cfr_json *object)
+{
+    return cfr_json_is_object(object) ? (size_t)cJSON_GetArraySize(in(object)) : 0;
+}
+
+const struct cfr_json *cfr_json_at(const struct cfr_json *array, size_t index)
+{
+    return index < cfr_json_count(array) ? out_of(cJSON_GetArrayItem(in(array), (int)index)) : NULL;
+}
+
+bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out)
+{
+    if (!cJSON_IsString(in(value)) || in(value)->valuestring == NULL)
+        return false;
+    *out = cfr_view_of(in(value)->valuestring);
+    return true;
+}
+
+bool cfr_json_number(const struct cfr_json *value, double *out)
+{
+    if (!cJSON_IsNumber(in(value)))
+        return false;
+    *out = in(value)->valuedouble;
+    return true;
+}
+
+bool cfr_json_integer(const struct cfr_json *value, int64_t *out)
+{
+    double d;
+
+    /* Not valueint: cJSON saturates it at INT_MAX. 2^53 is where doubles stop being exact. */
+    if (!cfr_json_number(value, &d) || !(d >= -9007199254740992.0 && d <= 9007199254740992.0) ||
+        (double)(int64_t)d != d)
+        return false;
+    *out = (int64_t)d;
+    return true;
+}
+
+bool cfr_json_bool(const struct cfr_json *value, bool *out)
+{
+    if (!cJSON_IsBool(in(value)))
+        return false;
+    *out = cJSON_IsTrue(in(value)) != 0;
+    return true;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading JSON (RFC 8259), through a parser whose memory is wiped when it is freed. The only user of cJSON. */
+#ifndef CFR_BASE_JSON_H
+#define CFR_BASE_JSON_H
+
+#include "base/err.h"
+#include "base/view.h"
+
+struct cfr_json; /* a value inside a parsed document */
+
+/* Installs the wiping allocator; call once before the first parse. */
+void cfr_json_setup(void);
+/* Parses one whole document (trailing white space allowed, anything else is an error). On success *OUT is to be
+ * freed with cfr_json_free. CFR_E_ANSWER with the offset of the error (a string with a NUL is one), or CFR_E_NOMEM
+ * (told apart only after cfr_json_setup). */
+int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
+void cfr_json_free(struct cfr_json *doc);
+
+/* All getters accept NULL and then find nothing; results live as long as the document. */
+const struct cfr_json *cfr_json_get(const struct cfr_json *object, const char *key);
+/* Follows a NULL-terminated path of object keys. */
+const struct cfr_json *cfr_json_path(const struct cfr_json *object, const char *const *keys);
+bool cfr_json_is_object(const struct cfr_json *value);
+bool cfr_json_is_array(const struct cfr_json *value);
+size_t cfr_json_count(const struct cfr_json *array);
+/* How many members an object has; a key that stands twice counts twice. */
+size_t cfr_json_members(const struct cfr_json *object);
+const struct cfr_json *cfr_json_at(const struct cfr_json *array, size_t index);
+/* False if VALUE is no string. */
+bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out);
+bool cfr_json_number(const struct cfr_json *value, double *out);
+/* A number without fraction that fits; false otherwise. */
+bool cfr_json_integer(const struct cfr_json *value, int64_t *out);
+bool cfr_json_bool(const struct cfr_json *value, bool *out);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* One line per event on standard error, as text, as JSON, or with journald levels. Called by agent/ only. It takes
+ * formats and plain text; there is no way to hand it a secret. */
+#ifndef CFR_BASE_LOG_H
+#define CFR_BASE_LOG_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+enum cfr_log_level { CFR_LOG_ERROR, CFR_LOG_WARN, CFR_LOG_INFO, CFR_LOG_DEBUG };
+enum cfr_log_format { CFR_LOG_TEXT, CFR_LOG_JSON };
+
+/* Names in the order of the enums, NULL-terminated, for configuration tables. */
+extern const char *const cfr_log_levels[];
+extern const char *const cfr_log_formats[];
+
+/* JOURNAL: put "<3>" and the like before text lines, and leave out the time (sd-daemon(3)). */
+void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
+bool cfr_log_enabled(enum cfr_log_level level);
+/* Writes one event. CREDENTIAL and STATE may be NULL. A line is written by one write(2) and at most
+ * 8 KiB; control characters are escaped. */
+void cfr_log(enum cfr_log_level level, const char *credential, const char *state, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

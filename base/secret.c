@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Secret bytes. */
+#include "base/secret.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cfr_secret_wipe(void *p, size_t n)
+{
+    if (p != NULL && n != 0)
+        explicit_bzero(p, n);
+}
+
+void cfr_secret_init(struct cfr_secret *s, size_t limit)
+{
+    *s = (struct cfr_secret){.limit = limit};
+}
+
+static int grow(struct cfr_secret *s, size_t need, struct cfr_err *err)
+{
+    size_t cap = s->cap < 64 ? 64 : s->cap;
+    char *p;
+
+    if (need > SIZE_MAX / 4)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory for %zu bytes", need);
+    while (cap < need + 1)
+        cap *= 2;
+    if (cap - 1 > s->limit)
+        cap = s->limit + 1;
+    /* Not realloc: it may move the bytes and leave the old copy behind. */
+    p = malloc(cap);
+    if (p == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory for %zu bytes", cap);
+    if (s->len != 0)
+        memcpy(p, s->p, s->len);
+    cfr_secret_wipe(s->p, s->cap);
+    free(s->p);
+    s->p = p;
+    s->cap = cap;
+    s->p[s->len] = '\0';
+    return 0;
+}
+
+char *cfr_secret_reserve(struct cfr_secret *s, size_t n, struct cfr_err *err)
+{
+    if (n > s->limit - s->len) {
+        (void)cfr_err_set(err, CFR_E_LIMIT, "more than the %zu bytes that are allowed here", s->limit);
+        return NULL;
+    }
+    if (s->len + n + 1 > s->cap && grow(s, s->len + n, err) != 0)
+        return NULL;
+    return s->p + s->len;
+}
+
+void cfr_secret_grown(struct cfr_secret *s, size_t n)
+{
+    s->len += n;
+    s->p[s->len] = '\0';
+}
+
+int cfr_secret_append(struct cfr_secret *s, struct cfr_view bytes, struct cfr_err *err)
+{
+    struct cfr_err local = {0};
+    char *to;
+
+    if (bytes.n == 0)
+        return 0;
+    if (err == NULL)
+        err = &local;
+    to = cfr_secret_reserve(s, bytes.n, err);
+    if (to == NULL)
+        return err->code;
+    memcpy(to, bytes.p, bytes.n);
+    cfr_secret_grown(s, bytes.n);
+    return 0;
+}
+
+int cfr_secret_append_str(struct cfr_secret *s, const char *text, struct cfr_err *err)
+{
+    return cfr_secret_append(s, cfr_view_of(text), err);
+}
+
+void cfr_secret_clear(struct cfr_secret *s)
+{
+    cfr_secret_wipe(s->p, s->cap);
+    s->len = 0;
+}
+
+void cfr_secret_free(struct cfr_secret *s)
+{
+    cfr_secret_wipe(s->p, s->cap);
+    free(s->p);
+    *s = (struct cfr_secret){.limit = s->limit};
+}
+
+void cfr_secret_move(struct cfr_secret *to, struct cfr_secret *from)
+{
+    if (to == from)
+        return;
+    cfr_secret_free(to);
+    *to = *from;
+    *from = (struct cfr_secret){.limit = from->limit};
+}
+
+struct cfr_view cfr_secret_view(const struct cfr_secret *s)
+{
+    return (struct cfr_view){s->p, s->len};
+}
+
+int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+{
+    static const char hex[] = "0123456789abcdef";
+    int rc = cfr_secret_append_str(s, "\"", err);
+
+    for (size_t i = 0; rc == 0 && i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        char esc[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+        if (c == '"' || c == '\\')
+            rc = cfr_secret_append(s, (struct cfr_view){(char[]){'\\', (char)c}, 2}, err);
+        else if (c < 0x20 || c == 0x7f)
+            rc = cfr_secret_append(s, (struct cfr_view){esc, 6}, err);
+        else
+            rc = cfr_secret_append(s, (struct cfr_view){text.p + i, 1}, err);
+    }
+    return rc != 0 ? rc : cfr_secret_append_str(s, "\"", err);
+}
+
+static bool unreserved(unsigned char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
+}
+
+int cfr_secret_append_percent(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        char esc[3] = {'%', hex[c >> 4], hex[c & 15]};
+
+        rc = cfr_secret_append(s, unreserved(c) ? (struct cfr_view){text.p + i, 1} : (struct cfr_view){esc, 3}, err);
+    }
+    return rc;
+}
+
+bool cfr_secret_equal(struct cfr_view a, struct cfr_view b)
+{
+    unsigned char diff = a.n == b.n ? 0 : 1;
+
+    for (size_t i = 0; i < a.n; i++)
+        diff |= (unsigned char)(a.p[i] ^ (b.n != 0 ? b.p[i % b.n] : 0));
+    return diff == 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Borrowed bytes. */
+#include "base/view.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct cfr_view cfr_view_of(const char *s)
+{
+    return (struct cfr_view){s, s != NULL ? strlen(s) : 0};
+}
+
+bool cfr_view_eq(struct cfr_view a, struct cfr_view b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool cfr_view_is(struct cfr_view a, const char *s)
+{
+    return cfr_view_eq(a, cfr_view_of(s));
+}
+
+bool cfr_view_is_nocase(struct cfr_view a, const char *s)
+{
+    return a.n == strlen(s) && (a.n == 0 || strncasecmp(a.p, s, a.n) == 0);
+}
+
+bool cfr_view_starts(struct cfr_view a, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    return n == 0 || (a.n >= n && memcmp(a.p, prefix, n) == 0);
+}
+
+ptrdiff_t cfr_view_find(struct cfr_view a, const char *needle)
+{
+    const char *hit = a.n != 0 ? memmem(a.p, a.n, needle, strlen(needle)) : NULL;
+
+    return hit != NULL ? hit - a.p : -1;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct cfr_view cfr_view_trim(struct cfr_view a)
+{
+    while (a.n > 0 && is_space(a.p[0])) {
+        a.p++;
+        a.n--;
+    }
+    while (a.n > 0 && is_space(a.p[a.n - 1]))
+        a.n--;
+    return a;
+}
+
+bool cfr_view_int(struct cfr_view a, int64_t *out)
+{
+    bool negative = a.n > 0 && a.p[0] == '-';
+    size_t i = negative || (a.n > 0 && a.p[0] == '+') ? 1 : 0;
+    int64_t value = 0;
+
+    if (i == a.n)
+        return false;
+    for (; i < a.n; i++) {
+        if (a.p[i] < '0' || a.p[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, a.p[i] - '0', &value))
+            return false;
+    }
+    /* Built as a negative number, because INT64_MIN has no positive twin. */
+    if (!negative && value == INT64_MIN)
+        return false;
+    *out = negative ? value : -value;
+    return true;
+}
+
+bool cfr_view_printable(struct cfr_view a)
+{
+    for (size_t i = 0; i < a.n; i++) {
+        if (a.p[i] < 0x20 || a.p[i] > 0x7e)
+            return false;
+    }
+    return true;
+}
+
+size_t cfr_view_utf8_len(struct cfr_view a)
+{
+    static const unsigned char least[5] = {0, 0, 0xc2, 0xe0, 0xf0};
+    const unsigned char *p = (const unsigned char *)a.p;
+    size_t k = a.n == 0 ? 0 : p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+    if (k == 0 || k > a.n || (k > 1 && p[0] < least[k]))
+        return 0;
+    for (size_t i = 1; i < k; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return k;
+}
+
+bool cfr_view_line(struct cfr_view *rest, struct cfr_view *line)
+{
+    const char *lf;
+
+    if (rest->n == 0)
+        return false;
+    lf = memchr(rest->p, '\n', rest->n);
+    line->p = rest->p;
+    line->n = lf != NULL ? (size_t)(lf - rest->p) : rest->n;
+    rest->p += line->n + (lf != NULL ? 1 : 0);
+    rest->n -= line->n + (lf != NULL ? 1 : 0);
+    return true;
+}

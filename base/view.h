@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* A borrowed, read-only stretch of bytes. Never owns, never NUL-terminated by promise. */
+#ifndef CFR_BASE_VIEW_H
+#define CFR_BASE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cfr_view {
+    const char *p;
+    size_t n;
+};
+
+/* A string literal or any C string; NULL gives the empty view. */
+struct cfr_view cfr_view_of(const char *s);
+bool cfr_view_eq(struct cfr_view a, struct cfr_view b);
+bool cfr_view_is(struct cfr_view a, const char *s);
+/* ASCII case-insensitive comparison with a C string. */
+bool cfr_view_is_nocase(struct cfr_view a, const char *s);
+bool cfr_view_starts(struct cfr_view a, const char *prefix);
+/* Offset of NEEDLE in A, or -1. */
+ptrdiff_t cfr_view_find(struct cfr_view a, const char *needle);
+/* Without leading and trailing space, tab, CR and LF. */
+struct cfr_view cfr_view_trim(struct cfr_view a);
+/* Decimal integer with optional sign, the whole view. False on anything else or overflow. */
+bool cfr_view_int(struct cfr_view a, int64_t *out);
+/* True if every byte is printable ASCII (0x20-0x7e). */
+bool cfr_view_printable(struct cfr_view a);
+/* Length of the well-formed UTF-8 sequence (RFC 3629, 4) that A begins with, or 0. */
+size_t cfr_view_utf8_len(struct cfr_view a);
+/* Cuts the first line (without its LF) off *REST into *LINE. False when *REST is empty. */
+bool cfr_view_line(struct cfr_view *rest, struct cfr_view *line);
+
+#endif

@@ -1,0 +1,34 @@
+# The one target that carries every compiler and linker flag.
+add_library(cfr_flags INTERFACE)
+target_compile_definitions(cfr_flags INTERFACE _GNU_SOURCE CFR_VERSION="${PROJECT_VERSION}")
+target_include_directories(cfr_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(cfr_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-align -Wcast-qual
+    -Wformat=2 -Wformat-security -Wmissing-prototypes -Wstrict-prototypes -Wold-style-definition
+    -Wpointer-arith -Wundef -Wvla -Wwrite-strings -Wimplicit-fallthrough -Wnull-dereference
+    -fno-common -fstack-protector-strong -ffunction-sections -fdata-sections
+    $<$<BOOL:${CFR_WERROR}>:-Werror>)
+target_link_options(cfr_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+
+if(CFR_SANITIZE)
+    target_compile_options(cfr_flags INTERFACE -fsanitize=${CFR_SANITIZE} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
+    target_link_options(cfr_flags INTERFACE -fsanitize=${CFR_SANITIZE})
+else()
+    target_compile_options(cfr_flags INTERFACE
+        $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+    target_link_options(cfr_flags INTERFACE
+        $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack>)
+endif()
+if(CMAKE_BUILD_TYPE MATCHES "Rel" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
+    target_compile_options(cfr_flags INTERFACE -fcf-protection=full -fstack-clash-protection)
+endif()
+
+include(CheckPIESupported)
+check_pie_supported()
+
+# cfr_module(NAME sources...): one folder, one static library.
+function(cfr_module name)
+    add_library(cfr_${name} STATIC ${ARGN})
+    target_link_libraries(cfr_${name} PUBLIC cfr_flags)
+endfunction()

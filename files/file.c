@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing and wiping single files. */
+#include "files/file.h"
+
+#include "files/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODE_BITS 07777
+#define TEMP_TRIES 8
+
+static int write_all(int fd, struct cfr_view bytes)
+{
+    while (bytes.n != 0) {
+        ssize_t n = write(fd, bytes.p, bytes.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        bytes.p += n;
+        bytes.n -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Owner before mode, because chown clears bits of the mode; neither if it is right, because that needs no rights. */
+static int dress(int fd, const struct cfr_file *file)
+{
+    struct stat st;
+    bool uid_wrong;
+    bool gid_wrong;
+
+    if (fstat(fd, &st) != 0)
+        return -1;
+    uid_wrong = file->uid != CFR_FILE_KEEP_ID && st.st_uid != file->uid;
+    gid_wrong = file->gid != CFR_FILE_KEEP_ID && st.st_gid != file->gid;
+    if ((uid_wrong || gid_wrong) && fchown(fd, file->uid, file->gid) != 0)
+        return -1;
+    return (st.st_mode & MODE_BITS) == file->mode && !uid_wrong && !gid_wrong ? 0 : fchmod(fd, file->mode);
+}
+
+int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err)
+{
+    int fd = cfr_path_openat(dir_fd, file->name, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0600, err);
+    int rc = 0;
+
+    if (fd < 0)
+        return fd;
+    if (write_all(fd, file->content) != 0)
+        rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    else if (dress(fd, file) != 0)
+        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
+    else
+        rc = cfr_path_sync(fd, file->name, err);
+    if (close(fd) != 0 && rc == 0)
+        rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    if (rc != 0)
+        (void)cfr_file_wipe(dir_fd, file->name, NULL);
+    return rc;
+}
+
+/* Creates FILE under a temporary name, which is left in TEMP. */
+static int create_temp(int dir_fd, const struct cfr_file *file, char temp[CFR_PATH_TEMP_MAX], struct cfr_err *err)
+{
+    struct cfr_file as_temp = *file;
+    int rc = CFR_E_CONFLICT;
+
+    as_temp.name = temp;
+    for (int i = 0; i < TEMP_TRIES && rc == CFR_E_CONFLICT; i++) {
+        cfr_path_temp_name(file->name, temp);
+        rc = cfr_file_create(dir_fd, &as_temp, err);
+    }
+    return rc;
+}
+
+int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *err)
+{
+    char temp[CFR_PATH_TEMP_MAX];
+    int rc = create_temp(dir_fd, file, temp, err);
+
+    if (rc != 0)
+        return rc;
+    rc = cfr_path_sync(dir_fd, "the directory", err);
+    if (rc == 0 && renameat(dir_fd, temp, dir_fd, file->name) != 0) {
+        if (errno == EBUSY)
+            rc = cfr_err_set(err, CFR_E_PATH,
+                             "it is a mount point of its own (a bind mount or subPath), which cannot be replaced by "
+                             "rename: mount the directory, or set in_place: true");
+        else
+            rc = cfr_err_sys(err, errno, "cannot rename the new file to %s", file->name);
+    }
+    if (rc != 0) {
+        (void)cfr_file_wipe(dir_fd, temp, NULL);
+        return rc;
+    }
+    /* It stands there now, whether or not the disk has been told. */
+    (void)cfr_path_sync(dir_fd, "the directory", NULL);
+    return 0;
+}
+
+int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err)
+{
+    int fd = cfr_path_openat(dir_fd, file->name, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0, err);
+    struct stat st;
+    int rc = 0;
+
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        rc = cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", file->name);
+    } else if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(file->content.n + (file->content.n == 0))) != 0 &&
+               (errno == ENOSPC || errno == EDQUOT)) {
+        /* Found out before the old content is touched. */
+        rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    } else if (write_all(fd, file->content) != 0 || ftruncate(fd, (off_t)file->content.n) != 0) {
+        rc = cfr_err_sys(err, errno, "cannot write %s in place", file->name);
+    } else if (dress(fd, file) != 0) {
+        rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
+    } else {
+        rc = cfr_path_sync(fd, file->name, err);
+    }
+    if (close(fd) != 0 && rc == 0)
+        rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    return rc;
+}
+
+int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struct cfr_err *err)
+{
+    struct stat st;
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return cfr_err_sys(err, errno, "cannot look at %s", name);
+    if (!S_ISREG(st.st_mode))
+        return cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", name);
+    *out = (struct cfr_file_mark){
+        .inode = st.st_ino,
+        .size = (uint64_t)st.st_size,
+        .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+    };
+    return 0;
+}
+
+/* Opened for writing; a file of ours that is read-only is made writable first. */
+static int open_to_wipe(int dir_fd, const char *name, struct cfr_err *err)
+{
+    int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY;
+    int fd = cfr_path_openat(dir_fd, name, flags, 0, NULL);
+    int probe = fd == CFR_E_PERM ? cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, NULL) : -1;
+
+    if (fd >= 0)
+        return fd;
+    if (probe >= 0) {
+        (void)fchmod(probe, 0600);
+        (void)close(probe);
+    }
+    return cfr_path_openat(dir_fd, name, flags, 0, err);
+}
+
+static int zero(int fd, const char *name, struct cfr_err *err)
+{
+    static const char zeros[4096];
+    struct stat st;
+
+    /* Another hard link may be someone else's file, planted here for us to overwrite. */
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+        return 0;
+    for (off_t left = st.st_size; left > 0;) {
+        size_t n = left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros;
+
+        if (write_all(fd, (struct cfr_view){zeros, n}) != 0)
+            return cfr_err_sys(err, errno, "cannot overwrite %s before removing it", name);
+        left -= (off_t)n;
+    }
+    return cfr_path_sync(fd, name, err);
+}
+
+int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
+{
+    struct stat st;
+    int rc = 0;
+    int fd;
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", name);
+    if (S_ISREG(st.st_mode)) {
+        fd = open_to_wipe(dir_fd, name, err);
+        rc = fd >= 0 ? zero(fd, name, err) : fd == CFR_E_MISSING ? 0 : fd;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT)
+        return cfr_err_sys(err, errno, "cannot remove %s", name);
+    return rc;
+}
+
+int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *entry;
+    int rc = 0;
+
+    if (dir == NULL) {
+        rc = cfr_err_sys(err, errno, "cannot list the directory");
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        /* A directory that was to become one of ours is empty; one that is not is not ours. */
+        if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
+            errno == ENOTDIR && rc == 0)
+            rc = cfr_file_wipe(dir_fd, entry->d_name, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* Publishing a set of files in one step. */
+#include "files/generation.h"
+
+#include "files/layout.h"
+#include "files/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODE_BITS 07777
+
+/* One publish under way: what there was, and what was made that an error has to take back. */
+struct attempt {
+    const struct cfr_generation *g;
+    struct cfr_err *err;
+    int dir_fd;
+    bool made_directory;
+    struct cfr_layout old;
+    struct cfr_layout new; /* none until its directory is made */
+    bool made_tmp;
+    uint64_t made_links; /* one bit for each of g->files */
+};
+
+_Static_assert(CFR_GENERATION_FILES_MAX <= 64, "made_links has one bit for each file");
+
+static int check(const struct cfr_generation *g, struct cfr_err *err)
+{
+    if (g->file_count == 0 || g->file_count > CFR_GENERATION_FILES_MAX)
+        return cfr_err_set(err, CFR_E_LIMIT, "%s: a generation has 1 to %d files, not %zu", g->directory,
+                           CFR_GENERATION_FILES_MAX, g->file_count);
+    for (size_t i = 0; i < g->file_count; i++) {
+        const char *name = g->files[i].name;
+
+        if (!cfr_path_is_name(name) || strncmp(name, "..", 2) == 0)
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: \"%s\" cannot be a file's name: it must not be empty, hold a "
+                               "slash or begin with two dots", g->directory, name);
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(name, g->files[j].name) == 0)
+                return cfr_err_set(err, CFR_E_CONFIG, "%s: two files are named %s", g->directory, name);
+        }
+    }
+    return 0;
+}
+
+static int open_directory(struct attempt *a)
+{
+    const struct cfr_generation *g = a->g;
+    struct cfr_err first = {0};
+    const char *name;
+    int parent;
+    int rc;
+
+    a->dir_fd = cfr_path_open_dir(g->directory, false, 0, &first);
+    if (a->dir_fd >= 0)
+        return 0;
+    if (a->dir_fd != CFR_E_MISSING)
+        return cfr_err_set(a->err, first.code, "%s", first.text);
+    parent = cfr_path_open_parent(g->directory, true, &name, a->err);
+    if (parent < 0)
+        return parent;
+    rc = cfr_path_make_dir(parent, name, g->directory_mode, g->uid, g->gid, a->err);
+    (void)close(parent);
+    if (rc != 0)
+        return cfr_err_prefix(a->err, "%s", g->directory);
+    a->made_directory = true;
+    a->dir_fd = cfr_path_open_dir(g->directory, false, 0, a->err);
+    return a->dir_fd < 0 ? a->dir_fd : 0;
+}
+
+static int check_visible(const struct attempt *a, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
+    if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name))
+        return 0;
+    return cfr_err_set(a->err, CFR_E_CONFLICT, "%s/%s exists and is not credfresh's: remove it or publish under another "
+                       "name", a->g->directory, name);
+}
+
+/* 0 for a name that is to be published, 1 for another. */
+static int is_other(void *ctx, int dir_fd, const char *name)
+{
+    const struct attempt *a = ctx;
+
+    (void)dir_fd;
+    for (size_t i = 0; i < a->g->file_count; i++) {
+        if (strcmp(name, a->g->files[i].name) == 0)
+            return 0;
+    }
+    return 1;
+}
+
+static bool same_directory(int fd, const struct cfr_generation *g)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (st.st_mode & MODE_BITS) == g->directory_mode &&
+           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) && (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
+}
+
+/* True if the current generation is what is to be published. */
+static bool is_current(struct attempt *a)
+{
+    bool same;
+    int fd;
+
+    if (a->old.name[0] == '\0')
+        return false;
+    fd = cfr_path_openat(a->dir_fd, a->old.name, O_RDONLY | O_DIRECTORY, 0, NULL);
+    if (fd < 0)
+        return false;
+    same = same_directory(fd, a->g);
+    for (size_t i = 0; same && i < a->g->file_count; i++)
+        same = cfr_file_same(fd, &a->g->files[i]);
+    same = same && cfr_layout_each(fd, is_other, a, NULL) == 0;
+    (void)close(fd);
+    return same;
+}
+
+static int make_generation(struct attempt *a)
+{
+    const struct cfr_generation *g = a->g;
+    struct cfr_layout name;
+    int rc = 0;
+    int fd;
+
+    cfr_layout_name(g->number, g->now_s, &name);
+    if (mkdirat(a->dir_fd, name.name, 0700) != 0)
+        return cfr_err_sys(a->err, errno, "cannot make the generation %s", name.name);
+    a->new = name;
+    fd = cfr_path_openat(a->dir_fd, name.name, O_RDONLY | O_DIRECTORY, 0, a->err);
+    if (fd < 0)
+        return fd;
+    for (size_t i = 0; rc == 0 && i < g->file_count; i++)
+        rc = cfr_file_create(fd, &g->files[i], a->err);
+    if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) && fchown(fd, g->uid, g->gid) != 0)
+        rc = cfr_err_sys(a->err, errno, "cannot set the owner of the generation");
+    if (rc == 0 && fchmod(fd, g->directory_mode) != 0)
+        rc = cfr_err_sys(a->err, errno, "cannot set the mode of the generation");
+    if (rc == 0)
+        rc = cfr_path_sync(fd, "the generation", a->err);
+    (void)close(fd);
+    return rc;
+}
+
+/* Before the commit, so that a first set appears whole: until then they lead nowhere. */
+static int make_links(struct attempt *a)
+{
+    char target[sizeof CFR_LAYOUT_DATA + 1 + CFR_PATH_NAME_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < a->g->file_count; i++) {
+        const char *name = a->g->files[i].name;
+
+        (void)snprintf(target, sizeof target, CFR_LAYOUT_DATA "/%s", name);
+        if (symlinkat(target, a->dir_fd, name) == 0)
+            a->made_links |= UINT64_C(1) << i;
+        else if (errno != EEXIST)
+            rc = cfr_err_sys(a->err, errno, "cannot make the link %s", name);
+        else
+            rc = check_visible(a, name);
+    }
+    return rc;
+}
+
+static int commit(struct attempt *a)
+{
+    int rc = cfr_layout_remove_tmp(a->dir_fd, a->err);
+
+    if (rc != 0)
+        return rc;
+    if (symlinkat(a->new.name, a->dir_fd, CFR_LAYOUT_DATA_TMP) != 0)
+        return cfr_err_sys(a->err, errno, "cannot make the link %s", CFR_LAYOUT_DATA_TMP);
+    a->made_tmp = true;
+    rc = cfr_path_sync(a->dir_fd, "the directory", a->err);
+    if (rc != 0)
+        return rc;
+    if (renameat(a->dir_fd, CFR_LAYOUT_DATA_TMP, a->dir_fd, CFR_LAYOUT_DATA) != 0)
+        return cfr_err_sys(a->err, errno, "cannot rename %s to %s", CFR_LAYOUT_DATA_TMP, CFR_LAYOUT_DATA);
+    return 0;
+}
+
+static void undo(const struct attempt *a)
+{
+    if (a->made_tmp)
+        (void)unlinkat(a->dir_fd, CFR_LAYOUT_DATA_TMP, 0);
+    for (size_t i = 0; i < a->g->file_count; i++) {
+        if ((a->made_links >> i & 1) != 0)
+            (void)unlinkat(a->dir_fd, a->g->files[i].name, 0);
+    }
+    if (a->new.name[0] != '\0')
+        (void)cfr_layout_wipe(a->dir_fd, a->new.name, NULL);
+    if (a->made_directory)
+        (void)rmdir(a->g->directory);
+}
+
+/* Nothing that fails here makes the new generation any less published. */
+static void tidy(const struct attempt *a)
+{
+    (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
+    (void)cfr_layout_remove_dangling(a->dir_fd, NULL);
+    (void)cfr_layout_wipe_others(a->dir_fd, &a->new, &a->old, NULL);
+}
+
+/* Wipes what was never published: it may have the name we want, and holds space. If that fails, publishing may still
+ * succeed, and if not it says why. */
+static void clear_unfinished(const struct attempt *a)
+{
+    struct cfr_layout previous = {0};
+
+    if (a->old.name[0] == '\0' || cfr_layout_previous(a->dir_fd, &a->old, &previous, NULL) == 0)
+        (void)cfr_layout_wipe_others(a->dir_fd, &a->old, &previous, NULL);
+}
+
+static int publish(struct attempt *a, bool *changed)
+{
+    int rc = cfr_layout_current(a->dir_fd, &a->old, a->err);
+
+    if (rc != 0)
+        return rc;
+    if (is_current(a))
+        return make_links(a);
+    if (a->g->number <= a->old.number)
+        return cfr_err_set(a->err, CFR_E_INTERNAL, "generation %llu is not above the current one, %llu",
+                           (unsigned long long)a->g->number, (unsigned long long)a->old.number);
+    clear_unfinished(a);
+    rc = make_generation(a);
+    rc = rc != 0 ? rc : make_links(a);
+    rc = rc != 0 ? rc : commit(a);
+    *changed = rc == 0;
+    return rc;
+}
+
+int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err)
+{
+    struct attempt a = {.g = g, .err = err, .dir_fd = -1};
+    int rc = check(g, err);
+
+    *changed = false;
+    if (rc != 0)
+        return rc;
+    rc = open_directory(&a);
+    for (size_t i = 0; rc == 0 && i < g->file_count; i++)
+        rc = check_visible(&a, g->files[i].name);
+    if (rc == 0) {
+        rc = publish(&a, changed);
+        if (rc != 0)
+            (void)cfr_err_prefix(err, "%s", g->directory);
+    }
+    if (rc != 0)
+        undo(&a);
+    else if (*changed)
+        tidy(&a);
+    if (a.dir_fd >= 0)
+        (void)close(a.dir_fd);
+    return rc;
+}
+
+/* Opens DIRECTORY and tells the current generation. CFR_E_MISSING if there is no directory. */
+static int look(const char *directory, int *dir_fd, struct cfr_layout *current, struct cfr_err *err)
+{
+    int rc;
+
+    *dir_fd = cfr_path_open_dir(directory, false, 0, err);
+    if (*dir_fd < 0)
+        return *dir_fd;
+    rc = cfr_layout_current(*dir_fd, current, err);
+    if (rc != 0) {
+        (void)close(*dir_fd);
+        (void)cfr_err_prefix(err, "%s", directory);
+    }
+    return rc;
+}
+
+/* A directory that was to become DIRECTORY. */
+static int recover_parent(const char *directory, struct cfr_err *err)
+{
+    const char *name;
+    int fd = cfr_path_open_parent(directory, false, &name, NULL);
+    int rc;
+
+    if (fd < 0)
+        return 0;
+    rc = cfr_file_remove_temps(fd, name, err);
+    (void)close(fd);
+    return rc;
+}
+
+int cfr_generation_recover(const char *directory, struct cfr_err *err)
+{
+    struct cfr_layout previous = {0};
+    struct cfr_layout current;
+    struct cfr_err local = {0};
+    int dir_fd;
+    int rc = recover_parent(directory, err);
+    int found = look(directory, &dir_fd, &current, &local);
+
+    if (found != 0)
+        return found == CFR_E_MISSING ? rc : cfr_err_set(err, found, "%s", local.text);
+    if (rc == 0)
+        rc = cfr_layout_remove_tmp(dir_fd, err);
+    if (rc == 0 && current.name[0] != '\0')
+        rc = cfr_layout_previous(dir_fd, &current, &previous, err);
+    if (rc == 0)
+        rc = cfr_layout_remove_dangling(dir_fd, err);
+    if (rc == 0)
+        rc = cfr_layout_wipe_others(dir_fd, &current, &previous, err);
+    (void)close(dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", directory);
+    return rc;
+}
+
+int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err)
+{
+    struct cfr_layout current;
+    struct cfr_err local = {0};
+    int dir_fd;
+    int rc = look(directory, &dir_fd, &current, &local);
+
+    *number = 0;
+    if (rc != 0)
+        return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
+    *number = current.number;
+    (void)close(dir_fd);
+    return 0;
+}
+
+int cfr_generation_retire(const char *directory, struct cfr_err *err)
+{
+    struct cfr_layout none = {0};
+    struct cfr_layout current;
+    struct cfr_err local = {0};
+    int dir_fd;
+    int rc = look(directory, &dir_fd, &current, &local);
+
+    if (rc != 0)
+        return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
+    rc = cfr_layout_wipe_others(dir_fd, &current, &none, err);
+    (void)close(dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", directory);
+    return rc;
+}
+
+struct expected {
+    const char *const *names;
+    size_t count;
+    struct cfr_err *err;
+};
+
+static int check_expected(void *ctx, int dir_fd, const char *name)
+{
+    const struct expected *e = ctx;
+
+    (void)dir_fd;
+    for (size_t i = 0; i < e->count; i++) {
+        if (strcmp(name, e->names[i]) == 0)
+            return 0;
+    }
+    return cfr_err_set(e->err, CFR_E_MISSING, "the current generation has another file, %s", name);
+}
+
+static int verify(int dir_fd, const struct cfr_layout *current, struct expected *e)
+{
+    struct cfr_file_mark mark;
+    int fd;
+    int rc = 0;
+
+    if (current->name[0] == '\0')
+        return cfr_err_set(e->err, CFR_E_MISSING, "nothing is published there");
+    fd = cfr_path_openat(dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, e->err);
+    if (fd < 0)
+        return fd;
+    for (size_t i = 0; rc == 0 && i < e->count; i++) {
+        if (cfr_file_mark(fd, e->names[i], &mark, NULL) != 0)
+            rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
+        else if (mark.size == 0)
+            rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);
+        else if (!cfr_layout_is_link(dir_fd, e->names[i]))
+            rc = cfr_err_set(e->err, CFR_E_MISSING, "the link %s is missing or is not ours", e->names[i]);
+    }
+    if (rc == 0)
+        rc = cfr_layout_each(fd, check_expected, e, e->err);
+    (void)close(fd);
+    return rc;
+}
+
+int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err)
+{
+    struct expected e = {names, count, err};
+    struct cfr_layout current;
+    int dir_fd;
+    int rc = look(directory, &dir_fd, &current, err);
+
+    if (rc != 0)
+        return rc;
+    rc = verify(dir_fd, &current, &e);
+    (void)close(dir_fd);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", directory);
+    return rc;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening what we write. */
+#include "files/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEMP_MARK ".credfresh-"
+#define TEMP_DIGITS 8
+#define TEMP_KEPT (CFR_PATH_NAME_MAX - 1 - (sizeof TEMP_MARK - 1) - TEMP_DIGITS)
+
+bool cfr_path_is_name(const char *name)
+{
+    size_t n = strnlen(name, CFR_PATH_NAME_MAX + 1);
+
+    return n != 0 && n <= CFR_PATH_NAME_MAX && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* Without openat2, what makes a single component safe is O_NOFOLLOW. */
+static int open_component(int dir_fd, const char *name, int flags, mode_t mode)
+{
+    struct stat st;
+    int fd;
+
+    if (!cfr_path_is_name(name) && strcmp(name, ".") != 0) {
+        errno = EXDEV;
+        return -1;
+    }
+    fd = openat(dir_fd, name, flags | O_NOFOLLOW, mode);
+    if (fd < 0 && errno == ENOTDIR) {
+        /* With O_DIRECTORY the kernel says so of links too. */
+        errno = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+    }
+    return fd;
+}
+
+static int open_beneath(int dir_fd, const char *name, int flags, mode_t mode)
+{
+    struct open_how how = {
+        .flags = (unsigned)flags | O_CLOEXEC,
+        .mode = (flags & O_CREAT) != 0 ? mode : 0,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd;
+
+    do {
+        fd = syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
+    } while (fd < 0 && errno == EINTR);
+    /* Older seccomp filters answer EPERM for system calls that they do not know. */
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        return open_component(dir_fd, name, flags | O_CLOEXEC, how.mode & 07777);
+    return (int)fd;
+}
+
+int cfr_path_openat(int dir_fd, const char *name, int flags, mode_t mode, struct cfr_err *err)
+{
+    int fd = open_beneath(dir_fd, name, flags, mode);
+
+    if (fd >= 0)
+        return fd;
+    if (errno == ELOOP)
+        return cfr_err_set(err, CFR_E_PATH, "%s is a symbolic link, which is not followed here: remove it", name);
+    if (errno == EEXIST)
+        return cfr_err_set(err, CFR_E_CONFLICT, "%s exists already", name);
+    return cfr_err_sys(err, errno, "cannot open %s", name);
+}
+
+int cfr_path_sync(int fd, const char *what, struct cfr_err *err)
+{
+    int rc;
+
+    do {
+        rc = fsync(fd);
+    } while (rc != 0 && errno == EINTR);
+    if (rc != 0 && errno != EINVAL && errno != ENOTSUP && errno != EBADF)
+        return cfr_err_sys(err, errno, "cannot sync %s to disk", what);
+    return 0;
+}
+
+void cfr_path_temp_name(const char *name, char out[CFR_PATH_TEMP_MAX])
+{
+    unsigned random;
+    struct timespec now;
+
+    /* Early in a boot there may be none to get; O_EXCL is what keeps the name ours, so the clock will do. */
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        random = (unsigned)now.tv_nsec ^ (unsigned)now.tv_sec << 20;
+    }
+    (void)snprintf(out, CFR_PATH_TEMP_MAX, ".%.*s" TEMP_MARK "%0*x", (int)TEMP_KEPT, name, TEMP_DIGITS, random);
+}
+
+bool cfr_path_is_temp(const char *entry, const char *name)
+{
+    size_t n = strlen(entry);
+    size_t mark = sizeof TEMP_MARK - 1;
+    size_t kept = name != NULL ? strnlen(name, TEMP_KEPT) : n - 1 - mark - TEMP_DIGITS;
+
+    if (entry[0] != '.' || n < 2 + mark + TEMP_DIGITS || n != 1 + kept + mark + TEMP_DIGITS)
+        return false;
+    if (name != NULL && strncmp(entry + 1, name, kept) != 0)
+        return false;
+    return strncmp(entry + 1 + kept, TEMP_MARK, mark) == 0 &&
+           strspn(entry + 1 + kept + mark, "0123456789abcdef") == TEMP_DIGITS;
+}
+
+/* Owner before mode, because chown clears bits of the mode. */
+static int dress_dir(int fd, mode_t mode, uid_t uid, gid_t gid)
+{
+    if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid) != 0)
+        return -1;
+    return fchmod(fd, mode);
+}
+
+/* A directory that is made under its own name could be left behind by a kill with the wrong mode. */
+static int move_dir_in(int dir_fd, const char *temp, const char *name)
+{
+    if (renameat2(dir_fd, temp, dir_fd, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if ((errno == EINVAL || errno == ENOSYS) && renameat(dir_fd, temp, dir_fd, name) == 0)
+        return 0;
+    return errno;
+}
+
+int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, struct cfr_err *err)
+{
+    char temp[CFR_PATH_TEMP_MAX];
+    int fd;
+    int failed;
+
+    cfr_path_temp_name(name, temp);
+    if (mkdirat(dir_fd, temp, 0700) != 0)
+        return cfr_err_sys(err, errno, "cannot make the directory %s", name);
+    fd = cfr_path_openat(dir_fd, temp, O_RDONLY | O_DIRECTORY, 0, err);
+    if (fd < 0) {
+        (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
+        return fd;
+    }
+    failed = dress_dir(fd, mode, uid, gid) != 0 || fsync(fd) != 0 ? errno : 0;
+    failed = failed == 0 || failed == EINVAL ? move_dir_in(dir_fd, temp, name) : failed;
+    (void)close(fd);
+    if (failed != 0)
+        (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
+    if (failed != 0 && failed != EEXIST && failed != ENOTEMPTY)
+        return cfr_err_sys(err, failed, "cannot make the directory %s", name);
+    fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+    return 0;
+}
+
+/* One step down into COMPONENT, which may be a link of the administrator's. Consumes FD. */
+static int descend(int fd, const char *component, bool create, int flags, struct cfr_err *err)
+{
+    int next = openat(fd, component, flags);
+    int rc = 0;
+
+    if (next < 0 && errno == ENOENT && create) {
+        rc = cfr_path_make_dir(fd, component, 0755, (uid_t)-1, (gid_t)-1, err);
+        next = rc == 0 ? openat(fd, component, flags) : -1;
+    }
+    if (next < 0 && rc == 0)
+        rc = cfr_err_sys(err, errno, "cannot open the directory %s", component);
+    (void)close(fd);
+    return next < 0 ? rc : next;
+}
+
+/* Opens the directory whose path is the first N bytes of PATH, following links. */
+static int open_followed(const char *path, size_t n, bool create, struct cfr_err *err)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    char buf[PATH_MAX];
+    char *save = NULL;
+    int fd;
+
+    memcpy(buf, path, n);
+    buf[n] = '\0';
+    fd = open(n == 0 ? "/" : buf, flags);
+    /* Passing through needs no right to list. */
+    if (fd < 0 && errno == EACCES)
+        fd = open(n == 0 ? "/" : buf, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    if (errno != ENOENT || !create)
+        return cfr_err_sys(err, errno, "cannot open the directory %s", buf);
+    fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return cfr_err_sys(err, errno, "cannot open the directory /");
+    for (char *part = strtok_r(buf, "/", &save); part != NULL && fd >= 0; part = strtok_r(NULL, "/", &save))
+        fd = descend(fd, part, true, O_PATH | O_DIRECTORY | O_CLOEXEC, err);
+    return fd < 0 ? fd : descend(fd, ".", false, flags, err);
+}
+
+/* Where the last component of the first N bytes of PATH begins; 0 if PATH will not do. */
+static size_t last_component(const char *path, size_t n)
+{
+    size_t i = n;
+
+    if (path[0] != '/' || n >= PATH_MAX)
+        return 0;
+    while (i > 0 && path[i - 1] != '/')
+        i--;
+    return i == n ? 0 : i;
+}
+
+int cfr_path_open_parent(const char *path, bool create, const char **name, struct cfr_err *err)
+{
+    size_t at = last_component(path, strlen(path));
+    int fd;
+
+    if (at == 0 || !cfr_path_is_name(path + at))
+        return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a file", path);
+    *name = path + at;
+    fd = open_followed(path, at - 1, create, err);
+    if (fd < 0)
+        (void)cfr_err_prefix(err, "%s", path);
+    return fd;
+}
+
+int cfr_path_open_dir(const char *path, bool create, mode_t mode, struct cfr_err *err)
+{
+    size_t n = strlen(path);
+    char name[CFR_PATH_NAME_MAX + 1];
+    size_t at;
+    int parent;
+    int fd;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n == 1 && path[0] == '/')
+        return open_followed(path, 0, false, err);
+    at = last_component(path, n);
+    if (at == 0 || n - at > CFR_PATH_NAME_MAX)
+        return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a directory", path);
+    memcpy(name, path + at, n - at);
+    name[n - at] = '\0';
+    if (!cfr_path_is_name(name))
+        return cfr_err_set(err, CFR_E_PATH, "%s: a path must not end with %s", path, name);
+    parent = open_followed(path, at - 1, create, err);
+    fd = parent < 0 ? parent : cfr_path_openat(parent, name, O_RDONLY | O_DIRECTORY, 0, create ? NULL : err);
+    if (parent >= 0 && fd < 0 && create) {
+        fd = fd == CFR_E_MISSING ? cfr_path_make_dir(parent, name, mode, (uid_t)-1, (gid_t)-1, err) : 0;
+        fd = fd == 0 ? cfr_path_openat(parent, name, O_RDONLY | O_DIRECTORY, 0, err) : fd;
+    }
+    if (parent >= 0)
+        (void)close(parent);
+    if (fd < 0)
+        (void)cfr_err_prefix(err, "%s", path);
+    return fd;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading and comparing single files. */
+#include "files/file.h"
+
+#include "files/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODE_BITS 07777
+#define CHUNK_BYTES 4096
+#define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static ssize_t read_some(int fd, char *to, size_t n)
+{
+    ssize_t got;
+
+    do {
+        got = read(fd, to, n);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Reads to the end; the size that stat tells is only a hint, because files grow and /proc tells 0. */
+static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err *err)
+{
+    size_t want = hint < out->limit ? hint + 1 : CHUNK_BYTES;
+
+    for (;;) {
+        size_t room = out->limit - out->len;
+        size_t n = want < room ? want : room;
+        char over;
+        char *to = n != 0 ? cfr_secret_reserve(out, n, err) : &over;
+        ssize_t got;
+
+        if (to == NULL)
+            return CFR_E_NOMEM;
+        got = read_some(fd, to, n != 0 ? n : 1);
+        if (got < 0)
+            return cfr_err_sys(err, errno, "cannot read it");
+        if (got == 0)
+            return 0;
+        if (n == 0) {
+            cfr_secret_wipe(&over, 1);
+            return cfr_err_set(err, CFR_E_LIMIT, "it is longer than the %zu bytes that are allowed here", out->limit);
+        }
+        cfr_secret_grown(out, (size_t)got);
+        want = CHUNK_BYTES;
+    }
+}
+
+/* Consumes FD. */
+static int read_regular(int fd, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct stat st;
+    int rc;
+
+    cfr_secret_clear(out);
+    if (fstat(fd, &st) != 0)
+        rc = cfr_err_sys(err, errno, "cannot look at it");
+    else if (!S_ISREG(st.st_mode))
+        rc = cfr_err_set(err, CFR_E_PATH, "it is not a regular file");
+    else if (st.st_size > 0 && (uint64_t)st.st_size > out->limit)
+        rc = cfr_err_set(err, CFR_E_LIMIT, "it has %lld bytes, more than the %zu that are allowed here",
+                         (long long)st.st_size, out->limit);
+    else
+        rc = read_all(fd, (size_t)st.st_size, out, err);
+    (void)close(fd);
+    if (rc != 0)
+        cfr_secret_clear(out);
+    return rc;
+}
+
+int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
+{
+    int fd = cfr_path_openat(dir_fd, name, READ_FLAGS, 0, err);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    rc = read_regular(fd, out, err);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", name);
+    return rc;
+}
+
+int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err)
+{
+    int fd = open(path, READ_FLAGS);
+    int rc;
+
+    if (fd < 0)
+        return cfr_err_sys(err, errno, "cannot open %s", path);
+    rc = read_regular(fd, out, err);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", path);
+    return rc;
+}
+
+static bool same_content(int fd, struct cfr_view content)
+{
+    char chunk[CHUNK_BYTES];
+    bool same = true;
+    size_t at = 0;
+
+    while (same) {
+        ssize_t got = read_some(fd, chunk, sizeof chunk);
+
+        if (got <= 0) {
+            same = got == 0 && at == content.n;
+            break;
+        }
+        same = (size_t)got <= content.n - at &&
+               cfr_secret_equal((struct cfr_view){chunk, (size_t)got}, (struct cfr_view){content.p + at, (size_t)got});
+        at += (size_t)got;
+    }
+    cfr_secret_wipe(chunk, sizeof chunk);
+    return same;
+}
+
+bool cfr_file_same(int dir_fd, const struct cfr_file *file)
+{
+    int fd = cfr_path_openat(dir_fd, file->name, READ_FLAGS, 0, NULL);
+    struct stat st;
+    bool same;
+
+    if (fd < 0)
+        return false;
+    same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & MODE_BITS) == file->mode &&
+           (file->uid == CFR_FILE_KEEP_ID || st.st_uid == file->uid) &&
+           (file->gid == CFR_FILE_KEEP_ID || st.st_gid == file->gid) && (uint64_t)st.st_size == file->content.n &&
+           same_content(fd, file->content);
+    (void)close(fd);
+    return same;
+}
+
+/* Mount points in mountinfo have blanks, tabs, line feeds and backslashes as \ooo (proc(5)). */
+static bool mountinfo_is(const char *field, const char *path)
+{
+    while (*field != '\0' && *field != ' ') {
+        char c = *field++;
+
+        if (c == '\\' && strspn(field, "01234567") >= 3) {
+            c = (char)((field[0] - '0') << 6 | (field[1] - '0') << 3 | (field[2] - '0'));
+            field += 3;
+        }
+        if (*path++ != c)
+            return false;
+    }
+    return *path == '\0';
+}
+
+/* For kernels before 5.8, whose statx does not tell mount points. */
+static bool in_mountinfo(const char *path)
+{
+    struct stat st;
+    bool link = lstat(path, &st) != 0 || S_ISLNK(st.st_mode);
+    char *real = link ? NULL : realpath(path, NULL);
+    FILE *f = real != NULL ? fopen("/proc/self/mountinfo", "re") : NULL;
+    char *line = NULL;
+    size_t cap = 0;
+    bool found = false;
+
+    while (f != NULL && !found && getline(&line, &cap, f) > 0) {
+        char *field = line;
+
+        /* The mount point is the fifth field. */
+        for (int i = 0; i < 4 && field != NULL; i++)
+            field = strchr(field + (i > 0), ' ');
+        found = field != NULL && mountinfo_is(field + 1, real);
+    }
+    free(line);
+    free(real);
+    if (f != NULL)
+        (void)fclose(f);
+    return found;
+}
+
+bool cfr_file_is_mount(const char *path)
+{
+    struct statx stx;
+
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &stx) == 0 &&
+        (stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+        return (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+    return in_mountinfo(path);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Small documents in the state directory. */
+#include "files/state.h"
+
+#include "files/file.h"
+#include "files/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LOCK_NAME "lock"
+
+/* Whoever holds the lock wrote its process id there; it is for the error text only. */
+static int refuse(int fd, const char *directory, struct cfr_err *err)
+{
+    char pid[16] = "";
+    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+
+    pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir", directory,
+                       pid[0] != '\0' ? " with process id " : "", pid);
+}
+
+static int take_lock(int dir_fd, const char *directory, struct cfr_err *err)
+{
+    int fd = cfr_path_openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600, err);
+    int rc = 0;
+
+    if (fd < 0) {
+        (void)cfr_err_prefix(err, "%s", directory);
+        return fd;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        rc = errno == EWOULDBLOCK ? refuse(fd, directory, err)
+                                  : cfr_err_sys(err, errno, "cannot lock %s/" LOCK_NAME, directory);
+    if (rc != 0) {
+        (void)close(fd);
+        return rc;
+    }
+    if (ftruncate(fd, 0) == 0)
+        (void)dprintf(fd, "%ld\n", (long)getpid());
+    return fd;
+}
+
+int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
+{
+    int dir_fd = cfr_path_open_dir(directory, true, 0700, err);
+
+    *lock_fd = -1;
+    if (dir_fd < 0)
+        return dir_fd;
+    *lock_fd = take_lock(dir_fd, directory, err);
+    if (*lock_fd < 0) {
+        int rc = *lock_fd;
+
+        *lock_fd = -1;
+        (void)close(dir_fd);
+        return rc;
+    }
+    /* Under the lock they can only be what a crash left. */
+    (void)cfr_file_remove_temps(dir_fd, NULL, NULL);
+    return dir_fd;
+}
+
+static int file_name(const char *name, char out[CFR_PATH_NAME_MAX + 1], struct cfr_err *err)
+{
+    int n = snprintf(out, CFR_PATH_NAME_MAX + 1, "%s.json", name);
+
+    if (n < 0 || n > CFR_PATH_NAME_MAX || !cfr_path_is_name(name))
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" cannot be the name of a state file", name);
+    return 0;
+}
+
+int cfr_state_load(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
+{
+    char file[CFR_PATH_NAME_MAX + 1];
+    int rc = file_name(name, file, err);
+
+    return rc != 0 ? rc : cfr_file_read_at(dir_fd, file, out, err);
+}
+
+int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err)
+{
+    char file[CFR_PATH_NAME_MAX + 1];
+    struct cfr_file f = {file, content, 0600, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
+    int rc = file_name(name, file, err);
+
+    if (rc == 0 && content.n > CFR_STATE_MAX)
+        rc = cfr_err_set(err, CFR_E_LIMIT, "the state of %s has %zu bytes, more than %d", name, content.n, CFR_STATE_MAX);
+    return rc != 0 ? rc : cfr_file_replace(dir_fd, &f, err);
+}
+
+int cfr_state_remove(int dir_fd, const char *name, struct cfr_err *err)
+{
+    char file[CFR_PATH_NAME_MAX + 1];
+    int rc = file_name(name, file, err);
+
+    if (rc == 0 && unlinkat(dir_fd, file, 0) != 0 && errno != ENOENT)
+        rc = cfr_err_sys(err, errno, "cannot remove %s", file);
+    return rc;
+}

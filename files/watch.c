@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/* Watching files by their directory. */
+#include "files/watch.h"
+
+#include "files/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one. */
+#define PARENT_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
+#define FILE_EVENTS (PARENT_EVENTS | IN_CLOSE_WRITE)
+#define GONE (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
+#define READ_BYTES 8192
+#define CLIMB_TRIES 16
+
+/* What stood at a path when it was last looked at. All zero: nothing. */
+struct identity {
+    uint64_t device;
+    uint64_t inode;
+    int64_t size;
+    int64_t changed_ns;
+    uint64_t data_hash; /* of ..data's target */
+};
+
+struct entry {
+    void *owner;
+    struct directory *directory; /* NULL while it cannot be watched */
+    struct entry *next;          /* in the directory */
+    struct identity seen;
+    uint16_t name_at; /* offset of the path's last component */
+    uint16_t part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
+    bool pending;
+    char path[];
+};
+
+struct directory {
+    int wd;
+    struct entry *first;
+};
+
+struct cfr_watch {
+    int fd;
+    struct directory **directories; /* sorted by wd */
+    size_t directory_count;
+    size_t directory_cap;
+    struct entry **entries; /* sorted by owner */
+    size_t entry_count;
+    size_t entry_cap;
+};
+
+int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
+{
+    struct cfr_watch *w = calloc(1, sizeof *w);
+
+    *out = NULL;
+    if (w == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (w->fd < 0) {
+        int code = errno == EMFILE
+                       ? cfr_err_set(err, CFR_E_LIMIT, "no inotify instance is left for this user: raise the sysctl "
+                                     "fs.inotify.max_user_instances (or the limit of open files)")
+                       : cfr_err_sys(err, errno, "cannot start inotify");
+
+        free(w);
+        return code;
+    }
+    *out = w;
+    return 0;
+}
+
+void cfr_watch_close(struct cfr_watch *w)
+{
+    if (w == NULL)
+        return;
+    for (size_t i = 0; i < w->entry_count; i++)
+        free(w->entries[i]);
+    for (size_t i = 0; i < w->directory_count; i++)
+        free(w->directories[i]);
+    free(w->entries);
+    free(w->directories);
+    (void)close(w->fd);
+    free(w);
+}
+
+int cfr_watch_fd(const struct cfr_watch *w)
+{
+    return w->fd;
+}
+
+/* Makes room for one more pointer in a sorted array. */
+static void *grow(void *array, size_t count, size_t *cap)
+{
+    size_t more = *cap == 0 ? 8 : *cap + *cap / 2;
+    void *p = array;
+
+    if (count < *cap)
+        return array;
+    p = realloc(array, more * sizeof(void *));
+    if (p != NULL)
+        *cap = more;
+    return p;
+}
+
+/* Index of the first directory whose wd is not below WD. */
+static size_t directory_at(const struct cfr_watch *w, int wd)
+{
+    size_t low = 0;
+    size_t high = w->directory_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (w->directories[middle]->wd < wd)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct directory *find_directory(const struct cfr_watch *w, int wd)
+{
+    size_t i = directory_at(w, wd);
+
+    return i < w->directory_count && w->directories[i]->wd == wd ? w->directories[i] : NULL;
+}
+
+static struct directory *take_directory(struct cfr_watch *w, int wd)
+{
+    struct directory *d = find_directory(w, wd);
+    struct directory **array;
+    size_t i = directory_at(w, wd);
+
+    if (d != NULL)
+        return d;
+    array = grow(w->directories, w->directory_count, &w->directory_cap);
+    if (array == NULL)
+        return NULL;
+    w->directories = array;
+    d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return NULL;
+    d->wd = wd;
+    memmove(array + i + 1, array + i, (w->directory_count - i) * sizeof(struct directory *));
+    array[i] = d;
+    w->directory_count++;
+    return d;
+}
+
+/* Forgets a directory that nobody watches through any more. */
+static void drop_directory(struct cfr_watch *w, struct directory *d)
+{
+    size_t i = directory_at(w, d->wd);
+
+    /* It fails where the kernel has dropped the watch itself. */
+    (void)inotify_rm_watch(w->fd, d->wd);
+    w->directory_count--;
+    memmove(w->directories + i, w->directories + i + 1, (w->directory_count - i) * sizeof(struct directory *));
+    free(d);
+}
+
+static void detach(struct cfr_watch *w, struct entry *e)
+{
+    struct entry **link;
+
+    if (e->directory == NULL)
+        return;
+    for (link = &e->directory->first; *link != e; link = &(*link)->next)
+        ;
+    *link = e->next;
+    if (e->directory->first == NULL)
+        drop_directory(w, e->directory);
+    e->directory = NULL;
+    e->next = NULL;
+}
+
+/* Watches the directory whose path is the first N bytes of the entry's. */
+static int watch_prefix(const struct cfr_watch *w, struct entry *e, size_t n, uint32_t events)
+{
+    char kept = e->path[n];
+    int wd;
+    int saved;
+
+    e->path[n] = '\0';
+    wd = inotify_add_watch(w->fd, n == 0 ? "/" : e->path, events);
+    saved = errno;
+    e->path[n] = kept;
+    errno = saved;
+    return wd;
+}
+
+/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to look for there.
+ * Returns a watch descriptor, or -1 with errno. */
+static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at)
+{
+    size_t at = e->name_at;
+
+    for (;;) {
+        int wd = watch_prefix(w, e, at - 1, at == e->name_at ? FILE_EVENTS : PARENT_EVENTS);
+
+        *part_at = at;
+        if (wd >= 0 || (errno != ENOENT && errno != ENOTDIR) || at == 1)
+            return wd;
+        do
+            at--;
+        while (e->path[at - 1] != '/');
+    }
+}
+
+static bool part_exists(struct entry *e, size_t part_at)
+{
+    size_t end = part_at + strcspn(e->path + part_at, "/");
+    char kept = e->path[end];
+    struct stat st;
+    bool exists;
+
+    e->path[end] = '\0';
+    exists = stat(e->path, &st) == 0 && S_ISDIR(st.st_mode);
+    e->path[end] = kept;
+    return exists;
+}
+
+static int no_watch(const struct entry *e, int errnum, struct cfr_err *err)
+{
+    if (errnum == ENOSPC)
+        return cfr_err_set(err, CFR_E_LIMIT, "no inotify watch is left for this user, so %s is only looked at once a "
+                           "minute: raise the sysctl fs.inotify.max_user_watches", e->path);
+    return cfr_err_sys(err, errnum, "cannot watch the directory of %s", e->path);
+}
+
+/* Watches through the right directory, which may be the one that it is watched through already. */
+static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
+{
+    struct directory *d;
+    size_t part_at = e->name_at;
+    int wd = -1;
+
+    /* A parent may be made just before we begin to watch for it. */
+    for (int i = 0; i < CLIMB_TRIES; i++) {
+        wd = watch_nearest(w, e, &part_at);
+        if (wd < 0 || part_at == e->name_at || !part_exists(e, part_at))
+            break;
+        if (find_directory(w, wd) == NULL)
+            (void)inotify_rm_watch(w->fd, wd);
+    }
+    if (wd < 0) {
+        int errnum = errno;
+
+        detach(w, e);
+        return no_watch(e, errnum, err);
+    }
+    e->part_at = (uint16_t)part_at;
+    if (e->directory != NULL && e->directory->wd == wd)
+        return 0;
+    detach(w, e);
+    d = take_directory(w, wd);
+    if (d == NULL) {
+        (void)inotify_rm_watch(w->fd, wd);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    e->directory = d;
+    e->next = d->first;
+    d->first = e;
+    return 0;
+}
+
+static uint64_t hash(const char *bytes, size_t n)
+{
+    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+    return h;
+}
+
+static struct identity identify(const struct entry *e)
+{
+    char path[PATH_MAX + sizeof CFR_LAYOUT_DATA];
+    char target[256];
+    struct identity id = {0};
+    struct stat st;
+    ssize_t n;
+
+    if (stat(e->path, &st) == 0) {
+        id.device = st.st_dev;
+        id.inode = st.st_ino;
+        id.size = st.st_size;
+        id.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    }
+    (void)snprintf(path, sizeof path, "%.*s" CFR_LAYOUT_DATA, (int)e->name_at, e->path);
+    n = readlink(path, target, sizeof target);
+    if (n >= 0)
+        id.data_hash = hash(target, (size_t)n);
+    return id;
+}
+
+static bool same_identity(const struct identity *a, const struct identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size && a->changed_ns == b->changed_ns &&
+           a->data_hash == b->data_hash;
+}
+
+/* Index of the first entry whose owner is not below OWNER (AFTER: is above). */
+static size_t owner_at(const struct cfr_watch *w, const void *owner, bool after)
+{
+    size_t low = 0;
+    size_t high = w->entry_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uintptr_t there = (uintptr_t)w->entries[middle]->owner;
+
+        if (there < (uintptr_t)owner || (after && there == (uintptr_t)owner))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err)
+{
+    size_t n = strlen(path);
+    const char *slash = strrchr(path, '/');
+    struct entry **array;
+    struct entry *e;
+    size_t i;
+    int rc;
+
+    if (path[0] != '/' || n >= PATH_MAX || slash[1] == '\0')
+        return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
+    array = grow(w->entries, w->entry_count, &w->entry_cap);
+    if (array == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    w->entries = array;
+    e = calloc(1, sizeof *e + n + 1);
+    if (e == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    memcpy(e->path, path, n + 1);
+    e->owner = owner;
+    e->name_at = (uint16_t)(slash - path + 1);
+    rc = attach(w, e, err);
+    if (rc == CFR_E_NOMEM) {
+        free(e);
+        return rc;
+    }
+    e->seen = identify(e);
+    i = owner_at(w, owner, true);
+    memmove(array + i + 1, array + i, (w->entry_count - i) * sizeof(struct entry *));
+    array[i] = e;
+    w->entry_count++;
+    return rc;
+}
+
+void cfr_watch_remove(struct cfr_watch *w, void *owner)
+{
+    size_t from = owner_at(w, owner, false);
+    size_t to = owner_at(w, owner, true);
+
+    for (size_t i = from; i < to; i++) {
+        detach(w, w->entries[i]);
+        free(w->entries[i]);
+    }
+    memmove(w->entries + from, w->entries + to, (w->entry_count - to) * sizeof(struct entry *));
+    w->entry_count -= to - from;
+}
+
+/* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last owner is
+ * remembered from one call to the next. */
+static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
+{
+    size_t i = 0;
+
+    while (i < w->entry_count) {
+        void *owner = w->entries[i]->owner;
+        bool pending = false;
+
+        for (; i < w->entry_count && w->entries[i]->owner == owner; i++) {
+            struct entry *e = w->entries[i];
+
+            if (!e->pending)
+                continue;
+            pending = true;
+            e->pending = false;
+            /* Before FN reads it, so that what changes after that is noticed later. */
+            e->seen = identify(e);
+        }
+        if (pending) {
+            fn(ctx, owner);
+            i = owner_at(w, owner, true);
+        }
+    }
+}
+
+/* Everybody who watched through a directory that is gone looks for it anew. */
+static void reattach(struct cfr_watch *w, struct directory *d)
+{
+    struct entry *e = d->first;
+
+    /* The node goes at once, so that its number can be given to another. */
+    d->first = NULL;
+    drop_directory(w, d);
+    while (e != NULL) {
+        struct entry *next = e->next;
+
+        e->next = NULL;
+        e->directory = NULL;
+        e->pending = true;
+        (void)attach(w, e, NULL);
+        e = next;
+    }
+}
+
+static void mark(struct cfr_watch *w, struct directory *d, const char *name)
+{
+    bool data = strcmp(name, CFR_LAYOUT_DATA) == 0;
+    size_t n = strlen(name);
+    bool moved = false;
+
+    for (struct entry *e = d->first; e != NULL; e = e->next) {
+        const char *part = e->path + e->part_at;
+        bool own = e->part_at == e->name_at;
+
+        if ((own && data) || (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
+            e->pending = true;
+            moved = moved || !own;
+        }
+    }
+    /* Attaching takes an entry out of the list, and with the last one the directory goes. */
+    for (struct entry *e = moved ? d->first : NULL; e != NULL;) {
+        struct entry *next = e->next;
+
+        if (e->pending && e->part_at != e->name_at)
+            (void)attach(w, e, NULL);
+        e = next;
+    }
+}
+
+static void handle(struct cfr_watch *w, const struct inotify_event *event, bool *overflowed)
+{
+    struct directory *d;
+
+    if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        *overflowed = true;
+        return;
+    }
+    d = find_directory(w, event->wd);
+    if (d == NULL)
+        return;
+    if ((event->mask & GONE) != 0)
+        reattach(w, d);
+    else if (event->len != 0)
+        mark(w, d, event->name);
+}
+
+static void attach_all(struct cfr_watch *w)
+{
+    for (size_t i = 0; i < w->entry_count; i++)
+        (void)attach(w, w->entries[i], NULL);
+}
+
+int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err)
+{
+    union {
+        struct inotify_event event;
+        char bytes[READ_BYTES];
+    } buf;
+    bool lost = false;
+    ssize_t n;
+    int rc = 0;
+
+    while ((n = read(w->fd, buf.bytes, sizeof buf.bytes)) > 0) {
+        for (const char *p = buf.bytes; p < buf.bytes + n;) {
+            const struct inotify_event *event = (const struct inotify_event *)(const void *)p;
+
+            handle(w, event, &lost);
+            p += sizeof *event + event->len;
+        }
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        rc = cfr_err_sys(err, errno, "cannot read inotify events");
+    if (lost) {
+        attach_all(w);
+        for (size_t i = 0; i < w->entry_count; i++)
+            w->entries[i]->pending = true;
+    }
+    if (overflowed != NULL)
+        *overflowed = lost;
+    fire(w, fn, ctx);
+    return rc;
+}
+
+void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
+{
+    attach_all(w);
+    for (size_t i = 0; i < w->entry_count; i++) {
+        struct entry *e = w->entries[i];
+        struct identity now = identify(e);
+
+        e->pending = e->pending || !same_identity(&e->seen, &now);
+    }
+    fire(w, fn, ctx);
+}

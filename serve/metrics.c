@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* The metrics page (Prometheus text format 0.0.4): one table of families, each written in one piece. */
+#include "serve/status.h"
+
+#include <inttypes.h>
+
+const double cfr_status_bounds[CFR_STATUS_BUCKETS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0};
+
+void cfr_status_observe(struct cfr_status_histogram *h, double seconds)
+{
+    size_t i = 0;
+
+    while (i < CFR_STATUS_BUCKETS && seconds > cfr_status_bounds[i])
+        i++;
+    h->buckets[i]++;
+    h->count++;
+    h->sum_s += seconds;
+}
+
+static void add_label(struct cfr_str *out, const char *key, const char *value)
+{
+    cfr_str_addf(out, "%s=\"", key);
+    for (const char *p = value != NULL ? value : ""; *p != '\0'; p++) {
+        if (*p == '\n')
+            cfr_str_addz(out, "\\n");
+        else if (*p == '\\' || *p == '"')
+            cfr_str_addf(out, "\\%c", *p);
+        else
+            cfr_str_add(out, (struct cfr_view){p, 1});
+    }
+    cfr_str_addz(out, "\"");
+}
+
+/* FAMILY{credential="NAME" and then, unless KEY is NULL, ,KEY="VALUE"; the brace stays open. */
+static void begin(struct cfr_str *out, const char *family, const char *name, const char *key, const char *value)
+{
+    cfr_str_addf(out, "%s{", family);
+    add_label(out, "credential", name);
+    if (key != NULL) {
+        cfr_str_addz(out, ",");
+        add_label(out, key, value);
+    }
+}
+
+static void end_int(struct cfr_str *out, int64_t value)
+{
+    cfr_str_addf(out, "} %" PRId64 "\n", value);
+}
+
+static void end_count(struct cfr_str *out, uint64_t value)
+{
+    cfr_str_addf(out, "} %" PRIu64 "\n", value);
+}
+
+static void sample(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t value)
+{
+    begin(out, family, c->name, NULL, NULL);
+    end_int(out, value);
+}
+
+typedef void samples_fn(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                        int64_t now_s);
+
+static void expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    /* No sample for what never expires: any number would be read as a time. */
+    if (c->published && c->expires_s != 0)
+        sample(out, family, c, c->expires_s);
+}
+
+static void published(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->published ? 1 : 0);
+}
+
+static void ready(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    sample(out, family, c, cfr_status_is_ready(c, now_s) ? 1 : 0);
+}
+
+static void required(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->required ? 1 : 0);
+}
+
+static void generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                       int64_t now_s)
+{
+    (void)now_s;
+    begin(out, family, c->name, NULL, NULL);
+    end_count(out, c->generation);
+}
+
+static void last_success(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                         int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->last_success_s);
+}
+
+static void failures(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->failures);
+}
+
+static void refreshes(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    begin(out, family, c->name, "result", "ok");
+    end_count(out, c->exchanges_ok);
+    for (int i = CFR_CLASS_NONE + 1; i < CFR_CLASS_COUNT; i++) {
+        begin(out, family, c->name, "result", cfr_err_class_name((enum cfr_err_class)i));
+        end_count(out, c->exchanges_failed[i]);
+    }
+}
+
+static void duration(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    uint64_t sum = 0;
+
+    (void)now_s;
+    for (size_t i = 0; i <= CFR_STATUS_BUCKETS; i++) {
+        sum += c->duration.buckets[i];
+        cfr_str_addf(out, "%s_bucket{", family);
+        add_label(out, "credential", c->name);
+        if (i < CFR_STATUS_BUCKETS)
+            cfr_str_addf(out, ",le=\"%g\"", cfr_status_bounds[i]);
+        else
+            cfr_str_addz(out, ",le=\"+Inf\"");
+        end_count(out, sum);
+    }
+    cfr_str_addf(out, "%s_sum{", family);
+    add_label(out, "credential", c->name);
+    cfr_str_addf(out, "} %.9g\n%s_count{", c->duration.sum_s, family);
+    add_label(out, "credential", c->name);
+    end_count(out, c->duration.count);
+}
+
+static void token_expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                         int64_t now_s)
+{
+    (void)now_s;
+    if (c->token_expires_s != 0)
+        sample(out, family, c, c->token_expires_s);
+}
+
+static void token_overdue(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                          int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->token_overdue ? 1 : 0);
+}
+
+/* Two hooks of one credential may do the same in words, yet a series may appear once only. */
+static bool hook_is_first(const struct cfr_status_credential *c, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (cfr_view_eq(cfr_view_of(c->hooks[k].name), cfr_view_of(c->hooks[i].name)))
+            return false;
+    }
+    return true;
+}
+
+static void hook_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->hook_count; i++) {
+        if (!hook_is_first(c, i))
+            continue;
+        begin(out, family, c->name, "hook", c->hooks[i].name);
+        cfr_str_addz(out, ",result=\"ok\"");
+        end_count(out, c->hooks[i].runs_ok);
+        begin(out, family, c->name, "hook", c->hooks[i].name);
+        cfr_str_addz(out, ",result=\"failed\"");
+        end_count(out, c->hooks[i].runs_failed);
+    }
+}
+
+static void hook_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                            int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->hook_count; i++) {
+        if (!hook_is_first(c, i))
+            continue;
+        begin(out, family, c->name, "hook", c->hooks[i].name);
+        end_count(out, c->hooks[i].generation);
+    }
+}
+
+static const struct family {
+    const char *name;
+    const char *type;
+    samples_fn *samples;
+    const char *help;
+} families[] = {
+    {"credfresh_credential_expiry_timestamp_seconds", "gauge", expiry,
+     "When the published credential expires, in seconds since the epoch. Absent when nothing is published or it "
+     "never expires."},
+    {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
+    {"credfresh_credential_ready", "gauge", ready, "1 when the credential is published and has not expired."},
+    {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
+    {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
+    {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,
+     "When the credential was last refreshed, in seconds since the epoch; 0 for never."},
+    {"credfresh_credential_consecutive_failures", "gauge", failures,
+     "Failed refreshes since the last one that succeeded."},
+    {"credfresh_refresh_total", "counter", refreshes,
+     "Refreshes by result: ok, or the class of the error (retry: goes away by itself; stop: needs an operator; "
+     "local: this machine)."},
+    {"credfresh_exchange_duration_seconds", "histogram", duration, "How long the exchanges with the cloud took."},
+    {"credfresh_token_expiry_timestamp_seconds", "gauge", token_expiry,
+     "When the subject token last read expires, in seconds since the epoch."},
+    {"credfresh_token_overdue", "gauge", token_overdue,
+     "1 when the subject token is past 80 % of its life and nobody has replaced it."},
+    {"credfresh_hook_runs_total", "counter", hook_runs, "Runs of a reload hook by result."},
+    {"credfresh_hook_generation", "gauge", hook_generation,
+     "The generation that a reload hook last succeeded for; 0 for none."},
+};
+
+static void head(struct cfr_str *out, const char *name, const char *type, const char *help)
+{
+    cfr_str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void add_agent(struct cfr_str *out, const struct cfr_status *s)
+{
+    head(out, "credfresh_build_info", "gauge", "Always 1; the labels say what runs.");
+    cfr_str_addz(out, "credfresh_build_info{");
+    add_label(out, "version", s->version);
+    cfr_str_addz(out, "} 1\n");
+    head(out, "credfresh_start_time_seconds", "gauge", "When the agent started, in seconds since the epoch.");
+    cfr_str_addf(out, "credfresh_start_time_seconds %" PRId64 "\n", s->started_s);
+    head(out, "credfresh_config_last_reload_successful", "gauge",
+         "1 when the last configuration that was read was taken.");
+    cfr_str_addf(out, "credfresh_config_last_reload_successful %d\n", s->config_ok ? 1 : 0);
+    head(out, "credfresh_config_loaded_timestamp_seconds", "gauge",
+         "When the configuration in use was read, in seconds since the epoch.");
+    cfr_str_addf(out, "credfresh_config_loaded_timestamp_seconds %" PRId64 "\n", s->config_loaded_s);
+}
+
+void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)
+{
+    add_agent(out, s);
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        head(out, families[f].name, families[f].type, families[f].help);
+        for (size_t i = 0; i < s->count && !out->failed; i++) {
+            struct cfr_status_credential c = {0};
+
+            s->get(s->ctx, i, &c);
+            families[f].samples(out, families[f].name, &c, s->now_s);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* AWS STS: AssumeRoleWithWebIdentity, then any number of AssumeRole steps signed with the keys of the one before. */
+#ifndef CFR_STS_AWS_H
+#define CFR_STS_AWS_H
+
+#include "sts/provider.h"
+
+#define CFR_STS_AWS_STEPS_MAX 5
+
+/* A choice that is left to an environment variable unless the configuration makes it. */
+enum cfr_sts_aws_switch { CFR_STS_AWS_ENVIRONMENT, CFR_STS_AWS_FALSE, CFR_STS_AWS_TRUE };
+enum cfr_sts_aws_regional { CFR_STS_AWS_REGIONAL_ENVIRONMENT, CFR_STS_AWS_REGIONAL, CFR_STS_AWS_LEGACY };
+enum cfr_sts_aws_accept { CFR_STS_AWS_XML, CFR_STS_AWS_JSON };
+
+/* `exchange: aws:` */
+struct cfr_sts_aws {
+    struct cfr_node node;
+    char *role_arn;
+    char *region;
+    char *session_name;
+    int64_t duration_ms;
+    char *policy;
+    struct cfr_strings policy_arns;
+    char *endpoint;
+    char *ca_file;
+    int fips;       /* enum cfr_sts_aws_switch */
+    int dual_stack; /* enum cfr_sts_aws_switch */
+    int regional;   /* enum cfr_sts_aws_regional */
+    int accept;     /* enum cfr_sts_aws_accept */
+    char *audience; /* what the token's `aud` should hold; compared by who has the claims; may be NULL */
+    struct cfr_list then_assume; /* of struct cfr_sts_aws_step */
+};
+
+/* One element of `then_assume`. */
+struct cfr_sts_aws_step {
+    struct cfr_node node;
+    char *role_arn;
+    char *session_name;
+    int64_t duration_ms;
+    char *external_id;
+    char *policy;
+    struct cfr_strings policy_arns;
+    struct cfr_pairs tags;
+    struct cfr_strings transitive_tag_keys;
+    char *source_identity;
+    char *region;
+    char *endpoint;
+};
+
+extern const struct cfr_table cfr_sts_aws_table;
+extern const struct cfr_sts_provider cfr_sts_aws_provider;
+
+/* Step N of `then_assume`, or NULL. */
+const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *config, size_t n);
+
+#endif

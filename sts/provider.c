@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of providers, and what they share. */
+#include "sts/provider.h"
+
+#include "sts/aws.h"
+
+#include <stdlib.h>
+
+/* "Name: " and the longest value that a grant can hold. */
+#define HEADER_MAX (CFR_GRANT_VALUE_MAX + 64)
+
+const struct cfr_sts_provider *const cfr_sts_providers[] = {&cfr_sts_aws_provider, NULL};
+
+const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
+{
+    for (size_t i = 0; cfr_sts_providers[i] != NULL; i++) {
+        if (cfr_view_is(name, cfr_sts_providers[i]->name))
+            return cfr_sts_providers[i];
+    }
+    return NULL;
+}
+
+int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value, struct cfr_err *err)
+{
+    struct cfr_secret *h;
+    int rc;
+
+    if (r->header_count == CFR_STS_HEADERS_MAX)
+        return cfr_err_set(err, CFR_E_INTERNAL, "no room for the request header %s", name);
+    /* A line break would let a value become a second header. */
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '\r' || value.p[i] == '\n' || value.p[i] == '\0')
+            return cfr_err_set(err, CFR_E_INTERNAL, "the request header %s would hold a control character", name);
+    }
+    h = &r->headers[r->header_count];
+    cfr_secret_init(h, HEADER_MAX);
+    rc = cfr_secret_append_str(h, name, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(h, ": ", err);
+    if (rc == 0)
+        rc = cfr_secret_append(h, value, err);
+    if (rc != 0)
+        cfr_secret_free(h);
+    else
+        r->header_count++;
+    return rc;
+}
+
+void cfr_sts_request_free(struct cfr_sts_request *r)
+{
+    for (size_t i = 0; i < r->header_count; i++)
+        cfr_secret_free(&r->headers[i]);
+    cfr_secret_free(&r->body);
+    free(r->url);
+    *r = (struct cfr_sts_request){0};
+}
+
+void cfr_sts_exchange_free(struct cfr_sts_exchange *x)
+{
+    cfr_grant_free(&x->grant);
+    *x = (struct cfr_sts_exchange){0};
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What every provider is: a table of configuration keys and two pure functions around each HTTP request. */
+#ifndef CFR_STS_PROVIDER_H
+#define CFR_STS_PROVIDER_H
+
+#include "base/field.h"
+#include "base/grant.h"
+
+#define CFR_STS_HEADERS_MAX 8
+#define CFR_STS_BODY_MAX 131072   /* of a request */
+#define CFR_STS_ANSWER_MAX 262144 /* of an answer: larger ones are refused while they arrive */
+
+/* What the agent knows and the provider may use; all borrowed for the duration of one call. */
+struct cfr_sts_input {
+    const char *credential;            /* its name in the configuration */
+    struct cfr_view token;             /* the subject token, trimmed */
+    struct cfr_view subject;           /* its `sub` claim, decoded and unverified; may be empty */
+    int64_t now_s;                     /* wall clock */
+    const char *(*env)(const char *);  /* looks up an environment variable; NULL when unset */
+};
+
+/* One exchange in progress, owned by the agent. Zero it, set config and provider, then build/send/parse until DONE. */
+struct cfr_sts_exchange {
+    const struct cfr_sts_provider *provider;
+    const void *config;     /* the provider's own struct, as its table describes it */
+    unsigned step;          /* 0 for the first request; parse advances it */
+    struct cfr_grant grant; /* the latest answer; intermediate between steps, final after DONE */
+};
+
+struct cfr_sts_request {
+    const char *method;                              /* literal */
+    char *url;                                       /* heap */
+    struct cfr_secret headers[CFR_STS_HEADERS_MAX];  /* "Name: value", each */
+    size_t header_count;
+    struct cfr_secret body;
+    const char *ca_file; /* borrowed from the configuration; NULL = the system's */
+};
+
+struct cfr_sts_reply {
+    long status;
+    struct cfr_view content_type;
+    struct cfr_view body;
+    struct cfr_view request_id; /* x-amzn-RequestId or its like; may be empty */
+};
+
+enum cfr_sts_outcome { CFR_STS_DONE = 0, CFR_STS_MORE = 1 };
+
+struct cfr_sts_provider {
+    const char *name;              /* the key under `exchange:` */
+    const struct cfr_table *table; /* its configuration */
+    int64_t consumer_window_ms;    /* consumers refresh by themselves when less life is left: stay ahead of it */
+    /* Rules that need the environment (a region that may come from there, say). CFR_E_CONFIG. */
+    int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);
+    /* Builds the request of x->step into the zeroed OUT. The caller frees OUT also after an error. */
+    int (*build)(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err);
+    /* Reads the answer of x->step. CFR_STS_DONE: x->grant is final. CFR_STS_MORE: x->step has advanced. Else an
+     * error code: x->grant is then unspecified but valid. */
+    int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err);
+};
+
+/* All providers, NULL-terminated. */
+extern const struct cfr_sts_provider *const cfr_sts_providers[];
+const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name);
+
+/* Appends a "Name: value" header. */
+int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value, struct cfr_err *err);
+void cfr_sts_request_free(struct cfr_sts_request *r);
+void cfr_sts_exchange_free(struct cfr_sts_exchange *x);
+
+#endif

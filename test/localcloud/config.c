@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration file. */
+#include "config.h"
+
+#include "volume.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 16 << 20 };
+
+static const char demo_roles[] = "[{\"arn\":\"arn:aws:iam::123456789012:role/demo\",\"trust\":["
+                                 "{\"subject\":\"system:serviceaccount:default:demo\","
+                                 "\"audience\":[\"sts.amazonaws.com\"]}]}]";
+static const char demo_volumes[] =
+    "[{\"name\":\"demo\",\"namespace\":\"default\",\"service_account\":\"demo\","
+    "\"audience\":\"sts.amazonaws.com\"}]";
+
+static json_t *read_file(const char *path, struct lc_fail *fail)
+{
+    struct lc_buf text = {0};
+    struct lc_fail why = {""};
+    json_t *config = NULL;
+
+    if (lc_volume_get_file(path, MOST_BYTES, &text, fail) == 0) {
+        config = lc_json_parse(text.at, text.len, &why);
+        if (config == NULL) {
+            (void)lc_fail_set(fail, "%s: %.500s", path, why.text);
+        }
+    }
+    lc_buf_free(&text);
+    return config;
+}
+
+static int complete(json_t *config, const char *path, struct lc_fail *fail)
+{
+    static const char *const known[] = {"region", "roles", "volumes", "iam_keys", NULL};
+    static const char *const lists[] = {"roles", "volumes", "iam_keys"};
+    static const char *const otherwise[] = {demo_roles, demo_volumes, "[]"};
+    const char *region = NULL;
+
+    if (lc_json_keys(config, path, known, fail) != 0 ||
+        lc_json_text(config, path, "region", &region, fail) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        json_t *list = json_object_get(config, lists[i]);
+        if (list == NULL) {
+            (void)json_object_set_new(config, lists[i], json_loads(otherwise[i], 0, NULL));
+        } else if (!json_is_array(list)) {
+            return lc_fail_set(fail, "%s: \"%s\" must be an array", path, lists[i]);
+        }
+    }
+    return 0;
+}
+
+json_t *lc_config_load(const char *path, struct lc_fail *fail)
+{
+    json_t *config = path == NULL ? json_object() : read_file(path, fail);
+
+    if (config != NULL && complete(config, path == NULL ? "configuration" : path, fail) != 0) {
+        json_decref(config);
+        config = NULL;
+    }
+    return config;
+}
+
+const char *lc_config_region(json_t *config)
+{
+    return json_string_value(json_object_get(config, "region"));
+}
+
+json_t *lc_config_list(json_t *config, const char *name)
+{
+    return json_object_get(config, name);
+}

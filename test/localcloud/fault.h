@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults that were asked for and wait for a request that they match. */
+#ifndef LC_FAULT_H
+#define LC_FAULT_H
+
+#include "http.h"
+#include "json.h"
+
+struct lc_faults;
+
+struct lc_faults *lc_faults_new(struct lc_fail *fail);
+void lc_faults_free(struct lc_faults *faults);
+
+/* Takes a checked copy of a fault description. */
+int lc_faults_add(struct lc_faults *faults, json_t *fault, struct lc_fail *fail);
+void lc_faults_clear(struct lc_faults *faults);
+/* {"faults": [description with the count that is left]} */
+json_t *lc_faults_report(struct lc_faults *faults);
+
+/* The oldest fault that matches, its count taken down by one; NULL when there is none. The caller drops it.
+ */
+json_t *lc_faults_take(struct lc_faults *faults, const char *action, const char *role);
+
+/* A fault that is an answer by itself writes it into reply and returns true. "delay" waits and returns false.
+ */
+bool lc_fault_instead(json_t *fault, bool json, const char *request_id, struct lc_reply *reply, char *code,
+                      size_t code_room);
+/* A fault that spoils a normal answer does it here. */
+void lc_fault_spoil(json_t *fault, struct lc_reply *reply);
+
+const char *lc_fault_kind(json_t *fault);
+
+#endif

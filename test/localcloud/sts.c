@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* The front end of AWS STS: dispatch, faults, outage, statistics. */
+#include "sts.h"
+
+#include "crypto.h"
+#include "sts_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct action {
+    const char *name;
+    int (*run)(struct lc_call *call);
+};
+
+static const struct action *find_action(const char *name)
+{
+    static const struct action actions[] = {
+        {"AssumeRoleWithWebIdentity", lc_sts_web_identity},
+        {"AssumeRole", lc_sts_assume_role},
+        {"GetCallerIdentity", lc_sts_caller_identity},
+    };
+
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(actions[i].name, name) == 0) {
+            return &actions[i];
+        }
+    }
+    return NULL;
+}
+
+static void set_code(struct lc_call *call, const char *code)
+{
+    (void)snprintf(call->record.code, sizeof call->record.code, "%s", code);
+}
+
+static void write_refusal(struct lc_call *call)
+{
+    lc_buf_free(&call->reply->body);
+    call->reply->status = call->refusal.status;
+    lc_answer_refusal(&call->refusal, call->json, call->request_id, &call->reply->body);
+    set_code(call, call->refusal.code);
+    call->record.exchange = false;
+    call->record.access_key_id[0] = '\0';
+}
+
+/* What the real front end does with whatever is not a query-protocol request. */
+static void send_away(struct lc_call *call)
+{
+    call->reply->status = 302;
+    lc_reply_header(call->reply, "Content-Type", NULL);
+    lc_reply_header(call->reply, "Location", "https://aws.amazon.com/iam");
+    set_code(call, "Redirect");
+}
+
+static bool is_form(const struct lc_request *request)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    const char *type = lc_request_header(request, "content-type");
+    size_t len = sizeof form - 1;
+
+    return type != NULL && strncasecmp(type, form, len) == 0 &&
+           (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
+}
+
+/* True when the request has an Action; otherwise the reply is made. */
+static bool read_params(struct lc_call *call)
+{
+    const struct lc_request *request = call->request;
+    bool post = strcmp(request->method, "POST") == 0;
+    const char *text = post ? request->body : request->query;
+
+    if (request->too_big) {
+        call->reply->status = 413;
+        lc_reply_header(call->reply, "Content-Type", NULL);
+        set_code(call, "TooBig");
+        return false;
+    }
+    if ((!post && strcmp(request->method, "GET") != 0) || (post && !is_form(request))) {
+        send_away(call);
+        return false;
+    }
+    if (!lc_params_read(text, post ? request->body_len : strlen(text), &call->params)) {
+        (void)lc_refuse(&call->refusal, 400, "MalformedInput", "The input cannot be decoded.");
+        write_refusal(call);
+        return false;
+    }
+    if (lc_params_get(&call->params, "Action") == NULL) {
+        send_away(call);
+        return false;
+    }
+    return true;
+}
+
+static void note(char *out, size_t room, const char *text)
+{
+    (void)snprintf(out, room, "%s", text == NULL ? "" : text);
+}
+
+static void run_action(struct lc_call *call, const char *name)
+{
+    const struct action *action = find_action(name);
+    const char *version = lc_params_get(&call->params, "Version");
+    int result = 0;
+
+    if (action == NULL || version == NULL || strcmp(version, "2011-06-15") != 0) {
+        (void)lc_refuse(&call->refusal, 400, "InvalidAction",
+                        "Could not find operation %.200s for version %.100s", name,
+                        version == NULL ? "NO_VERSION_SPECIFIED" : version);
+        call->refusal.front_end = true;
+        write_refusal(call);
+        return;
+    }
+    lc_trust_lock(call->cloud->trust);
+    result = action->run(call);
+    lc_trust_unlock(call->cloud->trust);
+    if (result != 0) {
+        write_refusal(call);
+        return;
+    }
+    call->reply->status = 200;
+    set_code(call, "OK");
+}
+
+static void answer_outage(struct lc_call *call)
+{
+    call->reply->status = 503;
+    lc_reply_header(call->reply, "Content-Type", "text/html");
+    lc_reply_header(call->reply, "Retry-After", "1");
+    lc_buf_text(&call->reply->body, "<html><body>Service Unavailable</body></html>\n");
+    set_code(call, "Outage");
+}
+
+static void answer(struct lc_call *call)
+{
+    const char *action = NULL;
+
+    if (!read_params(call)) {
+        return;
+    }
+    action = lc_params_get(&call->params, "Action");
+    note(call->record.action, sizeof call->record.action, find_action(action) == NULL ? "(unknown)" : action);
+    note(call->record.role, sizeof call->record.role, lc_params_get(&call->params, "RoleArn"));
+    note(call->record.session_name, sizeof call->record.session_name,
+         lc_params_get(&call->params, "RoleSessionName"));
+    if (atomic_load(&call->cloud->outage)) {
+        answer_outage(call);
+        return;
+    }
+    call->fault = lc_faults_take(call->cloud->faults, action, call->record.role);
+    note(call->record.fault, sizeof call->record.fault, lc_fault_kind(call->fault));
+    if (call->fault != NULL && lc_fault_instead(call->fault, call->json, call->request_id, call->reply,
+                                                call->record.code, sizeof call->record.code)) {
+        return;
+    }
+    run_action(call, action);
+    if (call->fault != NULL) {
+        lc_fault_spoil(call->fault, call->reply);
+    }
+}
+
+static void log_record(struct lc_cloud *cloud, const struct lc_record *record)
+{
+    if (cloud->log != NULL) {
+        (void)fprintf(cloud->log, "%.3f %s %u %s role=%s session=%s key=%s connection=%lu%s%s\n", record->t,
+                      record->action, record->status, record->code, record->role, record->session_name,
+                      record->access_key_id, record->connection,
+                      record->fault[0] == '\0' ? "" : " fault=", record->fault);
+        (void)fflush(cloud->log);
+    }
+}
+
+/* Names from outside go into the log and the statistics: keep them one line of text. */
+static void clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text <= ' ' || *text == 0x7F || (unsigned char)*text >= 0x80) {
+            *text = '?';
+        }
+    }
+}
+
+void lc_sts_handle(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply)
+{
+    struct lc_call call = {.cloud = cloud, .request = request, .reply = reply};
+    const char *accept = lc_request_header(request, "accept");
+    char uuid[LC_UUID_BYTES];
+
+    lc_uuid(uuid);
+    (void)snprintf(call.request_id, sizeof call.request_id, "%s", uuid);
+    call.json = accept != NULL && strstr(accept, "application/json") != NULL;
+    call.record.t = lc_time_now();
+    call.record.connection = request->connection;
+    note(call.record.action, sizeof call.record.action, "(none)");
+    lc_reply_header(reply, "Content-Type", call.json ? "application/json" : "text/xml");
+    lc_reply_header(reply, "x-amzn-RequestId", call.request_id);
+    lc_reply_header(reply, "x-amz-sts-extended-request-id", call.request_id);
+    answer(&call);
+    call.record.status = reply->status;
+    clean(call.record.role);
+    clean(call.record.session_name);
+    lc_stats_add(cloud->stats, &call.record);
+    log_record(cloud, &call.record);
+    json_decref(call.fault);
+    lc_params_free(&call.params);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Creating, reading, comparing and wiping single files. */
+#include "files_scratch.h"
+
+#include "files/file.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#define KEEP CFR_FILE_KEEP_ID
+
+static struct cfr_err err;
+static int dir_fd = -1;
+
+static int setup(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    dir_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir_fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+    (void)close(dir_fd);
+    return scratch_remove(state);
+}
+
+static struct cfr_file file_of(const char *name, const char *text, mode_t mode)
+{
+    return (struct cfr_file){name, {text, strlen(text)}, mode, KEEP, KEEP};
+}
+
+static void create_sets_mode_under_any_umask_and_never_overwrites(void **state)
+{
+    struct cfr_file file = file_of("f", "first", 0664);
+    struct cfr_file other = file_of("f", "second", 0600);
+    mode_t old = umask(077);
+
+    (void)state;
+    assert_int_equal(cfr_file_create(dir_fd, &file, &err), 0);
+    (void)umask(old);
+    assert_int_equal(mode_of(in("f")), 0664);
+    assert_int_equal(cfr_file_create(dir_fd, &other, &err), CFR_E_CONFLICT);
+    assert_string_equal(get(in("f")), "first");
+    assert_int_equal(symlink("target", in("link")), 0);
+    other.name = "link";
+    assert_true(cfr_file_create(dir_fd, &other, &err) < 0);
+    assert_false(exists(in("target")));
+}
+
+static void failed_write_leaves_nothing(void **state)
+{
+    static char big[65536];
+    struct cfr_file file = {"f", {big, sizeof big}, 0600, KEEP, KEEP};
+    struct rlimit small = {1000, RLIM_INFINITY};
+    struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+
+    (void)state;
+    put(in("r"), "stays");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(cfr_file_create(dir_fd, &file, &err), CFR_E_LIMIT);
+    file.name = "r";
+    assert_int_equal(cfr_file_replace(dir_fd, &file, &err), CFR_E_LIMIT);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    (void)signal(SIGXFSZ, old);
+    assert_string_equal(get(in("r")), "stays");
+    assert_int_equal(count_entries(scratch, ""), 1);
+}
+
+static void read_has_a_limit_and_takes_regular_files_only(void **state)
+{
+    struct cfr_secret out;
+
+    (void)state;
+    cfr_secret_init(&out, 10);
+    put(in("f"), "0123456789");
+    assert_int_equal(cfr_file_read_at(dir_fd, "f", &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "0123456789"));
+    assert_int_equal(cfr_file_read(in("f"), &out, &err), 0); /* again: the old content goes */
+    assert_int_equal(out.len, 10);
+    put(in("f"), "0123456789a");
+    assert_int_equal(cfr_file_read(in("f"), &out, &err), CFR_E_LIMIT);
+    assert_int_equal(out.len, 0);
+    assert_non_null(strstr(err.text, in("f")));
+    put(in("f"), "");
+    assert_int_equal(cfr_file_read(in("f"), &out, &err), 0);
+    assert_int_equal(out.len, 0);
+    assert_int_equal(cfr_file_read(in("none"), &out, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_file_read(scratch, &out, &err), CFR_E_PATH);
+    assert_int_equal(mkfifo(in("fifo"), 0600), 0);
+    assert_int_equal(cfr_file_read(in("fifo"), &out, &err), CFR_E_PATH);
+    assert_int_equal(cfr_file_read("/dev/null", &out, &err), CFR_E_PATH);
+    /* Its size is told as 0. */
+    assert_int_equal(cfr_file_read("/proc/self/status", &out, &err), CFR_E_LIMIT);
+    cfr_secret_free(&out);
+    cfr_secret_init(&out, 65536);
+    assert_int_equal(cfr_file_read("/proc/self/status", &out, &err), 0);
+    assert_true(cfr_view_starts(cfr_secret_view(&out), "Name:"));
+    cfr_secret_free(&out);
+}
+
+static void read_by_path_follows_links_and_below_a_directory_does_not(void **state)
+{
+    struct cfr_secret out;
+
+    (void)state;
+    cfr_secret_init(&out, 100);
+    put(in("f"), "content");
+    assert_int_equal(symlink("f", in("link")), 0);
+    assert_int_equal(cfr_file_read(in("link"), &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "content"));
+    assert_int_equal(cfr_file_read_at(dir_fd, "link", &out, &err), CFR_E_PATH);
+    cfr_secret_free(&out);
+}
+
+static void same_compares_content_mode_and_owner(void **state)
+{
+    struct cfr_file file = file_of("f", "content", 0640);
+
+    (void)state;
+    assert_false(cfr_file_same(dir_fd, &file));
+    assert_int_equal(cfr_file_create(dir_fd, &file, &err), 0);
+    assert_true(cfr_file_same(dir_fd, &file));
+    file.uid = geteuid();
+    assert_true(cfr_file_same(dir_fd, &file));
+    file.uid = geteuid() + 1;
+    assert_false(cfr_file_same(dir_fd, &file));
+    file = file_of("f", "content", 0600);
+    assert_false(cfr_file_same(dir_fd, &file));
+    file = file_of("f", "contenu", 0640);
+    assert_false(cfr_file_same(dir_fd, &file));
+    file = file_of("f", "content ", 0640);
+    assert_false(cfr_file_same(dir_fd, &file));
+    assert_int_equal(rename(in("f"), in("g")), 0);
+    assert_int_equal(symlink("g", in("f")), 0);
+    file = file_of("f", "content", 0640);
+    assert_false(cfr_file_same(dir_fd, &file));
+}
+
+static void same_reads_long_files(void **state)
+{
+    static char big[10000];
+    struct cfr_file file = {"f", {big, sizeof big}, 0600, KEEP, KEEP};
+
+    (void)state;
+    memset(big, 'x', sizeof big);
+    assert_int_equal(cfr_file_create(dir_fd, &file, &err), 0);
+    assert_true(cfr_file_same(dir_fd, &file));
+    big[sizeof big - 1] = 'y';
+    assert_false(cfr_file_same(dir_fd, &file));
+}
+
+static void wipe_overwrites(void **state)
+{
+    static char big[10001];
+    char bytes[sizeof big];
+    struct cfr_file file = {"f", {big, sizeof big}, 0400, KEEP, KEEP};
+    int fd;
+
+    (void)state;
+    memset(big, 's', sizeof big);
+    assert_int_equal(cfr_file_wipe(dir_fd, "f", &err), 0);
+    assert_int_equal(cfr_file_create(dir_fd, &file, &err), 0);
+    fd = open(in("f"), O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(cfr_file_wipe(dir_fd, "f", &err), 0);
+    assert_false(exists(in("f")));
+    assert_int_equal(pread(fd, bytes, sizeof bytes, 0), sizeof bytes);
+    memset(big, 0, sizeof big);
+    assert_memory_equal(bytes, big, sizeof big);
+    (void)close(fd);
+}
+
+static void wipe_never_overwrites_what_somebody_else_has(void **state)
+{
+    (void)state;
+    put(in("victim"), "victim");
+    assert_int_equal(link(in("victim"), in("planted")), 0);
+    assert_int_equal(cfr_file_wipe(dir_fd, "planted", &err), 0);
+    assert_false(exists(in("planted")));
+    assert_string_equal(get(in("victim")), "victim");
+    assert_int_equal(symlink("victim", in("planted")), 0);
+    assert_int_equal(cfr_file_wipe(dir_fd, "planted", &err), 0);
+    assert_string_equal(get(in("victim")), "victim");
+    assert_int_equal(mkdir(in("dir"), 0700), 0);
+    assert_true(cfr_file_wipe(dir_fd, "dir", &err) < 0);
+    assert_true(exists(in("dir")));
+}
+
+static void mark_tells_which_file_it_is(void **state)
+{
+    struct cfr_file_mark a;
+    struct cfr_file_mark b;
+
+    (void)state;
+    assert_int_equal(cfr_file_mark(dir_fd, "f", &a, &err), CFR_E_MISSING);
+    put(in("f"), "12345");
+    assert_int_equal(cfr_file_mark(dir_fd, "f", &a, &err), 0);
+    assert_int_equal(a.size, 5);
+    assert_int_equal(cfr_file_mark(dir_fd, "f", &b, &err), 0);
+    assert_memory_equal(&a, &b, sizeof a);
+    put(in("g"), "12345");
+    assert_int_equal(cfr_file_mark(dir_fd, "g", &b, &err), 0);
+    assert_int_not_equal(a.inode, b.inode);
+    assert_int_equal(symlink("f", in("link")), 0);
+    assert_int_equal(cfr_file_mark(dir_fd, "link", &b, &err), CFR_E_PATH);
+}
+
+static void overwrite_keeps_the_inode(void **state)
+{
+    struct cfr_file file = file_of("f", "new", 0640);
+    struct cfr_file_mark before;
+    struct cfr_file_mark after;
+
+    (void)state;
+    put(in("f"), "a longer old content");
+    assert_int_equal(cfr_file_mark(dir_fd, "f", &before, &err), 0);
+    assert_int_equal(cfr_file_overwrite(dir_fd, &file, &err), 0);
+    assert_int_equal(cfr_file_mark(dir_fd, "f", &after, &err), 0);
+    assert_int_equal(before.inode, after.inode);
+    assert_string_equal(get(in("f")), "new");
+    assert_int_equal(mode_of(in("f")), 0640);
+    file.name = "none";
+    assert_int_equal(cfr_file_overwrite(dir_fd, &file, &err), CFR_E_MISSING);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(create_sets_mode_under_any_umask_and_never_overwrites),
+        SCRATCH_TEST(failed_write_leaves_nothing),
+        SCRATCH_TEST(read_has_a_limit_and_takes_regular_files_only),
+        SCRATCH_TEST(read_by_path_follows_links_and_below_a_directory_does_not),
+        SCRATCH_TEST(same_compares_content_mode_and_owner),
+        SCRATCH_TEST(same_reads_long_files),
+        SCRATCH_TEST(wipe_overwrites),
+        SCRATCH_TEST(wipe_never_overwrites_what_somebody_else_has),
+        SCRATCH_TEST(mark_tells_which_file_it_is),
+        SCRATCH_TEST(overwrite_keeps_the_inode),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

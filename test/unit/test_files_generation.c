@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* Publishing generations: what a consumer sees, what stays, what goes, and what is refused. */
+#include "files_scratch.h"
+
+#include "files/generation.h"
+
+#define KEEP CFR_FILE_KEEP_ID
+
+static struct cfr_err err;
+static bool changed;
+
+static int publish(uint64_t number, const struct cfr_file *files, size_t count)
+{
+    char directory[PATH_MAX];
+    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, count, number, 1767323045};
+
+    (void)snprintf(directory, sizeof directory, "%s/pub", scratch);
+    err = (struct cfr_err){0};
+    return cfr_generation_publish(&g, &changed, &err);
+}
+
+static int publish_two(uint64_t number, const char *a, const char *b)
+{
+    struct cfr_file files[] = {
+        {"credentials", {a, strlen(a)}, 0640, KEEP, KEEP},
+        {"token", {b, strlen(b)}, 0600, KEEP, KEEP},
+    };
+
+    return publish(number, files, 2);
+}
+
+static int publish_token(uint64_t number, const char *text)
+{
+    struct cfr_file file = {"token", {text, strlen(text)}, 0600, KEEP, KEEP};
+
+    return publish(number, &file, 1);
+}
+
+static uint64_t current(void)
+{
+    uint64_t number = 99;
+
+    assert_int_equal(cfr_generation_current(in("pub"), &number, &err), 0);
+    return number;
+}
+
+static int generations(void)
+{
+    return count_entries(in("pub"), "..2");
+}
+
+static void first_set_has_the_kubelets_layout(void **state)
+{
+    char target[256] = "";
+
+    (void)state;
+    assert_int_equal(current(), 0);
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    assert_true(changed);
+    assert_int_equal(current(), 1);
+    assert_true(readlink(in("pub/..data"), target, sizeof target - 1) > 0);
+    assert_string_equal(target, "..2026_01_02_03_04_05.000000001");
+    memset(target, 0, sizeof target);
+    assert_true(readlink(in("pub/token"), target, sizeof target - 1) > 0);
+    assert_string_equal(target, "..data/token");
+    assert_string_equal(get(in("pub/token")), "jwt");
+    assert_string_equal(get(in("pub/credentials")), "keys");
+    assert_int_equal(mode_of(in("pub/..data/credentials")), 0640);
+    assert_int_equal(mode_of(in("pub/..data/token")), 0600);
+    assert_int_equal(mode_of(in("pub/..2026_01_02_03_04_05.000000001")), 0755);
+    assert_int_equal(mode_of(in("pub")), 0755);
+    assert_int_equal(count_entries(in("pub"), ""), 4);
+}
+
+static void same_set_is_not_published_again(void **state)
+{
+    struct stat before;
+    struct stat after;
+
+    (void)state;
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    assert_int_equal(stat(in("pub"), &before), 0);
+    assert_int_equal(publish_two(2, "keys", "jwt"), 0);
+    assert_false(changed);
+    assert_int_equal(current(), 1);
+    assert_int_equal(stat(in("pub"), &after), 0);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+    /* A link that somebody removed is put back. */
+    assert_int_equal(unlink(in("pub/token")), 0);
+    assert_int_equal(publish_two(2, "keys", "jwt"), 0);
+    assert_false(changed);
+    assert_string_equal(get(in("pub/token")), "jwt");
+}
+
+static void mode_alone_is_a_change(void **state)
+{
+    struct cfr_file file = {"token", {"jwt", 3}, 0644, KEEP, KEEP};
+
+    (void)state;
+    assert_int_equal(publish_token(1, "jwt"), 0);
+    assert_int_equal(publish(2, &file, 1), 0);
+    assert_true(changed);
+    assert_int_equal(mode_of(in("pub/..data/token")), 0644);
+}
+
+static void previous_stays_and_the_third_goes(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_token(1, "one"), 0);
+    assert_int_equal(publish_token(2, "two"), 0);
+    assert_int_equal(generations(), 2);
+    assert_string_equal(get(in("pub/..2026_01_02_03_04_05.000000001/token")), "one");
+    assert_int_equal(publish_token(3, "three"), 0);
+    assert_int_equal(generations(), 2);
+    assert_false(exists(in("pub/..2026_01_02_03_04_05.000000001")));
+    assert_string_equal(get(in("pub/token")), "three");
+    assert_int_equal(cfr_generation_retire(in("pub"), &err), 0);
+    assert_int_equal(generations(), 1);
+    assert_string_equal(get(in("pub/token")), "three");
+    assert_int_equal(cfr_generation_retire(in("none"), &err), 0);
+}
+
+static void retired_content_is_overwritten(void **state)
+{
+    char bytes[64];
+    int fd;
+
+    (void)state;
+    assert_int_equal(publish_token(1, "a very secret token"), 0);
+    fd = open(in("pub/token"), O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(publish_token(2, "another"), 0);
+    assert_int_equal(pread(fd, bytes, sizeof bytes, 0), 19);
+    assert_memory_equal(bytes, "a very secret token", 19);
+    assert_int_equal(cfr_generation_retire(in("pub"), &err), 0);
+    assert_int_equal(pread(fd, bytes, sizeof bytes, 0), 19);
+    for (size_t i = 0; i < 19; i++)
+        assert_int_equal(bytes[i], 0);
+    (void)close(fd);
+}
+
+static void set_may_change_its_names(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    assert_int_equal(publish_token(2, "jwt"), 0);
+    assert_true(changed);
+    assert_false(exists(in("pub/credentials")));
+    assert_string_equal(get(in("pub/token")), "jwt");
+    assert_int_equal(publish_two(3, "keys", "jwt"), 0);
+    assert_string_equal(get(in("pub/credentials")), "keys");
+}
+
+static void number_must_rise_and_may_be_long(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_token(5, "five"), 0);
+    assert_int_equal(publish_token(5, "again"), CFR_E_INTERNAL);
+    assert_int_equal(publish_token(4, "again"), CFR_E_INTERNAL);
+    assert_string_equal(get(in("pub/token")), "five");
+    assert_int_equal(publish_token(12345678901U, "long"), 0);
+    assert_int_equal(current(), 12345678901U);
+    assert_int_equal(publish_token(UINT64_MAX, "longest"), 0);
+    assert_int_equal(current(), UINT64_MAX);
+    assert_int_equal(generations(), 2);
+}
+
+static void bad_sets_are_refused(void **state)
+{
+    static const char *const names[] = {"", ".", "..", "..data", "..x", "a/b", "/etc/passwd"};
+    struct cfr_file twins[] = {{"a", {"1", 1}, 0600, KEEP, KEEP}, {"a", {"2", 1}, 0600, KEEP, KEEP}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct cfr_file file = {names[i], {"x", 1}, 0600, KEEP, KEEP};
+
+        assert_int_equal(publish(1, &file, 1), CFR_E_CONFIG);
+    }
+    assert_int_equal(publish(1, twins, 2), CFR_E_CONFIG);
+    assert_int_equal(publish(1, twins, 0), CFR_E_LIMIT);
+    assert_int_equal(publish(1, twins, 1000), CFR_E_LIMIT);
+    assert_false(exists(in("pub")));
+}
+
+/* Something foreign at PATH: refused by name, and left as it is. */
+static void check_refused(const char *name)
+{
+    char path[PATH_MAX];
+    struct stat before;
+    struct stat after;
+
+    (void)snprintf(path, sizeof path, "%s", in(name));
+    assert_int_equal(lstat(path, &before), 0);
+    assert_int_equal(publish_token(7, "seven"), CFR_E_CONFLICT);
+    assert_false(changed);
+    assert_non_null(strstr(err.text, strrchr(path, '/') + 1));
+    assert_non_null(strstr(err.text, in("pub")));
+    assert_int_equal(lstat(path, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(generations(), 0);
+}
+
+static void foreign_files_are_refused_and_left_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in("pub"), 0755), 0);
+    put(in("pub/token"), "foreign");
+    check_refused("pub/token");
+    assert_non_null(strstr(err.text, in("pub/token")));
+    assert_int_equal(unlink(in("pub/token")), 0);
+    put(in("victim"), "victim");
+    assert_int_equal(symlink(in("victim"), in("pub/token")), 0);
+    check_refused("pub/token");
+    assert_string_equal(get(in("victim")), "victim");
+    assert_int_equal(unlink(in("pub/token")), 0);
+    assert_int_equal(symlink("..data/other", in("pub/token")), 0);
+    check_refused("pub/token");
+    assert_int_equal(unlink(in("pub/token")), 0);
+    put(in("pub/..data"), "foreign");
+    check_refused("pub/..data");
+    assert_int_equal(unlink(in("pub/..data")), 0);
+    assert_int_equal(symlink(scratch, in("pub/..data")), 0);
+    check_refused("pub/..data");
+    assert_int_equal(cfr_generation_recover(in("pub"), &err), CFR_E_CONFLICT);
+    assert_int_equal(cfr_generation_retire(in("pub"), &err), CFR_E_CONFLICT);
+    assert_int_equal(unlink(in("pub/..data")), 0);
+    put(in("pub/..data_tmp"), "foreign");
+    check_refused("pub/..data_tmp");
+    assert_false(exists(in("pub/token")));
+}
+
+static void planted_links_are_not_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in("elsewhere"), 0755), 0);
+    assert_int_equal(symlink("elsewhere", in("pub")), 0);
+    assert_int_equal(publish_token(1, "one"), CFR_E_PATH);
+    assert_int_equal(count_entries(in("elsewhere"), ""), 0);
+    assert_int_equal(unlink(in("pub")), 0);
+    assert_int_equal(mkdir(in("pub"), 0755), 0);
+    /* The very name that the generation's directory would get. */
+    assert_int_equal(symlink(in("elsewhere"), in("pub/..2026_01_02_03_04_05.000000001")), 0);
+    assert_true(publish_token(1, "one") < 0);
+    assert_int_equal(count_entries(in("elsewhere"), ""), 0);
+    assert_int_equal(publish_token(2, "two"), 0);
+    assert_string_equal(get(in("pub/token")), "two");
+}
+
+static void make_leftovers(void)
+{
+    assert_int_equal(mkdir(in("pub/..2026_01_02_03_04_05.000000009"), 0700), 0);
+    put(in("pub/..2026_01_02_03_04_05.000000009/token"), "unfinished");
+    assert_int_equal(symlink("..2026_01_02_03_04_05.000000009", in("pub/..data_tmp")), 0);
+    assert_int_equal(symlink("..data/ghost", in("pub/ghost")), 0);
+    assert_int_equal(mkdir(in(".pub.credfresh-0a1b2c3d"), 0700), 0);
+}
+
+static void make_foreign(void)
+{
+    assert_int_equal(mkdir(in("pub/..2026_01_02_03_04_05.12"), 0755), 0); /* not written as we write it */
+    assert_int_equal(mkdir(in("pub/..2026"), 0755), 0);
+    assert_int_equal(symlink("nowhere", in("pub/dangling")), 0);
+    assert_int_equal(symlink("..data/token", in("pub/alias")), 0);
+    assert_int_equal(symlink("..data/gone", in("pub/stale-alias")), 0);
+    put(in("pub/README"), "foreign");
+    put(in("pub/..2026_01_02_03_04_05.000000077"), "a file of that name");
+}
+
+static void recover_removes_leftovers_only(void **state)
+{
+    (void)state;
+    assert_int_equal(cfr_generation_recover(in("pub"), &err), 0);
+    assert_int_equal(publish_token(3, "three"), 0);
+    assert_int_equal(publish_token(4, "four"), 0);
+    assert_int_equal(mkdir(in("pub/..2025_01_02_03_04_05.000000002"), 0755), 0);
+    put(in("pub/..2025_01_02_03_04_05.000000002/token"), "two");
+    make_leftovers();
+    make_foreign();
+    assert_int_equal(cfr_generation_recover(in("pub"), &err), 0);
+    assert_string_equal(get(in("pub/token")), "four");
+    assert_string_equal(get(in("pub/..2026_01_02_03_04_05.000000003/token")), "three");
+    assert_false(exists(in("pub/..2025_01_02_03_04_05.000000002")));
+    assert_false(exists(in("pub/..2026_01_02_03_04_05.000000009")));
+    assert_false(exists(in("pub/..data_tmp")));
+    assert_false(exists(in("pub/ghost")));
+    assert_false(exists(in(".pub.credfresh-0a1b2c3d")));
+    assert_true(exists(in("pub/..2026_01_02_03_04_05.12")));
+    assert_true(exists(in("pub/..2026")));
+    assert_true(exists(in("pub/dangling")));
+    assert_true(exists(in("pub/alias")));
+    assert_true(exists(in("pub/stale-alias")));
+    assert_string_equal(get(in("pub/README")), "foreign");
+    assert_true(exists(in("pub/..2026_01_02_03_04_05.000000077")));
+}
+
+static void publish_gets_over_leftovers_by_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_token(3, "three"), 0);
+    make_leftovers();
+    assert_int_equal(publish_token(9, "nine"), 0); /* the name of the unfinished one */
+    assert_string_equal(get(in("pub/token")), "nine");
+    assert_int_equal(generations(), 2);
+    assert_false(exists(in("pub/..data_tmp")));
+    assert_false(exists(in("pub/ghost")));
+}
+
+static void removed_directory_is_made_again(void **state)
+{
+    (void)state;
+    assert_int_equal(publish_token(1, "one"), 0);
+    assert_int_equal(rename(in("pub"), in("moved")), 0);
+    assert_int_equal(publish_token(2, "two"), 0);
+    assert_string_equal(get(in("pub/token")), "two");
+    assert_string_equal(get(in("moved/token")), "one");
+    /* And a current generation that somebody removed. */
+    assert_int_equal(unlink(in("pub/..data/token")), 0);
+    assert_int_equal(rmdir(in("pub/..2026_01_02_03_04_05.000000002")), 0);
+    assert_int_equal(publish_token(3, "two"), 0);
+    assert_true(changed);
+    assert_string_equal(get(in("pub/token")), "two");
+}
+
+static void verify_tells_what_is_missing(void **state)
+{
+    static const char *const two[] = {"token", "credentials"};
+    static const char *const three[] = {"token", "credentials", "more"};
+
+    (void)state;
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
+    assert_int_equal(publish_two(1, "keys", "jwt"), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), three, 3, &err), CFR_E_MISSING);
+    assert_non_null(strstr(err.text, "more"));
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 1, &err), CFR_E_MISSING);
+    assert_non_null(strstr(err.text, "credentials"));
+    assert_int_equal(unlink(in("pub/token")), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
+    assert_int_equal(publish_two(2, "keys", ""), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
+    assert_non_null(strstr(err.text, "empty"));
+}
+
+static void owner_and_modes_are_set(void **state)
+{
+    struct cfr_file file = {"token", {"jwt", 3}, 0440, 12345, 23456};
+    char directory[PATH_MAX];
+    struct cfr_generation g = {directory, 0750, 12345, 23456, &file, 1, 1, 0};
+    struct stat st;
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("[   NOTE   ] skipped: only root can give files away\n");
+        skip();
+    }
+    (void)snprintf(directory, sizeof directory, "%s", in("owned"));
+    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_int_equal(stat(in("owned/token"), &st), 0);
+    assert_true(st.st_uid == 12345 && st.st_gid == 23456 && (st.st_mode & 07777) == 0440);
+    assert_int_equal(stat(in("owned/..data"), &st), 0);
+    assert_true(st.st_uid == 12345 && st.st_gid == 23456 && (st.st_mode & 07777) == 0750);
+    assert_int_equal(stat(in("owned"), &st), 0);
+    assert_true(st.st_uid == 12345 && st.st_gid == 23456 && (st.st_mode & 07777) == 0750);
+    g.number = 2;
+    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_false(changed);
+    file.gid = 1;
+    assert_int_equal(cfr_generation_publish(&g, &changed, &err), 0);
+    assert_true(changed);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(first_set_has_the_kubelets_layout),
+        SCRATCH_TEST(same_set_is_not_published_again),
+        SCRATCH_TEST(mode_alone_is_a_change),
+        SCRATCH_TEST(previous_stays_and_the_third_goes),
+        SCRATCH_TEST(retired_content_is_overwritten),
+        SCRATCH_TEST(set_may_change_its_names),
+        SCRATCH_TEST(number_must_rise_and_may_be_long),
+        SCRATCH_TEST(bad_sets_are_refused),
+        SCRATCH_TEST(foreign_files_are_refused_and_left_alone),
+        SCRATCH_TEST(planted_links_are_not_followed),
+        SCRATCH_TEST(recover_removes_leftovers_only),
+        SCRATCH_TEST(publish_gets_over_leftovers_by_itself),
+        SCRATCH_TEST(removed_directory_is_made_again),
+        SCRATCH_TEST(verify_tells_what_is_missing),
+        SCRATCH_TEST(owner_and_modes_are_set),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

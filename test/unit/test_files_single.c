@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Replacing a single file, and what stands in the way of it. */
+#include "files_scratch.h"
+
+#include "files/single.h"
+
+#define KEEP CFR_FILE_KEEP_ID
+
+static struct cfr_err err;
+static bool changed;
+
+static int publish(const char *path, const char *text, mode_t mode, bool in_place)
+{
+    struct cfr_file file = {NULL, {text, strlen(text)}, mode, KEEP, KEEP};
+
+    err = (struct cfr_err){0};
+    return cfr_single_publish(path, &file, in_place, &changed, &err);
+}
+
+static void publishes_replaces_and_keeps(void **state)
+{
+    struct cfr_file_mark first;
+    struct cfr_file_mark second;
+
+    (void)state;
+    assert_int_equal(cfr_single_mark(in("a/b/token"), &first, &err), CFR_E_MISSING);
+    assert_int_equal(publish(in("a/b/token"), "one", 0640, false), 0);
+    assert_true(changed);
+    assert_string_equal(get(in("a/b/token")), "one");
+    assert_int_equal(mode_of(in("a/b/token")), 0640);
+    assert_int_equal(mode_of(in("a/b")), 0755);
+    assert_int_equal(cfr_single_mark(in("a/b/token"), &first, &err), 0);
+    assert_int_equal(publish(in("a/b/token"), "one", 0640, false), 0);
+    assert_false(changed);
+    assert_int_equal(cfr_single_mark(in("a/b/token"), &second, &err), 0);
+    assert_memory_equal(&first, &second, sizeof first);
+    assert_int_equal(publish(in("a/b/token"), "two", 0640, false), 0);
+    assert_true(changed);
+    assert_string_equal(get(in("a/b/token")), "two");
+    assert_int_equal(publish(in("a/b/token"), "two", 0600, false), 0);
+    assert_true(changed);
+    assert_int_equal(mode_of(in("a/b/token")), 0600);
+    assert_int_equal(count_entries(in("a/b"), ""), 1);
+}
+
+static void in_place_means_nothing_where_rename_works(void **state)
+{
+    int fd;
+    char c = 0;
+
+    (void)state;
+    assert_int_equal(publish(in("token"), "one", 0600, true), 0);
+    fd = open(in("token"), O_RDONLY);
+    assert_int_equal(publish(in("token"), "two", 0600, true), 0);
+    assert_int_equal(read(fd, &c, 1), 1);
+    assert_int_equal(c, 'o'); /* a reader keeps what it opened */
+    (void)close(fd);
+}
+
+static void links_and_others_are_refused(void **state)
+{
+    (void)state;
+    put(in("victim"), "victim");
+    assert_int_equal(symlink("victim", in("token")), 0);
+    assert_int_equal(publish(in("token"), "one", 0600, false), CFR_E_PATH);
+    assert_non_null(strstr(err.text, in("token")));
+    assert_non_null(strstr(err.text, "symbolic link"));
+    assert_int_equal(publish(in("token"), "one", 0600, true), CFR_E_PATH);
+    assert_int_equal(publish(in("token"), "victim", 0644, false), CFR_E_PATH);
+    assert_string_equal(get(in("victim")), "victim");
+    assert_int_equal(unlink(in("token")), 0);
+    assert_int_equal(mkdir(in("token"), 0700), 0);
+    assert_int_equal(publish(in("token"), "one", 0600, false), CFR_E_PATH);
+    assert_int_equal(rmdir(in("token")), 0);
+    assert_int_equal(mkfifo(in("token"), 0600), 0);
+    assert_int_equal(publish(in("token"), "one", 0600, false), CFR_E_PATH);
+    assert_int_equal(count_entries(scratch, ""), 2);
+}
+
+static void recover_removes_our_temporary_files_only(void **state)
+{
+    (void)state;
+    assert_int_equal(cfr_single_recover(in("none/token"), &err), 0);
+    put(in("token"), "one");
+    put(in(".token.credfresh-0a1b2c3d"), "half");
+    put(in(".tokens.credfresh-0a1b2c3d"), "another's");
+    put(in(".token.credfresh-0a1b2c3"), "foreign");
+    put(in(".token.swp"), "foreign");
+    assert_int_equal(cfr_single_recover(in("token"), &err), 0);
+    assert_false(exists(in(".token.credfresh-0a1b2c3d")));
+    assert_true(exists(in(".tokens.credfresh-0a1b2c3d")));
+    assert_true(exists(in(".token.credfresh-0a1b2c3")));
+    assert_true(exists(in(".token.swp")));
+    assert_string_equal(get(in("token")), "one");
+}
+
+static void on_a_mount_point(void)
+{
+    CHILD_CHECK(mount(in("source"), in("token"), NULL, MS_BIND, NULL) == 0);
+    CHILD_CHECK(cfr_file_is_mount(in("token")));
+    CHILD_CHECK(!cfr_file_is_mount(in("source")));
+    CHILD_CHECK(!cfr_file_is_mount(in("none")));
+    CHILD_CHECK(publish(in("token"), "two", 0600, false) == CFR_E_PATH);
+    CHILD_CHECK(strstr(err.text, "in_place: true") != NULL);
+    CHILD_CHECK(strstr(err.text, in("token")) != NULL);
+    CHILD_CHECK(strcmp(get(in("token")), "one") == 0);
+    CHILD_CHECK(count_entries(scratch, "") == 3);
+    CHILD_CHECK(publish(in("token"), "22", 0640, true) == 0);
+    CHILD_CHECK(changed);
+    CHILD_CHECK(strcmp(get(in("source")), "22") == 0);
+    CHILD_CHECK(mode_of(in("source")) == 0640);
+    CHILD_CHECK(publish(in("token"), "22", 0640, true) == 0);
+    CHILD_CHECK(!changed);
+    /* By a path through a link, as /var/run is one. */
+    CHILD_CHECK(symlink(".", in("link")) == 0);
+    CHILD_CHECK(cfr_file_is_mount(in("link/token")));
+    CHILD_CHECK(!cfr_file_is_mount(in("link")));
+}
+
+static void mount_points_need_in_place(void **state)
+{
+    (void)state;
+    put(in("source"), "one");
+    put(in("token"), "");
+    put(in("a file with \\ and blanks"), "");
+    assert_int_equal(in_mount_namespace(on_a_mount_point), 0);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(publishes_replaces_and_keeps),
+        SCRATCH_TEST(in_place_means_nothing_where_rename_works),
+        SCRATCH_TEST(links_and_others_are_refused),
+        SCRATCH_TEST(recover_removes_our_temporary_files_only),
+        SCRATCH_TEST(mount_points_need_in_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

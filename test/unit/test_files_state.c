@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The state directory: its lock and its documents. */
+#include "files_scratch.h"
+
+#include "files/state.h"
+
+static struct cfr_err err;
+
+static void one_agent_at_a_time(void **state)
+{
+    char pid[32];
+    int lock_fd = -1;
+    int second = -1;
+    int fd = cfr_state_open(in("s/state"), &lock_fd, &err);
+
+    (void)state;
+    assert_true(fd >= 0 && lock_fd >= 0);
+    assert_int_equal(mode_of(in("s/state")), 0700);
+    assert_int_equal(mode_of(in("s/state/lock")), 0600);
+    assert_int_equal(cfr_state_open(in("s/state"), &second, &err), CFR_E_CONFLICT);
+    assert_int_equal(second, -1);
+    (void)snprintf(pid, sizeof pid, "process id %ld", (long)getpid());
+    assert_non_null(strstr(err.text, pid));
+    assert_non_null(strstr(err.text, "state_dir"));
+    (void)close(lock_fd);
+    (void)close(fd);
+    fd = cfr_state_open(in("s/state"), &lock_fd, &err);
+    assert_true(fd >= 0);
+    (void)close(lock_fd);
+    (void)close(fd);
+}
+
+static void documents_are_saved_loaded_and_removed(void **state)
+{
+    static char big[CFR_STATE_MAX + 1];
+    struct cfr_secret out;
+    int lock_fd;
+    int fd = cfr_state_open(in("state"), &lock_fd, &err);
+
+    (void)state;
+    cfr_secret_init(&out, CFR_STATE_MAX);
+    assert_true(fd >= 0);
+    assert_int_equal(cfr_state_load(fd, "reg", &out, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_state_save(fd, "reg", cfr_view_of("{\"a\":1}"), &err), 0);
+    assert_int_equal(cfr_state_save(fd, "reg", cfr_view_of("{\"a\":2}"), &err), 0);
+    assert_int_equal(mode_of(in("state/reg.json")), 0600);
+    assert_int_equal(cfr_state_load(fd, "reg", &out, &err), 0);
+    assert_true(cfr_view_is(cfr_secret_view(&out), "{\"a\":2}"));
+    assert_int_equal(cfr_state_save(fd, "reg", (struct cfr_view){big, sizeof big}, &err), CFR_E_LIMIT);
+    assert_int_equal(cfr_state_save(fd, "../reg", cfr_view_of("x"), &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_state_load(fd, "a/b", &out, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_state_remove(fd, "reg", &err), 0);
+    assert_int_equal(cfr_state_remove(fd, "reg", &err), 0);
+    assert_int_equal(count_entries(in("state"), ""), 1);
+    cfr_secret_free(&out);
+    (void)close(lock_fd);
+    (void)close(fd);
+}
+
+static void planted_links_are_refused_and_leftovers_removed(void **state)
+{
+    int lock_fd;
+    int fd;
+
+    (void)state;
+    put(in("victim"), "victim");
+    assert_int_equal(mkdir(in("state"), 0700), 0);
+    assert_int_equal(symlink("../victim", in("state/lock")), 0);
+    assert_int_equal(cfr_state_open(in("state"), &lock_fd, &err), CFR_E_PATH);
+    assert_non_null(strstr(err.text, in("state")));
+    assert_string_equal(get(in("victim")), "victim");
+    assert_int_equal(unlink(in("state/lock")), 0);
+    put(in("state/.reg.json.credfresh-01234567"), "half");
+    put(in("state/reg.json"), "whole");
+    fd = cfr_state_open(in("state"), &lock_fd, &err);
+    assert_true(fd >= 0);
+    assert_false(exists(in("state/.reg.json.credfresh-01234567")));
+    assert_string_equal(get(in("state/reg.json")), "whole");
+    (void)close(lock_fd);
+    (void)close(fd);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(one_agent_at_a_time),
+        SCRATCH_TEST(documents_are_saved_loaded_and_removed),
+        SCRATCH_TEST(planted_links_are_refused_and_leftovers_removed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* A report on a token. */
+#include "token/inspect.h"
+
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AWS_TOKEN_MAX 20000
+#define LIFE_SHORT_S  600
+#define SHOWN_MAX     300
+
+struct report {
+    struct cfr_str *out;
+    unsigned problems;
+};
+
+/* Claims are a stranger's text on somebody's terminal. */
+static void add_clean(struct cfr_str *out, struct cfr_view text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if (i == SHOWN_MAX) {
+            cfr_str_addz(out, "...");
+            return;
+        }
+        /* A C1 control is C2 80 to C2 9F in UTF-8. */
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0))
+            cfr_str_addz(out, "?");
+        else
+            cfr_str_add(out, (struct cfr_view){text.p + i, 1});
+    }
+}
+
+static void show_text(struct report *r, const char *label, struct cfr_view text)
+{
+    if (text.n == 0)
+        return;
+    cfr_str_addf(r->out, "  %-16s", label);
+    add_clean(r->out, text);
+    cfr_str_addz(r->out, "\n");
+}
+
+static void add_when(struct cfr_str *out, int64_t at_s, int64_t now_s)
+{
+    char stamp[CFR_TIME_RFC3339_MAX];
+    char words[CFR_TIME_WORDS_MAX];
+    int64_t ahead = at_s - now_s;
+
+    cfr_str_addf(out, "%s (", cfr_time_format(at_s, stamp));
+    if (ahead == 0)
+        cfr_str_addz(out, "now)");
+    else if (ahead > 0)
+        cfr_str_addf(out, "in %s)", cfr_time_words(ahead * 1000, words));
+    else
+        cfr_str_addf(out, "%s ago)", cfr_time_words(-ahead * 1000, words));
+}
+
+static void show_time(struct report *r, const char *label, int64_t at_s, int64_t now_s)
+{
+    if (at_s == 0)
+        return;
+    cfr_str_addf(r->out, "  %-16s", label);
+    add_when(r->out, at_s, now_s);
+    cfr_str_addz(r->out, "\n");
+}
+
+static void finding(struct report *r, bool good, const char *yes, const char *no)
+{
+    cfr_str_addf(r->out, "  %-8s%s\n", good ? "ok" : "PROBLEM", good ? yes : no);
+    if (!good)
+        r->problems++;
+}
+
+static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
+{
+    const struct cfr_claims *c = s->claims;
+    size_t n = cfr_claims_audience_count(c);
+    int64_t expires = cfr_claims_expires(c);
+
+    cfr_str_addz(r->out, "Token\n");
+    show_text(r, "issuer", c->iss);
+    show_text(r, "subject", c->sub);
+    for (size_t i = 0; i < n && i < 64; i++)
+        show_text(r, i == 0 ? "audience" : "", cfr_claims_audience(c, i));
+    show_text(r, "namespace", c->namespace_name);
+    show_text(r, "service account", c->service_account);
+    show_text(r, "pod", c->pod);
+    show_text(r, "node", c->node);
+    show_text(r, "token id", c->jti);
+    show_text(r, "algorithm", c->alg);
+    show_text(r, "key id", c->kid);
+    show_time(r, "issued", c->iat, s->now_s);
+    if (c->nbf != c->iat)
+        show_time(r, "valid from", c->nbf, s->now_s);
+    if (c->iat != 0 && expires > c->iat)
+        show_time(r, "80 % of life", c->iat + (expires - c->iat) / 5 * 4 + (expires - c->iat) % 5 * 4 / 5, s->now_s);
+    show_time(r, "warn after", c->warnafter, s->now_s);
+    show_time(r, "expires", c->exp, s->now_s);
+}
+
+static void judge_algorithm(struct report *r, struct cfr_view alg)
+{
+    static const char *const accepted[] = {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"};
+    bool good = false;
+
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
+        good = good || cfr_view_is(alg, accepted[i]);
+    finding(r, good, "signed with an algorithm that AWS accepts",
+            "AWS accepts only RS256, RS384, RS512, ES256, ES384 and ES512");
+}
+
+static void judge_times(struct report *r, const struct cfr_inspect_subject *s)
+{
+    const struct cfr_claims *c = s->claims;
+    int64_t expires = cfr_claims_expires(c);
+    int64_t begins = c->nbf > c->iat ? c->nbf : c->iat;
+
+    if (cfr_claims_is_legacy(c)) {
+        finding(r, false, "",
+                "a token of the old kind that a Secret holds: no expiry, no audience; every cloud refuses it. "
+                "Mount a projected serviceAccountToken volume instead");
+        return;
+    }
+    if (c->exp == 0) {
+        finding(r, false, "", "it has no `exp`; every cloud refuses a token that never expires");
+        return;
+    }
+    finding(r, s->now_s < c->exp, "not expired", "expired: whatever renews the token file has stopped");
+    finding(r, s->now_s >= begins, "already valid",
+            "not valid yet: the issuer's clock is ahead of this one, or this machine's clock is wrong");
+    if (c->exp <= c->iat)
+        finding(r, false, "", "its `exp` is not after its `iat`");
+    else if (c->iat != 0 && expires - c->iat < LIFE_SHORT_S)
+        cfr_str_addz(r->out, "  note    its whole life is shorter than 10 min, the least that Kubernetes issues\n");
+    if (c->iat == 0)
+        cfr_str_addz(r->out, "  note    it has no `iat`: its age is unknown, so it is refreshed by its expiry alone\n");
+    if (c->warnafter != 0 && c->exp - c->warnafter > 60)
+        cfr_str_addz(r->out, "  note    its life was extended by the API server (warnafter): it should be renewed "
+                             "before that moment, not before `exp`\n");
+}
+
+static void judge_audience(struct report *r, const struct cfr_inspect_subject *s)
+{
+    bool china = s->region != NULL && strncmp(s->region, "cn-", 3) == 0;
+
+    if (cfr_claims_audience_count(s->claims) == 0) {
+        finding(r, false, "", "it has no audience (`aud`)");
+        return;
+    }
+    if (s->audience != NULL) {
+        cfr_str_addz(r->out, cfr_claims_has_audience(s->claims, s->audience) ? "  ok      " : "  PROBLEM ");
+        cfr_str_addz(r->out, cfr_claims_has_audience(s->claims, s->audience)
+                                 ? "the audience is the configured "
+                                 : "the audience is not the configured ");
+        add_clean(r->out, cfr_view_of(s->audience));
+        cfr_str_addz(r->out, "\n");
+        r->problems += cfr_claims_has_audience(s->claims, s->audience) ? 0 : 1;
+        return;
+    }
+    if (cfr_claims_has_audience(s->claims, "sts.amazonaws.com") ||
+        (china && cfr_claims_has_audience(s->claims, "sts.amazonaws.com.cn")))
+        cfr_str_addz(r->out, "  ok      the audience is the usual one for AWS\n");
+    else
+        cfr_str_addf(r->out,
+                     "  note    the audience is not %s: the identity provider in IAM must list it as a client ID\n",
+                     china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
+}
+
+static bool whole(const struct cfr_json *object, const char *key)
+{
+    const struct cfr_json *value = cfr_json_get(object, key);
+    int64_t i;
+
+    return value == NULL || cfr_json_integer(value, &i);
+}
+
+static void judge_shape(struct report *r, const struct cfr_inspect_subject *s)
+{
+    const struct cfr_json *p = s->claims->payload;
+    struct cfr_view token = cfr_view_trim(s->file);
+
+    finding(r, whole(p, "iat") && whole(p, "nbf") && whole(p, "exp"), "times are whole seconds",
+            "a time has a fraction; AWS accepts only integers");
+    finding(r, s->claims->iss.n != 0 && s->claims->sub.n != 0, "issuer and subject are there",
+            "it has no `iss` or no `sub`; a trust policy has nothing to match");
+    if (s->claims->iss.n != 0 && !cfr_claims_is_legacy(s->claims))
+        finding(r, cfr_view_starts(s->claims->iss, "https://"), "the issuer is an https URL",
+                "the issuer is not an https URL: no cloud can fetch its keys");
+    finding(r, token.n <= AWS_TOKEN_MAX, "short enough for AWS (20000 characters)",
+            "longer than the 20000 characters that AWS accepts");
+    if (token.n != s->file.n)
+        cfr_str_addz(r->out, "  note    the file has white space around the token; credfresh removes it, other "
+                             "clients may send it\n");
+}
+
+unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr_str *out)
+{
+    struct report r = {.out = out};
+
+    show_claims(&r, subject);
+    cfr_str_addz(out, "What an STS would say (the signature is not checked here)\n");
+    judge_algorithm(&r, subject->claims->alg);
+    judge_times(&r, subject);
+    judge_audience(&r, subject);
+    judge_shape(&r, subject);
+    return r.problems;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a token says and what a security token service would make of it, in words for people. */
+#ifndef CFR_TOKEN_INSPECT_H
+#define CFR_TOKEN_INSPECT_H
+
+#include "base/str.h"
+#include "token/claims.h"
+
+/* All borrowed for the duration of the call. */
+struct cfr_inspect_subject {
+    struct cfr_view file;            /* the file's bytes as they are, white space included */
+    const struct cfr_claims *claims; /* as cfr_claims_read or cfr_claims_decode left them */
+    int64_t now_s;                   /* wall clock, Unix seconds */
+    const char *audience;            /* what the exchange expects in `aud`, or NULL */
+    const char *region;              /* of the exchange, or NULL: decides which default audience is told of */
+};
+
+/* Appends the report: the claims, the times in words, and findings, one to a line, marked "ok", "note" or "PROBLEM".
+ * Never the token itself; what a claim holds is shown with control characters replaced. Returns the number of
+ * problems, that is, of reasons for an AWS STS to refuse the token now. OUT->failed says whether the text is whole. */
+unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr_str *out);
+
+#endif

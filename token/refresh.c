@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* When to refresh. */
+#include "token/refresh.h"
+
+#define DAY_MS INT64_C(86400000)
+/* Lives beyond this are cut: the 24 h rule decides for them, and doubles stay exact to the millisecond. */
+#define LIFE_MAX_MS (INT64_C(1) << 40)
+
+static double unit(double x)
+{
+    /* The comparison is also false for a NaN. */
+    return x >= 0 && x < 1 ? x : x >= 1 ? 1 : 0;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t length_of(struct cfr_refresh_life life)
+{
+    int64_t n;
+
+    if (__builtin_sub_overflow(life.expires_ms, life.issued_ms, &n))
+        return life.expires_ms > life.issued_ms ? LIFE_MAX_MS : 0;
+    return n < 0 ? 0 : n > LIFE_MAX_MS ? LIFE_MAX_MS : n;
+}
+
+int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
+{
+    double whole = (double)length_of(life);
+    double wobble;
+    double at;
+    int64_t sum;
+
+    if (life.expires_ms == INT64_MAX)
+        return INT64_MAX;
+    wobble = unit(jitter.chance) * least(10000, whole / 60) + unit(jitter.spread) * least(300000, whole / 20);
+    at = least(whole * 0.8, whole - (double)(window_ms > 0 ? window_ms : 0)) - wobble;
+    if (at < whole / 2)
+        at = whole / 2;
+    at = least(at, (double)DAY_MS - wobble);
+    return __builtin_add_overflow(life.issued_ms, (int64_t)at, &sum) ? life.expires_ms : sum;
+}
+
+bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms)
+{
+    return now_ms >= at_ms || now_ms < life.issued_ms;
+}
+
+double cfr_refresh_spread(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    /* FNV leaves the high bits nearly alone when only the last character changes. */
+    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    h ^= h >> 33;
+    return (double)(h >> 11) / 9007199254740992.0;
+}
+
+int64_t cfr_refresh_backoff(unsigned attempt, int64_t base_ms, int64_t cap_ms, double chance)
+{
+    int64_t low = base_ms / 2;
+    int64_t high = base_ms;
+
+    for (unsigned i = 0; i < attempt && high < cap_ms; i++) {
+        if (__builtin_mul_overflow(high, 2, &high))
+            high = cap_ms;
+    }
+    if (high > cap_ms)
+        high = cap_ms;
+    if (high <= low)
+        return high > 0 ? high : 0;
+    return low + (int64_t)((double)(high - low) * unit(chance));
+}

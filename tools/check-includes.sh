@@ -1,0 +1,55 @@
+#!/bin/sh
+# Keeps the dependency rule: base <- {token, sts, files, serve} <- agent; each third-party header in one place; test
+# programs that stand for the outside world know nothing of ours.
+set -eu
+cd "$(dirname "$0")/.."
+bad=0
+complain() {
+    echo "check-includes: $*"
+    bad=1
+}
+
+# only FOLDER ALLOWED...: quoted includes in FOLDER come from the ALLOWED folders.
+only() {
+    folder=$1
+    shift
+    pattern=$(echo "$@" | tr ' ' '|')
+    hits=$(grep -nE '^ *# *include "' "$folder"/*.[ch] | grep -vE "include \"($pattern)/" || true)
+    [ -z "$hits" ] || complain "$folder/ may include $* only:
+$hits"
+}
+only base base
+only token token base
+only sts sts base
+only files files base
+only serve serve base
+only agent agent base token sts files serve
+for outside in test/localcloud test/witness; do
+    hits=$(grep -nE '^ *# *include "(base|token|sts|files|serve|agent)/' "$outside"/*.[ch] || true)
+    [ -z "$hits" ] || complain "$outside/ stands for the outside world:
+$hits"
+done
+
+# one HEADER FILE...: HEADER is included by these files only.
+one() {
+    header=$1
+    shift
+    for file in $(grep -lE "include <$header" base/*.[ch] token/*.[ch] sts/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch]); do
+        case " $* " in
+        *" $file "*) ;;
+        *) complain "$file includes <$header>, which belongs in $*" ;;
+        esac
+    done
+}
+one cjson/ base/json.c
+one expat.h sts/xml.c
+one openssl/ sts/sigv4.c
+one microhttpd.h agent/server.c
+one yaml.h agent/yaml.c
+one curl/ agent/http_transfer.h
+
+# Nothing below agent/ reads a clock or the environment, opens a socket, or logs; only files/ touches the disk.
+hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c serve/*.c || true)
+[ -z "$hits" ] || complain "not pure:
+$hits"
+exit $bad
