@@ -36,18 +36,26 @@ static const struct cfr_json *out_of(const cJSON *v)
     return (const struct cfr_json *)(const void *)v;
 }
 
-/* True if a string in TEXT holds a NUL, raw or escaped: cJSON would cut the string there without a word. Outside of
- * strings a backslash is an error anyway. */
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* True if a string in TEXT holds a NUL, raw or escaped: cJSON would cut the string there without a word. It also takes
+ * an escape that is not four hex digits for a NUL. Outside of strings a backslash is an error anyway. */
 static bool has_nul(struct cfr_view text)
 {
     if (memchr(text.p, '\0', text.n) != NULL)
         return true;
     for (size_t i = 0; i + 1 < text.n; i++) {
-        if (text.p[i] != '\\')
+        const char *p = text.p + i;
+
+        if (*p != '\\')
             continue;
-        if (cfr_view_starts((struct cfr_view){text.p + i, text.n - i}, "\\u0000"))
-            return true;
         i++;
+        if (p[1] == 'u' && text.n - i > 4 &&
+            (!is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5]) || memcmp(p + 2, "0000", 4) == 0))
+            return true;
     }
     return false;
 }
@@ -62,7 +70,7 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     if (body.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: it is empty");
     if (has_nul(body))
-        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL character");
+        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL or a broken \\u escape in a string");
     out_of_memory = false;
     doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
     if (doc == NULL && out_of_memory)

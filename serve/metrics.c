@@ -192,6 +192,18 @@ static void hook_generation(struct cfr_str *out, const char *family, const struc
     }
 }
 
+static void hook_last_run(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                          int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->hook_count; i++) {
+        if (!hook_is_first(c, i))
+            continue;
+        begin(out, family, c->name, "hook", c->hooks[i].name);
+        end_int(out, c->hooks[i].last_run_s);
+    }
+}
+
 static const struct family {
     const char *name;
     const char *type;
@@ -220,6 +232,8 @@ static const struct family {
     {"credfresh_hook_runs_total", "counter", hook_runs, "Runs of a reload hook by result."},
     {"credfresh_hook_generation", "gauge", hook_generation,
      "The generation that a reload hook last succeeded for; 0 for none."},
+    {"credfresh_hook_last_run_timestamp_seconds", "gauge", hook_last_run,
+     "When a reload hook last ran, in seconds since the epoch; 0 for never."},
 };
 
 static void head(struct cfr_str *out, const char *name, const char *type, const char *help)

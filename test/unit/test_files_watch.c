@@ -213,7 +213,8 @@ static void owners_and_paths_many_to_many(void **state)
     cfr_watch_remove(w, &calls[0]);
     cfr_watch_remove(w, &calls[0]);
     replace(in("a"), "z");
-    assert_false(something_pending(0) && (dispatch(), calls[0] != 1));
+    dispatch();
+    assert_int_equal(calls[0], 1);
 }
 
 static void remove_and_add(void *ctx, void *owner)
@@ -254,17 +255,13 @@ static void overflow_calls_everybody(void **state)
     add(in("quiet/token"), 0);
     add(in("a"), 1);
     put(in("a"), "");
-    put(in("b"), "");
-    for (long i = 0; i < limit; i++)
+    /* To and fro, because the same event twice in a row counts once. */
+    for (long i = 0; i < limit + 10; i++)
         assert_int_equal(rename(in(i % 2 == 0 ? "a" : "b"), in(i % 2 == 0 ? "b" : "a")), 0);
     assert_int_equal(cfr_watch_dispatch(w, called, NULL, &overflowed, &err), 0);
-    assert_false(overflowed); /* events of one kind on one name are merged, so use two */
-    put(in("b"), "");
-    for (long i = 0; i < limit + 10; i++)
-        put(in(i % 2 == 0 ? "a" : "b"), "x");
-    assert_int_equal(cfr_watch_dispatch(w, called, NULL, &overflowed, &err), 0);
     assert_true(overflowed);
-    assert_true(calls[0] >= 1 && calls[1] >= 1);
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 1);
     memset(calls, 0, sizeof calls);
     put(in("quiet/token"), "x");
     expect_call(0);

@@ -32,7 +32,7 @@ static void check_bounds(int64_t life_ms, int64_t window_ms, double spread, doub
     int64_t jitter = 10000 + 5 * MINUTE;
     int64_t floor = life_ms / 2 < DAY - jitter ? life_ms / 2 : DAY - jitter;
 
-    if (t < floor || t > life_ms - life_ms / 5 || t > DAY || (window_ms == 0 && t < floor))
+    if (t < floor || t > life_ms - life_ms / 5 || t > DAY)
         fail_msg("life %lld window %lld spread %g chance %g: %lld", (long long)life_ms, (long long)window_ms, spread,
                  chance, (long long)t);
     if (window_ms < life_ms / 2)

@@ -1,0 +1,7 @@
+foreach(subject base64 err field log str time view)
+    cfr_unit_test(base_${subject} cfr_base)
+endforeach()
+# These look at memory when it is freed, and let allocations fail.
+foreach(subject grant json secret wipealloc)
+    cfr_unit_test(base_${subject} cfr_base -Wl,--wrap=free -Wl,--wrap=malloc)
+endforeach()

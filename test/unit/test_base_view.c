@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Borrowed bytes. */
+#include "unit.h"
+
+static const struct cfr_view none = {NULL, 0};
+
+static void comparing(void **state)
+{
+    (void)state;
+    assert_view(cfr_view_of(NULL), "");
+    assert_view(cfr_view_of("ab"), "ab");
+    assert_true(cfr_view_eq(none, LITERAL("")));
+    assert_true(cfr_view_is(LITERAL("ab"), "ab"));
+    assert_false(cfr_view_is(LITERAL("ab\0"), "ab"));
+    assert_false(cfr_view_is(LITERAL("ab"), "abc"));
+    assert_true(cfr_view_is(none, ""));
+    assert_true(cfr_view_is_nocase(LITERAL("HTTP"), "http"));
+    assert_true(cfr_view_is_nocase(none, ""));
+    assert_false(cfr_view_is_nocase(LITERAL("HTTPS"), "http"));
+    assert_false(cfr_view_is_nocase(LITERAL("a\0c"), "abc"));
+    assert_true(cfr_view_starts(LITERAL("abc"), "ab"));
+    assert_true(cfr_view_starts(none, ""));
+    assert_false(cfr_view_starts(none, "a"));
+    assert_false(cfr_view_starts(LITERAL("ab"), "abc"));
+}
+
+static void finding_and_trimming(void **state)
+{
+    (void)state;
+    assert_int_equal(cfr_view_find(LITERAL("a\0bc"), "bc"), 2);
+    assert_int_equal(cfr_view_find(LITERAL("abc"), "d"), -1);
+    assert_int_equal(cfr_view_find(none, "d"), -1);
+    assert_view(cfr_view_trim(LITERAL(" \t\r\n a b \n")), "a b");
+    assert_view(cfr_view_trim(LITERAL(" \n ")), "");
+    assert_view(cfr_view_trim(none), "");
+}
+
+static void integers(void **state)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+        int64_t value;
+    } cases[] = {
+        {"0", true, 0},
+        {"-0", true, 0},
+        {"+7", true, 7},
+        {"007", true, 7},
+        {"9223372036854775807", true, INT64_MAX},
+        {"-9223372036854775808", true, INT64_MIN},
+        {"9223372036854775808", false, 0},
+        {"-9223372036854775809", false, 0},
+        {"99999999999999999999999", false, 0},
+        {"", false, 0},
+        {"-", false, 0},
+        {"+", false, 0},
+        {"--1", false, 0},
+        {" 1", false, 0},
+        {"1 ", false, 0},
+        {"0x1", false, 0},
+        {"1.0", false, 0},
+        {"1e3", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int64_t value = 0;
+
+        if (cfr_view_int(cfr_view_of(cases[i].text), &value) != cases[i].ok || value != cases[i].value)
+            fail_msg("%s", cases[i].text);
+    }
+}
+
+static void printable(void **state)
+{
+    (void)state;
+    assert_true(cfr_view_printable(LITERAL(" az~")));
+    assert_true(cfr_view_printable(none));
+    assert_false(cfr_view_printable(LITERAL("\x1f")));
+    assert_false(cfr_view_printable(LITERAL("\x7f")));
+    assert_false(cfr_view_printable(LITERAL("\xc3\xa9")));
+    assert_false(cfr_view_printable(LITERAL("a\0")));
+}
+
+static void utf8(void **state)
+{
+    static const struct {
+        struct cfr_view in;
+        size_t n;
+    } cases[] = {
+        {{"", 0}, 0},
+        {{"a", 1}, 1},
+        {{"\0", 1}, 1},
+        {{"\x7f", 1}, 1},
+        {{"\x80", 1}, 0},
+        {{"\xc1\xbf", 2}, 0},
+        {{"\xc2\x80", 2}, 2},
+        {{"\xdf\xbfx", 3}, 2},
+        {{"\xdf", 1}, 0},
+        {{"\xe0\x9f\xbf", 3}, 0},
+        {{"\xe0\xa0\x80", 3}, 3},
+        {{"\xed\x9f\xbf", 3}, 3},
+        {{"\xed\xa0\x80", 3}, 0},
+        {{"\xef\xbf\xbf", 3}, 3},
+        {{"\xe2\x28\xa1", 3}, 0},
+        {{"\xf0\x8f\xbf\xbf", 4}, 0},
+        {{"\xf0\x90\x80\x80", 4}, 4},
+        {{"\xf4\x8f\xbf\xbf", 4}, 4},
+        {{"\xf4\x90\x80\x80", 4}, 0},
+        {{"\xf5\x80\x80\x80", 4}, 0},
+        {{"\xff", 1}, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        if (cfr_view_utf8_len(cases[i].in) != cases[i].n)
+            fail_msg("case %zu", i);
+    }
+}
+
+static void lines(void **state)
+{
+    struct cfr_view rest = LITERAL("one\r\n\nthree");
+    struct cfr_view line;
+
+    (void)state;
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(line, "one\r");
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(line, "");
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(line, "three");
+    assert_false(cfr_view_line(&rest, &line));
+    rest = LITERAL("x\n");
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(line, "x");
+    assert_false(cfr_view_line(&rest, &line));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming), cmocka_unit_test(integers),
+        cmocka_unit_test(printable), cmocka_unit_test(utf8),                 cmocka_unit_test(lines),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
