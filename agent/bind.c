@@ -29,9 +29,9 @@ static void add_unit(struct cfr_str *s, const struct scope *scope)
 
     if (name != NULL && name->kind == CFR_YAML_SCALAR && name->text.n > 0 && name->text.n <= NAME_MAX_ &&
         cfr_view_printable(name->text))
-        cfr_str_addf(s, "%s %.*s: ", scope->unit->name, (int)name->text.n, name->text.p);
+        cfr_str_addf(s, "%s %.*s", scope->unit->name, (int)name->text.n, name->text.p);
     else
-        cfr_str_addf(s, "%s number %zu: ", scope->unit->name, scope->number);
+        cfr_str_addf(s, "%s number %zu", scope->unit->name, scope->number);
 }
 
 /* "credential registry: publish.files.mode" */
@@ -47,6 +47,7 @@ static void describe(const struct scope *scope, const char *key, char buf[WHERE_
     while (n-- > 0) {
         if (chain[n]->unit != NULL) {
             add_unit(&s, chain[n]);
+            dot = ": ";
         } else if (chain[n]->key != NULL) {
             cfr_str_addf(&s, "%s%s", dot, chain[n]->key);
             dot = ".";

@@ -204,6 +204,14 @@ static void tell_shared(struct cfr_problems *ps, const struct claim *a, const st
     conflict(ps, swap ? b : a, swap ? a : b);
 }
 
+static void tell_inside(struct cfr_problems *ps, const struct claim *c, const struct claim *outer,
+                        const char *state_dir)
+{
+    /* That state_dir itself is shared has been told already; the socket is in it by default. */
+    if (c->kind != CLAIM_OWN || state_dir == NULL || strcmp(outer->path, state_dir) != 0)
+        conflict(ps, c, outer);
+}
+
 static void check_paths(const struct cfr_config *config, struct cfr_problems *ps)
 {
     struct claims list = {0};
@@ -220,7 +228,7 @@ static void check_paths(const struct cfr_config *config, struct cfr_problems *ps
         if (i > 0 && strcmp(c->path, c[-1].path) == 0 && !may_share(c, &c[-1]))
             tell_shared(ps, c, &c[-1]);
         if (outer != NULL && lies_in(c->path, outer->path))
-            conflict(ps, c, outer);
+            tell_inside(ps, c, outer, config->state_dir);
         else if (c->kind == CLAIM_DIRECTORY && (outer == NULL || strcmp(c->path, outer->path) != 0))
             outer = c;
     }

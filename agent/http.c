@@ -16,9 +16,9 @@
 #include <time.h>
 
 #define HOST_CONNECTIONS_MAX 8L
-#define CONNECTIONS_MAX 32L
+#define CONNECTIONS_MAX      32L
 #define IDLE_CONNECTIONS_MAX 8L
-#define IDLE_HANDLES_MAX 4
+#define IDLE_HANDLES_MAX     4
 /* From this many transfers at once on, the heap is worth trimming afterwards. */
 #define STORM 16
 
@@ -54,8 +54,8 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
     struct cfr_http *h;
 
     *out = NULL;
-    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free, cfr_wipealloc_realloc,
-                             cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free,
+                             cfr_wipealloc_realloc, cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
         return cfr_err_set(err, CFR_E_INTERNAL, "the HTTP library does not start");
     (void)signal(SIGPIPE, SIG_IGN);
     h = calloc(1, sizeof *h);
@@ -138,7 +138,8 @@ void cfr_http_forget(struct cfr_http *h)
     CURLM *fresh;
 
     h->stale = true;
-    /* Caches belong to the multi handle and cannot be emptied, so a new one takes its place when it is at rest. */
+    /* Caches belong to the multi handle and cannot be emptied, so a new one takes its place when it is at
+     * rest. */
     if (h->active != 0)
         return;
     fresh = make_multi();
@@ -149,15 +150,17 @@ void cfr_http_forget(struct cfr_http *h)
     h->stale = false;
 }
 
-static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t, struct cfr_err *err)
+static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
+                    struct cfr_err *err)
 {
     const char *path = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
     bool changed;
     int rc;
 
     if (path == NULL)
-        return cfr_err_set(err, CFR_E_MISSING,
-                           "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+        return cfr_err_set(
+            err, CFR_E_MISSING,
+            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
     rc = cfr_http_trust_look(&h->trust, path, &changed, err);
     if (rc != 0)
         return rc;
@@ -188,8 +191,8 @@ static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct 
     return rc;
 }
 
-int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, cfr_http_done_fn *done, void *ctx,
-                   void **handle, struct cfr_err *err)
+int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, cfr_http_done_fn *done,
+                   void *ctx, void **handle, struct cfr_err *err)
 {
     struct cfr_http_transfer *t = calloc(1, sizeof *t);
     int rc;
@@ -291,7 +294,8 @@ static int multi_error(CURLMcode code, struct cfr_err *err)
                        curl_multi_strerror(code));
 }
 
-int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms, struct cfr_err *err)
+int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms,
+                  struct cfr_err *err)
 {
     int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
     int running;
@@ -303,7 +307,8 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
     code = curl_multi_poll(h->multi, h->wait, (unsigned)count, ms, NULL);
     if (code != CURLM_OK)
         return multi_error(code, err);
-    /* Asked again, because libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever. */
+    /* Asked again, because libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever.
+     */
     if (count != 0)
         (void)poll(fds, count, 0);
     code = curl_multi_perform(h->multi, &running);

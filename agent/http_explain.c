@@ -14,22 +14,26 @@ static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err
     /* The chain was fine then, and the verdict tells nothing. */
     if (strstr(t->words, "subject name") != NULL)
         return cfr_err_set(err, CFR_E_TLS,
-                           "%s: its certificate is for another name; check the host name in the URL", t->target);
+                           "%s: its certificate is for another name; check the host name in the URL",
+                           t->target);
     (void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
     switch (verdict) {
     case EXPIRED:
-        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate has expired; renew it there, or correct this clock",
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: its certificate has expired; renew it there, or correct this clock",
                            t->target);
     case NOT_YET:
-        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is not valid yet; correct the clock here or there",
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: its certificate is not valid yet; correct the clock here or there",
                            t->target);
     case SELF_SIGNED:
     case NO_ROOT:
     case NO_ISSUER:
     case NO_CHAIN:
-        return cfr_err_set(err, CFR_E_TLS,
-                           "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it",
-                           t->target, t->ca_file);
+        return cfr_err_set(
+            err, CFR_E_TLS,
+            "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it",
+            t->target, t->ca_file);
     default:
         return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is refused (checked with %s): %s", t->target,
                            t->ca_file, t->words);
@@ -51,7 +55,8 @@ static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *er
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     if (connected_us == 0)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection within %ld ms", t->target, ms);
-    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target, (long)t->timeout_ms);
+    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target,
+                       (long)t->timeout_ms);
 }
 
 static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *err)
@@ -62,7 +67,8 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &errnum);
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
     if (proxy != 0 && proxy / 100 != 2)
-        return cfr_err_set(err, CFR_E_NET, "%s: the proxy refuses to connect (status %ld); see https_proxy and no_proxy",
+        return cfr_err_set(err, CFR_E_NET,
+                           "%s: the proxy refuses to connect (status %ld); see https_proxy and no_proxy",
                            t->target, proxy);
     if (errnum != 0)
         return cfr_err_set(err, CFR_E_NET, "%s: cannot connect: %s", t->target, strerror((int)errnum));
@@ -77,9 +83,11 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_OPERATION_TIMEDOUT:
         return explain_timeout(t, err);
     case CURLE_COULDNT_RESOLVE_HOST:
-        return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS", t->target);
+        return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS",
+                           t->target);
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return cfr_err_set(err, CFR_E_NET, "%s: the proxy's name cannot be resolved; see https_proxy and no_proxy",
+        return cfr_err_set(err, CFR_E_NET,
+                           "%s: the proxy's name cannot be resolved; see https_proxy and no_proxy",
                            t->target);
     case CURLE_COULDNT_CONNECT:
     case CURLE_RECV_ERROR:
@@ -90,11 +98,12 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_PEER_FAILED_VERIFICATION:
         return explain_certificate(t, err);
     case CURLE_SSL_CACERT_BADFILE:
-        return cfr_err_set(err, CFR_E_TLS, "%s: the CA file %s cannot be read or holds no certificate in PEM form",
-                           t->target, t->ca_file);
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: the CA file %s cannot be read or holds no certificate in PEM form", t->target,
+                           t->ca_file);
     case CURLE_SSL_CONNECT_ERROR:
-        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s", t->target,
-                           words);
+        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s",
+                           t->target, words);
     case CURLE_PARTIAL_FILE:
         return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer ends too early", t->target);
     case CURLE_WEIRD_SERVER_REPLY:

@@ -8,8 +8,8 @@
 
 /* The names under which clouds and API servers number their requests. */
 static const char *const id_names[] = {
-    "x-amzn-requestid", "x-amz-request-id", "x-ms-request-id", "x-goog-request-id",
-    "x-openstack-request-id", "audit-id", "x-request-id",
+    "x-amzn-requestid",       "x-amz-request-id", "x-ms-request-id", "x-goog-request-id",
+    "x-openstack-request-id", "audit-id",         "x-request-id",
 };
 
 static void keep(char *to, size_t cap, struct cfr_view value)

@@ -67,14 +67,15 @@ static int check_parts(const struct cfr_http_request *r, CURLU *u, struct cfr_ht
         rc = cfr_err_set(err, CFR_E_CONFIG, "%s: a URL must not hold a user or password", host);
     else if (strcmp(scheme, "https") != 0 &&
              (strcmp(scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(host))))
-        rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
-                         host, scheme);
+        rc = cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
+            host, scheme);
     else if (r->unix_socket != NULL)
         (void)snprintf(t->target, sizeof t->target, "the socket %s", r->unix_socket);
     else
         (void)snprintf(t->target, sizeof t->target, "%s:%s", host, port);
-    *tls = rc == 0 && strcmp(scheme, "https") == 0;
+    *tls = rc == 0 && scheme != NULL && strcmp(scheme, "https") == 0;
     curl_free(scheme);
     curl_free(host);
     curl_free(port);
@@ -139,7 +140,8 @@ static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_reques
         /* Which one is not said: it may be a secret that lost its name. */
         if (colon <= 0 || (size_t)colon + 2 >= line.n || memchr(line.p, '\n', line.n) != NULL ||
             memchr(line.p, '\r', line.n) != NULL || memchr(line.p, '\0', line.n) != NULL)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: a request header is not of the form `Name: value` on one line",
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: a request header is not of the form `Name: value` on one line",
                                t->target);
         if (add_header(t, line.p, err) != 0)
             return CFR_E_NOMEM;
@@ -161,8 +163,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 
     (void)size;
     if (n > t->body.limit - t->body.len)
-        (void)cfr_err_set(&t->refused, CFR_E_LIMIT, "the answer is larger than the %zu bytes that are allowed",
-                          t->body.limit);
+        (void)cfr_err_set(&t->refused, CFR_E_LIMIT,
+                          "the answer is larger than the %zu bytes that are allowed", t->body.limit);
     else if (cfr_secret_append(&t->body, (struct cfr_view){p, n}, &t->refused) == 0)
         return n;
     return 0;
@@ -226,9 +228,11 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     int64_t ms = r->timeout_ms > INT_MAX ? INT_MAX : r->timeout_ms;
     unsigned bad = curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)ms);
 
-    bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
+    bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                            (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
     /* Refuses an announced length; on_body refuses what comes unannounced. */
-    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE,
+                            (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     return bad;
 }
@@ -247,8 +251,8 @@ static unsigned set_callbacks(struct cfr_http_transfer *t)
     return bad;
 }
 
-int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy, bool fresh,
-                   struct cfr_err *err)
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy,
+                   bool fresh, struct cfr_err *err)
 {
     int rc = add_headers(t, r, err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One request on its way through libcurl; private to agent/http*.c. The only place that includes libcurl's header. */
+/* One request on its way through libcurl; private to agent/http*.c. The only place that includes libcurl's
+ * header. */
 #ifndef CFR_AGENT_HTTP_TRANSFER_H
 #define CFR_AGENT_HTTP_TRANSFER_H
 
@@ -30,12 +31,13 @@ struct cfr_http_transfer {
 /* Checks the URL of R and fills T's target; *TLS says whether it is https. CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_http_setup_target(struct cfr_http_transfer *t, const struct cfr_http_request *r, bool *tls,
                           struct cfr_err *err);
-/* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the transfer away
- * from every connection and certificate that is cached. CFR_E_CONFIG (a header), CFR_E_NOMEM. */
-int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy, bool fresh,
-                   struct cfr_err *err);
-/* The environment's no_proxy and what is never to be proxied, as libcurl takes it. The caller frees it; NULL when
- * memory is short. */
+/* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the
+ * transfer away from every connection and certificate that is cached. CFR_E_CONFIG (a header), CFR_E_NOMEM.
+ */
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy,
+                   bool fresh, struct cfr_err *err);
+/* The environment's no_proxy and what is never to be proxied, as libcurl takes it. The caller frees it; NULL
+ * when memory is short. */
 char *cfr_http_setup_no_proxy(void);
 /* Turns CODE, which ended T, into our code and words. Returns the code. */
 int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err);

@@ -16,11 +16,11 @@ struct cfr_http_trust {
     size_t count;
 };
 
-/* The system's bundle: $SSL_CERT_FILE if set, else the first that exists of those that distributions have. NULL when
- * there is none. */
+/* The system's bundle: $SSL_CERT_FILE if set, else the first that exists of those that distributions have.
+ * NULL when there is none. */
 const char *cfr_http_trust_system(void);
-/* Looks at PATH (links followed). *CHANGED says whether it is another file or content than at the last look; never at
- * the first. CFR_E_MISSING, CFR_E_PERM, CFR_E_NOMEM ... when it cannot be looked at. */
+/* Looks at PATH (links followed). *CHANGED says whether it is another file or content than at the last look;
+ * never at the first. CFR_E_MISSING, CFR_E_PERM, CFR_E_NOMEM ... when it cannot be looked at. */
 int cfr_http_trust_look(struct cfr_http_trust *t, const char *path, bool *changed, struct cfr_err *err);
 void cfr_http_trust_free(struct cfr_http_trust *t);
 

@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 256U
+#define CONNECTIONS_MAX             256U
 #define CONNECTIONS_PER_ADDRESS_MAX 32U
-#define IDLE_S 10U
+#define IDLE_S                      10U
 /* Request and answer heads share it; half of it holds the request's 8 KiB. */
 #define CONNECTION_MEMORY 16384
-#define QUERY_MAX 4096
+#define QUERY_MAX         4096
 /* How much of a body that is too large is read before the connection is cut instead of answered. */
-#define DISCARD_MAX (16 * CFR_ROUTES_BODY_MAX)
+#define DISCARD_MAX 65536
 
 struct cfr_server {
     struct MHD_Daemon *daemon;
@@ -41,7 +41,8 @@ static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
     return strlen(text);
 }
 
-static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
+                         enum MHD_RequestTerminationCode why)
 {
     struct call *call = *state;
 
@@ -77,8 +78,7 @@ static struct cfr_peer peer_of(struct MHD_Connection *c, bool unix_socket)
     struct ucred cred;
     socklen_t n = sizeof cred;
 
-    if (!unix_socket || info == NULL ||
-        getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) != 0)
+    if (!unix_socket || info == NULL || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) != 0)
         return peer;
     return (struct cfr_peer){.known = true, .uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
 }
@@ -126,8 +126,8 @@ static enum MHD_Result refuse_body(struct MHD_Connection *c)
     return refuse(c, 413, "too-large", "the body is larger than the 4096 bytes that are allowed");
 }
 
-static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path, const char *method,
-                              const struct call *call)
+static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path,
+                              const char *method, const struct call *call)
 {
     const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     struct cfr_str query = {.limit = QUERY_MAX};
@@ -193,12 +193,13 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
 {
     int fd = s->socket.fd;
 
-    s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        CONNECTIONS_PER_ADDRESS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        NULL, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
+                                 (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+                                 MHD_OPTION_PER_IP_CONNECTION_LIMIT, CONNECTIONS_PER_ADDRESS_MAX,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                 (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+                                 MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
     if (s->daemon != NULL) {
         s->socket.fd = -1; /* the daemon closes it */
         return 0;
@@ -206,12 +207,13 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
     /* Whether a failed start has closed the socket is not documented. */
     if (fcntl(fd, F_GETFD) < 0)
         s->socket.fd = -1;
-    return cfr_err_set(err, CFR_E_NOMEM, "%s: the HTTP server does not start; memory or descriptors are short",
+    return cfr_err_set(err, CFR_E_NOMEM,
+                       "%s: the HTTP server does not start; memory or descriptors are short",
                        s->socket.address);
 }
 
-static int open_server(const char *where, bool unix_socket, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
-                       struct cfr_err *err)
+static int open_server(const char *where, bool unix_socket, cfr_server_fn *fn, void *ctx,
+                       struct cfr_server **out, struct cfr_err *err)
 {
     struct cfr_server *s = calloc(1, sizeof *s);
     int rc;
@@ -221,7 +223,8 @@ static int open_server(const char *where, bool unix_socket, cfr_server_fn *fn, v
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     s->fn = fn;
     s->ctx = ctx;
-    rc = unix_socket ? cfr_server_listen_unix(where, &s->socket, err) : cfr_server_listen_tcp(where, &s->socket, err);
+    rc = unix_socket ? cfr_server_listen_unix(where, &s->socket, err)
+                     : cfr_server_listen_tcp(where, &s->socket, err);
     if (rc == 0)
         rc = open_daemon(s, err);
     if (rc != 0) {

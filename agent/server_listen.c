@@ -34,9 +34,9 @@ static int new_socket(int family, struct cfr_err *err)
 
 static int bad_address(const char *text, struct cfr_err *err)
 {
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)",
-                       text);
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)", text);
 }
 
 /* HOST:PORT with a literal address. *EVERY says that HOST is empty. */
@@ -153,7 +153,8 @@ static int check_free(const union address *a, struct cfr_err *err)
     if (lstat(path, &st) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot make the socket %s", path);
     if (!S_ISSOCK(st.st_mode))
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s exists and is no socket; remove it, or choose another path", path);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "%s exists and is no socket; remove it, or choose another path", path);
     fd = new_socket(AF_UNIX, err);
     if (fd < 0)
         return err != NULL ? err->code : CFR_E_IO;
@@ -167,7 +168,8 @@ static int check_free(const union address *a, struct cfr_err *err)
 }
 
 /* Listens on the socket file AT, which is then renamed to PATH: whoever sees PATH can connect to it. */
-static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path, struct cfr_err *err)
+static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path,
+                        struct cfr_err *err)
 {
     struct stat st;
 
@@ -175,8 +177,8 @@ static int put_in_place(struct cfr_server_socket *s, const union address *at, co
     /* The mode of the descriptor becomes the mode of the file, so that it is never wider. */
     if (fchmod(s->fd, 0600) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
         return cfr_err_sys(err, errno, "cannot make the socket %s", path);
-    if (chmod(at->un.sun_path, 0600) != 0 || listen(s->fd, BACKLOG) != 0 || lstat(at->un.sun_path, &st) != 0 ||
-        rename(at->un.sun_path, path) != 0) {
+    if (chmod(at->un.sun_path, 0600) != 0 || listen(s->fd, BACKLOG) != 0 ||
+        lstat(at->un.sun_path, &st) != 0 || rename(at->un.sun_path, path) != 0) {
         int errnum = errno;
 
         (void)unlink(at->un.sun_path);
@@ -195,7 +197,8 @@ int cfr_server_listen_unix(const char *path, struct cfr_server_socket *out, stru
 
     *out = (struct cfr_server_socket){.fd = -1};
     if (n >= sizeof a.un.sun_path)
-        return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
                            sizeof a.un.sun_path - 1, path);
     if (n == 0 || path[n - 1] == '/')
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no path for a socket", path);
@@ -203,7 +206,8 @@ int cfr_server_listen_unix(const char *path, struct cfr_server_socket *out, stru
     rc = check_free(&a, err);
     if (rc != 0)
         return rc;
-    /* Beside it under a name of the same length, since the path may have as many bytes as the kernel takes. */
+    /* Beside it under a name of the same length, since the path may have as many bytes as the kernel takes.
+     */
     a.un.sun_path[n - 1] = path[n - 1] == '~' ? '-' : '~';
     rc = check_free(&a, err);
     if (rc != 0)

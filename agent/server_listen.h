@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 struct cfr_server_socket {
-    int fd;           /* listening, non-blocking, close-on-exec; -1 = none */
-    char *unix_path;  /* heap; NULL for TCP */
-    dev_t device;     /* of the socket file, to remove only our own */
+    int fd;          /* listening, non-blocking, close-on-exec; -1 = none */
+    char *unix_path; /* heap; NULL for TCP */
+    dev_t device;    /* of the socket file, to remove only our own */
     ino_t inode;
     char address[128]; /* as it listens: "127.0.0.1:9080", "[::1]:9080", or the path */
 };

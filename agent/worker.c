@@ -72,10 +72,26 @@ static void clear_error(struct cfr_worker *w)
     w->error_code = 0;
 }
 
+/* The same words but for those that hold digits: request ids and times differ from one failure to the next. */
+static bool same_words(const char *a, const char *b)
+{
+    while (*a != '\0' || *b != '\0') {
+        size_t n = strcspn(a, " ");
+        size_t m = strcspn(b, " ");
+        bool counts = strcspn(a, "0123456789") >= n || strcspn(b, "0123456789") >= m;
+
+        if (counts && (n != m || memcmp(a, b, n) != 0))
+            return false;
+        a += n + strspn(a + n, " ");
+        b += m + strspn(b + m, " ");
+    }
+    return true;
+}
+
 /* Each error once: the same one again is only news for a debugger. */
 static void note_error(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_ms)
 {
-    bool again = w->error != NULL && w->error_code == err->code && strcmp(w->error, err->text) == 0;
+    bool again = w->error != NULL && w->error_code == err->code && same_words(w->error, err->text);
     char words[CFR_TIME_WORDS_MAX];
 
     w->error_s = cfr_clock_now().wall_ms / 1000;
@@ -85,8 +101,6 @@ static void note_error(struct cfr_worker *w, const struct cfr_err *err, int64_t 
             w->config->name, state_of(w), "%s [%s, %s]; next try in %s%s", err->text, cfr_err_name(err->code),
             cfr_err_class_name(cfr_err_class(err->code)), cfr_time_words(retry_ms, words),
             w->c.published ? "; what is published stays" : "");
-    if (again)
-        return;
     clear_error(w);
     w->error = strdup(err->text);
     w->error_code = err->code;
@@ -287,8 +301,8 @@ static void publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t serve
         remember(w, grant, generation, now);
         cfr_hooks_request(w->hooks, generation, first, now);
         save(w);
-        step(w, CFR_EVENT_PUBLISHED);
         announce(w, first, now);
+        step(w, CFR_EVENT_PUBLISHED);
     } else {
         save(w);
         step(w, CFR_EVENT_SAME);

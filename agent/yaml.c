@@ -311,6 +311,11 @@ int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struc
     int rc = check_encoding(&r);
 
     *out = NULL;
+    if (cfr_view_starts(text, "\xef\xbb\xbf")) {
+        /* libyaml drops a byte order mark only where it has to guess the encoding. */
+        text.p += 3;
+        text.n -= 3;
+    }
     if (rc != 0)
         return rc;
     r.doc = calloc(1, sizeof *r.doc);

@@ -79,11 +79,14 @@ static unsigned distance(struct cfr_view a, struct cfr_view b)
     return last[b.n];
 }
 
-static bool ends_with(struct cfr_view text, struct cfr_view tail)
+/* True if TEXT begins or ends with WORD: SIGHUP for HUP, warning for warn. */
+static bool is_part_of(struct cfr_view word, struct cfr_view text)
 {
-    struct cfr_view end = {text.p + (text.n - tail.n), tail.n};
+    size_t more = text.n - word.n;
 
-    return tail.n >= 3 && text.n > tail.n && distance(end, tail) == 0;
+    return word.n >= 3 && text.n > word.n &&
+           (distance(word, (struct cfr_view){text.p + more, word.n}) == 0 ||
+            distance(word, (struct cfr_view){text.p, word.n}) == 0);
 }
 
 /* How far WORD is from TEXT, or UINT_MAX when it is no likely meaning of it. */
@@ -99,8 +102,7 @@ static unsigned likeness(struct cfr_view text, const char *word)
     allowed = w.n <= 3 ? 1 : w.n <= 8 ? 2 : 3;
     if (d <= allowed && d < w.n)
         return d;
-    /* SIGHUP for HUP, file for pid_file. */
-    return ends_with(text, w) || ends_with(w, text) ? 4 : UINT32_MAX;
+    return is_part_of(w, text) ? allowed + 1 : UINT32_MAX;
 }
 
 const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROFILE_MAX 64
+#define PROFILE_MAX   64
 #define PROFILE_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 /* What needs no quotes in a shell, in systemd's EnvironmentFile and in docker's --env-file, all at once. */
 #define ENV_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%"
@@ -44,14 +44,16 @@ static struct cfr_view get(const struct cfr_format_input *in, const char *field)
 
 static struct cfr_view region_of(const struct cfr_format_input *in)
 {
-    return in->region != NULL && in->region[0] != '\0' ? cfr_view_of(in->region) : get(in, CFR_FIELD_AWS_REGION);
+    return in->region != NULL && in->region[0] != '\0' ? cfr_view_of(in->region)
+                                                       : get(in, CFR_FIELD_AWS_REGION);
 }
 
 static int need(const struct cfr_format_input *in, const char *format, const char *field, struct cfr_err *err)
 {
     if (get(in, field).n != 0)
         return 0;
-    return cfr_err_set(err, CFR_E_CONFIG, "the format %s needs %s, which this credential does not have", format, field);
+    return cfr_err_set(err, CFR_E_CONFIG, "the format %s needs %s, which this credential does not have",
+                       format, field);
 }
 
 static int need_keys(const struct cfr_format_input *in, const char *format, struct cfr_err *err)
@@ -87,7 +89,8 @@ static void ini_line(struct pen *p, const char *key, struct cfr_view value, int 
         return; /* an empty value starts a nested block for most SDKs, so the line is left out */
     objection = ini_objection(value, blanks);
     if (objection != NULL) {
-        p->rc = cfr_err_set(p->err, code, "the value of %s %s, so it cannot be written to an AWS profile", key, objection);
+        p->rc = cfr_err_set(p->err, code, "the value of %s %s, so it cannot be written to an AWS profile",
+                            key, objection);
         return;
     }
     put_text(p, key);
@@ -98,7 +101,7 @@ static void ini_line(struct pen *p, const char *key, struct cfr_view value, int 
 
 static void section_header(struct pen *p, const struct cfr_format_input *in, const char *format)
 {
-    char section[CFR_FORMAT_SECTION_MAX];
+    char section[CFR_FORMAT_SECTION_MAX] = "";
 
     if (p->rc != 0 || !in->section_header)
         return;
@@ -135,10 +138,12 @@ static int aws_config(const struct cfr_format_input *in, struct cfr_secret *out,
     struct pen p = {out, err, 0};
 
     if (given(in->token_path) && !given(in->role_arn))
-        return cfr_err_set(err, CFR_E_CONFIG, "the format aws-config needs a role_arn beside the token's path");
-    if (!given(in->token_path) && !given(in->command))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "the format aws-config needs the path of a published token, with a role_arn, or a command");
+                           "the format aws-config needs a role_arn beside the token's path");
+    if (!given(in->token_path) && !given(in->command))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the format aws-config needs the path of a published token, with a role_arn, or a command");
     section_header(&p, in, "aws-config");
     if (given(in->token_path)) {
         ini_line(&p, "role_arn", cfr_view_of(in->role_arn), CFR_E_CONFIG, false);
@@ -161,7 +166,8 @@ static void json_member(struct pen *p, const char *key, struct cfr_view value)
     put_json(p, value);
 }
 
-static int aws_credential_process(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
+static int aws_credential_process(const struct cfr_format_input *in, struct cfr_secret *out,
+                                  struct cfr_err *err)
 {
     struct pen p = {out, err, need_keys(in, "aws-credential-process", err)};
     char when[CFR_TIME_RFC3339_MAX];
@@ -188,17 +194,18 @@ static int token(const struct cfr_format_input *in, struct cfr_secret *out, stru
 static void env_line(struct pen *p, const char *field, struct cfr_view value, int code)
 {
     char key[64];
-    size_t n = 0;
 
     if (value.n == 0 || p->rc != 0)
         return;
-    for (; field[n] != '\0' && n < sizeof key - 1; n++)
-        key[n] = (char)(field[n] >= 'a' && field[n] <= 'z' ? field[n] - 'a' + 'A' : field[n]);
-    key[n] = '\0';
+    (void)snprintf(key, sizeof key, "%s", field);
+    for (char *c = key; *c != '\0'; c++)
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     for (size_t i = 0; i < value.n; i++) {
         if (value.p[i] == '\0' || strchr(ENV_CHARS, value.p[i]) == NULL) {
-            p->rc = cfr_err_set(p->err, code, "the value of %s would need quotes, which readers of env files do not "
-                                "read alike, so it cannot be written as env: publish json instead", key);
+            p->rc = cfr_err_set(p->err, code,
+                                "the value of %s would need quotes, which readers of env files do not "
+                                "read alike, so it cannot be written as env: publish json instead",
+                                key);
             return;
         }
     }
@@ -224,7 +231,8 @@ static int env(const struct cfr_format_input *in, struct cfr_secret *out, struct
     if (p.rc == 0 && out->len == before)
         return cfr_err_set(err, CFR_E_CONFIG, "the format env needs a credential with at least one value");
     if (aws && g->expires_s != 0)
-        env_line(&p, "aws_credential_expiration", cfr_view_of(cfr_time_format(g->expires_s, when)), CFR_E_ANSWER);
+        env_line(&p, "aws_credential_expiration", cfr_view_of(cfr_time_format(g->expires_s, when)),
+                 CFR_E_ANSWER);
     /* Half of the SDKs read the one, half the other. */
     env_line(&p, "aws_region", region_of(in), code);
     env_line(&p, "aws_default_region", region_of(in), code);
@@ -287,13 +295,13 @@ const struct cfr_format cfr_formats[] = {
 #define X(name, render, profile, needs, doc) {name, render, profile, needs, doc},
     FORMATS(X)
 #undef X
-    {0}};
+        {0}};
 
 const char *const cfr_format_names[] = {
 #define X(name, render, profile, needs, doc) name,
     FORMATS(X)
 #undef X
-    NULL};
+        NULL};
 
 const struct cfr_format *cfr_format_find(struct cfr_view name)
 {
@@ -314,9 +322,12 @@ int cfr_format_section(const struct cfr_format *format, const char *profile, cha
         return cfr_err_set(err, CFR_E_CONFIG, "the format %s has no profiles", format->name);
     if (name[0] == '\0' || strlen(name) > PROFILE_MAX || name[strspn(name, PROFILE_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits, `_`, `.` "
-                           "and `-`, and not DEFAULT", name, PROFILE_MAX);
-    (void)snprintf(out, CFR_FORMAT_SECTION_MAX, "%s%s", in_config && strcmp(name, "default") != 0 ? "profile " : "", name);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits, `_`, `.` "
+            "and `-`, and not DEFAULT",
+            name, PROFILE_MAX);
+    (void)snprintf(out, CFR_FORMAT_SECTION_MAX, "%s%s",
+                   in_config && strcmp(name, "default") != 0 ? "profile " : "", name);
     return 0;
 }

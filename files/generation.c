@@ -37,8 +37,10 @@ static int check(const struct cfr_generation *g, struct cfr_err *err)
         const char *name = g->files[i].name;
 
         if (!cfr_path_is_name(name) || strncmp(name, "..", 2) == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: \"%s\" cannot be a file's name: it must not be empty, hold a "
-                               "slash or begin with two dots", g->directory, name);
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: \"%s\" cannot be a file's name: it must not be empty, hold a "
+                               "slash or begin with two dots",
+                               g->directory, name);
         for (size_t j = 0; j < i; j++) {
             if (strcmp(name, g->files[j].name) == 0)
                 return cfr_err_set(err, CFR_E_CONFIG, "%s: two files are named %s", g->directory, name);
@@ -77,11 +79,14 @@ static int check_visible(const struct attempt *a, const char *name)
     struct stat st;
 
     if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
+        return errno == ENOENT ? 0
+                               : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
     if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name))
         return 0;
-    return cfr_err_set(a->err, CFR_E_CONFLICT, "%s/%s exists and is not credfresh's: remove it or publish under another "
-                       "name", a->g->directory, name);
+    return cfr_err_set(a->err, CFR_E_CONFLICT,
+                       "%s/%s exists and is not credfresh's: remove it or publish under another "
+                       "name",
+                       a->g->directory, name);
 }
 
 /* 0 for a name that is to be published, 1 for another. */
@@ -102,7 +107,8 @@ static bool same_directory(int fd, const struct cfr_generation *g)
     struct stat st;
 
     return fstat(fd, &st) == 0 && (st.st_mode & MODE_BITS) == g->directory_mode &&
-           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) && (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
+           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) &&
+           (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
 }
 
 /* True if the current generation is what is to be published. */
@@ -127,7 +133,7 @@ static bool is_current(struct attempt *a)
 static int make_generation(struct attempt *a)
 {
     const struct cfr_generation *g = a->g;
-    struct cfr_layout name;
+    struct cfr_layout name = {0};
     int rc = 0;
     int fd;
 
@@ -140,7 +146,8 @@ static int make_generation(struct attempt *a)
         return fd;
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = cfr_file_create(fd, &g->files[i], a->err);
-    if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) && fchown(fd, g->uid, g->gid) != 0)
+    if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) &&
+        fchown(fd, g->uid, g->gid) != 0)
         rc = cfr_err_sys(a->err, errno, "cannot set the owner of the generation");
     if (rc == 0 && fchmod(fd, g->directory_mode) != 0)
         rc = cfr_err_sys(a->err, errno, "cannot set the mode of the generation");
@@ -209,8 +216,8 @@ static void tidy(const struct attempt *a)
     (void)cfr_layout_wipe_others(a->dir_fd, &a->new, &a->old, NULL);
 }
 
-/* Wipes what was never published: it may have the name we want, and holds space. If that fails, publishing may still
- * succeed, and if not it says why. */
+/* Wipes what was never published: it may have the name we want, and holds space. If that fails, publishing
+ * may still succeed, and if not it says why. */
 static void clear_unfinished(const struct attempt *a)
 {
     struct cfr_layout previous = {0};

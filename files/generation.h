@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A directory in the kubelet's layout whose files change all at once: `..data` names the current generation's
- * directory, each visible name is a link through it (kubernetes pkg/volume/util/atomic_writer.go describes the
- * layout). Beyond the kubelet: fsync at each step, visible links before the commit so that a first set appears
- * whole, the previous generation stays, and leftovers of a crash are removed. Blocks on disk.
- * Generation directories are named `..YYYY_MM_DD_hh_mm_ss.NNNNNNNNN`, the number being the generation (nine digits,
- * or more where it is greater). Only such directories, `..data`, `..data_tmp` and links `NAME -> ..data/NAME` are
- * ever replaced or removed; whatever else stands in DIRECTORY is left alone. */
+ * directory, each visible name is a link through it (kubernetes pkg/volume/util/atomic_writer.go describes
+ * the layout). Beyond the kubelet: fsync at each step, visible links before the commit so that a first set
+ * appears whole, the previous generation stays, and leftovers of a crash are removed. Blocks on disk.
+ * Generation directories are named `..YYYY_MM_DD_hh_mm_ss.NNNNNNNNN`, the number being the generation (nine
+ * digits, or more where it is greater). Only such directories, `..data`, `..data_tmp` and links `NAME ->
+ * ..data/NAME` are ever replaced or removed; whatever else stands in DIRECTORY is left alone. */
 #ifndef CFR_FILES_GENERATION_H
 #define CFR_FILES_GENERATION_H
 
@@ -24,14 +24,16 @@ struct cfr_generation {
     int64_t now_s;   /* for the directory's name */
 };
 
-/* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the current one
- * already has the same files, modes and owners (visible links that somebody removed are put back). On error what was
- * published stays published and nothing else is left. CFR_E_CONFLICT, naming the path, if something that is not ours
- * stands at a name we need. Generations older than the previous one are wiped; that this, or anything else after the
- * swap, fails is not reported, and cfr_generation_recover makes up for it. */
+/* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the
+ * current one already has the same files, modes and owners (visible links that somebody removed are put
+ * back). On error what was published stays published and nothing else is left. CFR_E_CONFLICT, naming the
+ * path, if something that is not ours stands at a name we need. Generations older than the previous one are
+ * wiped; that this, or anything else after the swap, fails is not reported, and cfr_generation_recover makes
+ * up for it. */
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err);
-/* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the newest
- * previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed: CFR_E_CONFLICT. */
+/* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the
+ * newest previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed:
+ * CFR_E_CONFLICT. */
 int cfr_generation_recover(const char *directory, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);

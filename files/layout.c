@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define STAMP_PATTERN "..dddd_dd_dd_dd_dd_dd."
-#define STAMP_LEN (sizeof STAMP_PATTERN - 1)
-#define LINK_PREFIX CFR_LAYOUT_DATA "/"
+#define STAMP_LEN     (sizeof STAMP_PATTERN - 1)
+#define LINK_PREFIX   CFR_LAYOUT_DATA "/"
 
 bool cfr_layout_parse(const char *name, struct cfr_layout *out)
 {
@@ -60,7 +60,8 @@ void cfr_layout_name(uint64_t number, int64_t now_s, struct cfr_layout *out)
     out->number = number;
 }
 
-int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err)
+int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx,
+                    struct cfr_err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -97,14 +98,18 @@ int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err)
     if (n < 0 && errno == ENOENT)
         return 0;
     if (n < 0 && errno == EINVAL)
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s is not a symbolic link, so it is not credfresh's: remove it or "
-                           "publish to another directory", CFR_LAYOUT_DATA);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "%s is not a symbolic link, so it is not credfresh's: remove it or "
+                           "publish to another directory",
+                           CFR_LAYOUT_DATA);
     if (n < 0)
         return cfr_err_sys(err, errno, "cannot read the link %s", CFR_LAYOUT_DATA);
     target[n] = '\0';
     if (!cfr_layout_parse(target, out))
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s leads to %.80s, which credfresh did not make: remove it or publish "
-                           "to another directory", CFR_LAYOUT_DATA, target);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "%s leads to %.80s, which credfresh did not make: remove it or publish "
+                           "to another directory",
+                           CFR_LAYOUT_DATA, target);
     if (!is_dir(dir_fd, out->name))
         *out = (struct cfr_layout){0};
     return 0;
@@ -126,7 +131,8 @@ static int take_previous(void *ctx, int dir_fd, const char *name)
     return 0;
 }
 
-int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out, struct cfr_err *err)
+int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out,
+                        struct cfr_err *err)
 {
     struct previous p = {current, out};
 
@@ -176,8 +182,8 @@ static int wipe_other(void *ctx, int dir_fd, const char *name)
     struct cfr_layout one;
     int rc;
 
-    if (!cfr_layout_parse(name, &one) || strcmp(name, s->keep->name) == 0 || strcmp(name, s->keep_too->name) == 0 ||
-        !is_dir(dir_fd, name))
+    if (!cfr_layout_parse(name, &one) || strcmp(name, s->keep->name) == 0 ||
+        strcmp(name, s->keep_too->name) == 0 || !is_dir(dir_fd, name))
         return 0;
     rc = cfr_layout_wipe(dir_fd, name, s->rc == 0 ? s->err : NULL);
     s->rc = s->rc != 0 ? s->rc : rc;
@@ -230,7 +236,8 @@ int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err)
     if (fstatat(dir_fd, CFR_LAYOUT_DATA_TMP, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", CFR_LAYOUT_DATA_TMP);
     if (!S_ISLNK(st.st_mode))
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s is not a symbolic link, so it is not credfresh's: remove it",
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "%s is not a symbolic link, so it is not credfresh's: remove it",
                            CFR_LAYOUT_DATA_TMP);
     if (unlinkat(dir_fd, CFR_LAYOUT_DATA_TMP, 0) != 0 && errno != ENOENT)
         return cfr_err_sys(err, errno, "cannot remove %s", CFR_LAYOUT_DATA_TMP);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_MAX INT64_C(4294967294) /* the one above means "leave it" to chown(2) */
-#define LINE_BYTES 16384           /* a group's line holds all its members */
+#define ID_MAX     INT64_C(4294967294) /* the one above means "leave it" to chown(2) */
+#define LINE_BYTES 16384               /* a group's line holds all its members */
 
 static bool as_number(const char *text, int64_t *id)
 {
@@ -34,14 +34,18 @@ int cfr_path_uid(const char *owner, uid_t *uid, struct cfr_err *err)
     }
     f = fopen("/etc/passwd", "re");
     if (f == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "cannot look up the user \"%s\", because /etc/passwd cannot be read: "
-                           "write the user's number", owner);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "cannot look up the user \"%s\", because /etc/passwd cannot be read: "
+                           "write the user's number",
+                           owner);
     while (fgetpwent_r(f, &entry, buf, sizeof buf, &found) == 0 && strcmp(entry.pw_name, owner) != 0)
         found = NULL;
     (void)fclose(f);
     if (found == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "there is no user \"%s\" in /etc/passwd: write a name from there or a "
-                           "number", owner);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "there is no user \"%s\" in /etc/passwd: write a name from there or a "
+                           "number",
+                           owner);
     *uid = found->pw_uid;
     return 0;
 }
@@ -60,14 +64,18 @@ int cfr_path_gid(const char *group, gid_t *gid, struct cfr_err *err)
     }
     f = fopen("/etc/group", "re");
     if (f == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "cannot look up the group \"%s\", because /etc/group cannot be read: "
-                           "write the group's number", group);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "cannot look up the group \"%s\", because /etc/group cannot be read: "
+                           "write the group's number",
+                           group);
     while (fgetgrent_r(f, &entry, buf, sizeof buf, &found) == 0 && strcmp(entry.gr_name, group) != 0)
         found = NULL;
     (void)fclose(f);
     if (found == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "there is no group \"%s\" in /etc/group: write a name from there or a "
-                           "number", group);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "there is no group \"%s\" in /etc/group: write a name from there or a "
+                           "number",
+                           group);
     *gid = found->gr_gid;
     return 0;
 }

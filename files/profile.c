@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define SECTION_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-#define LOCK_WAIT_MS 2000
-#define LOCK_STEP_MS 20
+#define LOCK_WAIT_MS  2000
+#define LOCK_STEP_MS  20
 #define CHANGED_TRIES 3
 
 enum kind { BLANK, COMMENT, HEADER, SETTING };
@@ -38,8 +38,8 @@ static enum kind kind_of(struct cfr_view line)
     return line.p[0] == '#' || line.p[0] == ';' ? COMMENT : SETTING;
 }
 
-/* NAME as the most lenient SDK reads it: outer blanks and quotes gone, inner blanks single, `profile default` the same
- * as `default`. */
+/* NAME as the most lenient SDK reads it: outer blanks and quotes gone, inner blanks single, `profile default`
+ * the same as `default`. */
 static void normalise(struct cfr_view name, char *out, size_t size)
 {
     static const char alias[] = "profile default";
@@ -59,7 +59,8 @@ static void normalise(struct cfr_view name, char *out, size_t size)
 }
 
 /* Sets *OURS; CFR_E_CONFLICT if it is a matter of opinion. */
-static int read_header(struct cfr_view line, const char *section, size_t number, bool *ours, struct cfr_err *err)
+static int read_header(struct cfr_view line, const char *section, size_t number, bool *ours,
+                       struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_trim(line);
     ptrdiff_t end = cfr_view_find(text, "]");
@@ -72,8 +73,10 @@ static int read_header(struct cfr_view line, const char *section, size_t number,
     normalise(name, loose, sizeof loose);
     if (*ours || strcmp(loose, section) != 0)
         return 0;
-    return cfr_err_set(err, CFR_E_CONFLICT, "line %zu: this heading is [%s] for some SDKs and something else for others: "
-                       "write it as [%s] alone at the beginning of the line, or remove it", number, section, section);
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "line %zu: this heading is [%s] for some SDKs and something else for others: "
+                       "write it as [%s] alone at the beginning of the line, or remove it",
+                       number, section, section);
 }
 
 static int check_text(struct cfr_view old, struct cfr_err *err)
@@ -81,7 +84,8 @@ static int check_text(struct cfr_view old, struct cfr_err *err)
     size_t number = 1;
 
     if (cfr_view_starts(old, "\xef\xbb\xbf"))
-        return cfr_err_set(err, CFR_E_CONFLICT, "line 1: the file begins with a byte order mark, for which some SDKs "
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "line 1: the file begins with a byte order mark, for which some SDKs "
                            "refuse it: remove it");
     for (size_t i = 0; i < old.n; i++) {
         if (old.p[i] == '\n')
@@ -89,9 +93,11 @@ static int check_text(struct cfr_view old, struct cfr_err *err)
         if (old.p[i] == '\0')
             return cfr_err_set(err, CFR_E_CONFLICT, "line %zu: a NUL byte; the file is not text", number);
         if (old.p[i] == '\r' && (i + 1 == old.n || old.p[i + 1] != '\n'))
-            return cfr_err_set(err, CFR_E_CONFLICT,
-                               "line %zu: a carriage return that is not before a line feed ends the line for some SDKs: "
-                               "remove it", number);
+            return cfr_err_set(
+                err, CFR_E_CONFLICT,
+                "line %zu: a carriage return that is not before a line feed ends the line for some SDKs: "
+                "remove it",
+                number);
     }
     return 0;
 }
@@ -112,11 +118,15 @@ static int locate(struct cfr_view old, const char *section, struct place *at, st
         if (kind == HEADER) {
             rc = read_header(line, section, number, &inside, err);
             if (rc == 0 && inside && at->found)
-                rc = cfr_err_set(err, CFR_E_CONFLICT, "line %zu: the section [%s] stands there a second time, for which "
-                                 "some SDKs refuse the whole file: remove one", number, section);
+                rc = cfr_err_set(err, CFR_E_CONFLICT,
+                                 "line %zu: the section [%s] stands there a second time, for which "
+                                 "some SDKs refuse the whole file: remove one",
+                                 number, section);
             if (rc == 0 && was_inside && line.p[0] != '[')
-                rc = cfr_err_set(err, CFR_E_CONFLICT, "line %zu: this indented heading belongs to the value before it "
-                                 "for some SDKs: move it to the beginning of the line", number);
+                rc = cfr_err_set(err, CFR_E_CONFLICT,
+                                 "line %zu: this indented heading belongs to the value before it "
+                                 "for some SDKs: move it to the beginning of the line",
+                                 number);
             if (rc == 0 && inside) {
                 at->found = true;
                 at->header_end = at->from = at->to = old.n - rest.n;
@@ -133,13 +143,16 @@ static int locate(struct cfr_view old, const char *section, struct place *at, st
 static int check_section(const char *section, struct cfr_err *err)
 {
     static const char profile[] = "profile ";
-    const char *name = strncmp(section, profile, sizeof profile - 1) == 0 ? section + sizeof profile - 1 : section;
+    const char *name =
+        strncmp(section, profile, sizeof profile - 1) == 0 ? section + sizeof profile - 1 : section;
 
     if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, SECTION_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0 || strcmp(section, "profile default") == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "\"%.80s\" cannot be a section of a profile: use letters, digits, `_`, `.` and `-`, and in a "
-                           "config file `profile NAME` or `default`", section);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "\"%.80s\" cannot be a section of a profile: use letters, digits, `_`, `.` and `-`, and in a "
+            "config file `profile NAME` or `default`",
+            section);
     return 0;
 }
 
@@ -186,14 +199,22 @@ int cfr_profile_merge(struct cfr_view old, const char *section, struct cfr_view 
     cfr_secret_clear(out);
     if (at.found) {
         struct cfr_view before = {old.p, at.from};
-        struct cfr_view parts[] = {before, cfr_view_of(ends_line(before) ? "" : "\n"), body,
-                                   {old.p + at.to, old.n - at.to}};
+        struct cfr_view parts[] = {
+            before, cfr_view_of(ends_line(before) ? "" : "\n"), body, {old.p + at.to, old.n - at.to}};
 
         return join(out, parts, sizeof parts / sizeof parts[0], err);
     }
-    struct cfr_view parts[] = {old, cfr_view_of(ends_line(old) ? "" : crlf ? "\r\n" : "\n"),
-                               cfr_view_of(old.n == 0 ? "" : crlf ? "\r\n" : "\n"), cfr_view_of("["),
-                               cfr_view_of(section), cfr_view_of("]\n"), body};
+    struct cfr_view parts[] = {old,
+                               cfr_view_of(ends_line(old) ? ""
+                                           : crlf         ? "\r\n"
+                                                          : "\n"),
+                               cfr_view_of(old.n == 0 ? ""
+                                           : crlf     ? "\r\n"
+                                                      : "\n"),
+                               cfr_view_of("["),
+                               cfr_view_of(section),
+                               cfr_view_of("]\n"),
+                               body};
 
     return join(out, parts, sizeof parts / sizeof parts[0], err);
 }
@@ -236,7 +257,8 @@ static int lock(int dir_fd, const char *name, struct cfr_err *err)
 }
 
 /* Reads NAME, or nothing if it is missing, and which file that was. */
-static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st, struct cfr_err *err)
+static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st,
+                    struct cfr_err *err)
 {
     *st = (struct stat){0};
     if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -271,7 +293,8 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     struct stat st;
     int rc = read_old(dir_fd, m->name, &m->old, &st, err);
 
-    rc = rc != 0 ? rc : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
+    rc = rc != 0 ? rc
+                 : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
     *raced = false;
     if (rc != 0 || (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))))
         return rc;

@@ -22,8 +22,8 @@ static int refuse(int fd, const char *directory, struct cfr_err *err)
 
     pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
     return cfr_err_set(err, CFR_E_CONFLICT,
-                       "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir", directory,
-                       pid[0] != '\0' ? " with process id " : "", pid);
+                       "%s is in use by another credfresh%s%s: stop that one, or give each its own state_dir",
+                       directory, pid[0] != '\0' ? " with process id " : "", pid);
 }
 
 static int take_lock(int dir_fd, const char *directory, struct cfr_err *err)
@@ -91,7 +91,8 @@ int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct
     int rc = file_name(name, file, err);
 
     if (rc == 0 && content.n > CFR_STATE_MAX)
-        rc = cfr_err_set(err, CFR_E_LIMIT, "the state of %s has %zu bytes, more than %d", name, content.n, CFR_STATE_MAX);
+        rc = cfr_err_set(err, CFR_E_LIMIT, "the state of %s has %zu bytes, more than %d", name, content.n,
+                         CFR_STATE_MAX);
     return rc != 0 ? rc : cfr_file_replace(dir_fd, &f, err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small documents in the state directory, replaced atomically. They hold metadata, never secrets. Blocks on disk. */
+/* Small documents in the state directory, replaced atomically. They hold metadata, never secrets. Blocks on
+ * disk. */
 #ifndef CFR_FILES_STATE_H
 #define CFR_FILES_STATE_H
 
@@ -7,10 +8,12 @@
 
 #define CFR_STATE_MAX 65536
 
-/* Makes (mode 0700) and opens the directory, and takes an exclusive lock on `lock` in it, so that two agents never
- * share one: CFR_E_CONFLICT. Returns a descriptor; *LOCK_FD is another one, held for as long as the lock is wanted. */
+/* Makes (mode 0700) and opens the directory, and takes an exclusive lock on `lock` in it, so that two agents
+ * never share one: CFR_E_CONFLICT. Returns a descriptor; *LOCK_FD is another one, held for as long as the
+ * lock is wanted. */
 int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err);
-/* Reads NAME.json into OUT, whose limit the caller sets (CFR_STATE_MAX is enough). CFR_E_MISSING if there is none. */
+/* Reads NAME.json into OUT, whose limit the caller sets (CFR_STATE_MAX is enough). CFR_E_MISSING if there is
+ * none. */
 int cfr_state_load(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err);
 /* Replaces NAME.json (mode 0600) in one step. CFR_E_LIMIT above CFR_STATE_MAX. */
 int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err);

@@ -15,12 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one. */
+/* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one.
+ */
 #define PARENT_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
-#define FILE_EVENTS (PARENT_EVENTS | IN_CLOSE_WRITE)
-#define GONE (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
-#define READ_BYTES 8192
-#define CLIMB_TRIES 16
+#define FILE_EVENTS   (PARENT_EVENTS | IN_CLOSE_WRITE)
+#define GONE          (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
+#define READ_BYTES    8192
+#define CLIMB_TRIES   16
 
 /* What stood at a path when it was last looked at. All zero: nothing. */
 struct identity {
@@ -37,7 +38,8 @@ struct entry {
     struct entry *next;          /* in the directory */
     struct identity seen;
     uint16_t name_at; /* offset of the path's last component */
-    uint16_t part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
+    uint16_t
+        part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
     bool pending;
     char path[];
 };
@@ -67,7 +69,8 @@ int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (w->fd < 0) {
         int code = errno == EMFILE
-                       ? cfr_err_set(err, CFR_E_LIMIT, "no inotify instance is left for this user: raise the sysctl "
+                       ? cfr_err_set(err, CFR_E_LIMIT,
+                                     "no inotify instance is left for this user: raise the sysctl "
                                      "fs.inotify.max_user_instances (or the limit of open files)")
                        : cfr_err_sys(err, errno, "cannot start inotify");
 
@@ -165,7 +168,8 @@ static void drop_directory(struct cfr_watch *w, struct directory *d)
     /* It fails where the kernel has dropped the watch itself. */
     (void)inotify_rm_watch(w->fd, d->wd);
     w->directory_count--;
-    memmove(w->directories + i, w->directories + i + 1, (w->directory_count - i) * sizeof(struct directory *));
+    memmove(w->directories + i, w->directories + i + 1,
+            (w->directory_count - i) * sizeof(struct directory *));
     free(d);
 }
 
@@ -199,8 +203,8 @@ static int watch_prefix(const struct cfr_watch *w, struct entry *e, size_t n, ui
     return wd;
 }
 
-/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to look for there.
- * Returns a watch descriptor, or -1 with errno. */
+/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to look for
+ * there. Returns a watch descriptor, or -1 with errno. */
 static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at)
 {
     size_t at = e->name_at;
@@ -233,8 +237,10 @@ static bool part_exists(struct entry *e, size_t part_at)
 static int no_watch(const struct entry *e, int errnum, struct cfr_err *err)
 {
     if (errnum == ENOSPC)
-        return cfr_err_set(err, CFR_E_LIMIT, "no inotify watch is left for this user, so %s is only looked at once a "
-                           "minute: raise the sysctl fs.inotify.max_user_watches", e->path);
+        return cfr_err_set(err, CFR_E_LIMIT,
+                           "no inotify watch is left for this user, so %s is only looked at once a "
+                           "minute: raise the sysctl fs.inotify.max_user_watches",
+                           e->path);
     return cfr_err_sys(err, errnum, "cannot watch the directory of %s", e->path);
 }
 
@@ -306,8 +312,8 @@ static struct identity identify(const struct entry *e)
 
 static bool same_identity(const struct identity *a, const struct identity *b)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size && a->changed_ns == b->changed_ns &&
-           a->data_hash == b->data_hash;
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->changed_ns == b->changed_ns && a->data_hash == b->data_hash;
 }
 
 /* Index of the first entry whose owner is not below OWNER (AFTER: is above). */
@@ -338,7 +344,8 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
     int rc;
 
     if (path[0] != '/' || n >= PATH_MAX || slash[1] == '\0')
-        return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
+        return cfr_err_set(err, CFR_E_PATH,
+                           "%.200s is not an absolute path of a file, so it cannot be watched", path);
     array = grow(w->entries, w->entry_count, &w->entry_cap);
     if (array == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -375,8 +382,8 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
     w->entry_count -= to - from;
 }
 
-/* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last owner is
- * remembered from one call to the next. */
+/* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last
+ * owner is remembered from one call to the next. */
 static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
     size_t i = 0;
@@ -469,7 +476,8 @@ static void attach_all(struct cfr_watch *w)
         (void)attach(w, w->entries[i], NULL);
 }
 
-int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err)
+int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed,
+                       struct cfr_err *err)
 {
     union {
         struct inotify_event event;

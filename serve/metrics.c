@@ -32,7 +32,8 @@ static void add_label(struct cfr_str *out, const char *key, const char *value)
 }
 
 /* FAMILY{credential="NAME" and then, unless KEY is NULL, ,KEY="VALUE"; the brace stays open. */
-static void begin(struct cfr_str *out, const char *family, const char *name, const char *key, const char *value)
+static void begin(struct cfr_str *out, const char *family, const char *name, const char *key,
+                  const char *value)
 {
     cfr_str_addf(out, "%s{", family);
     add_label(out, "credential", name);
@@ -52,7 +53,8 @@ static void end_count(struct cfr_str *out, uint64_t value)
     cfr_str_addf(out, "} %" PRIu64 "\n", value);
 }
 
-static void sample(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t value)
+static void sample(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                   int64_t value)
 {
     begin(out, family, c->name, NULL, NULL);
     end_int(out, value);
@@ -61,7 +63,8 @@ static void sample(struct cfr_str *out, const char *family, const struct cfr_sta
 typedef void samples_fn(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
                         int64_t now_s);
 
-static void expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                   int64_t now_s)
 {
     (void)now_s;
     /* No sample for what never expires: any number would be read as a time. */
@@ -69,18 +72,21 @@ static void expiry(struct cfr_str *out, const char *family, const struct cfr_sta
         sample(out, family, c, c->expires_s);
 }
 
-static void published(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void published(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                      int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->published ? 1 : 0);
 }
 
-static void ready(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void ready(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                  int64_t now_s)
 {
     sample(out, family, c, cfr_status_is_ready(c, now_s) ? 1 : 0);
 }
 
-static void required(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void required(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                     int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->required ? 1 : 0);
@@ -101,13 +107,15 @@ static void last_success(struct cfr_str *out, const char *family, const struct c
     sample(out, family, c, c->last_success_s);
 }
 
-static void failures(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void failures(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                     int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->failures);
 }
 
-static void refreshes(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void refreshes(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                      int64_t now_s)
 {
     (void)now_s;
     begin(out, family, c->name, "result", "ok");
@@ -118,7 +126,8 @@ static void refreshes(struct cfr_str *out, const char *family, const struct cfr_
     }
 }
 
-static void duration(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void duration(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                     int64_t now_s)
 {
     uint64_t sum = 0;
 
@@ -165,7 +174,8 @@ static bool hook_is_first(const struct cfr_status_credential *c, size_t i)
     return true;
 }
 
-static void hook_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void hook_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                      int64_t now_s)
 {
     (void)now_s;
     for (size_t i = 0; i < c->hook_count; i++) {
@@ -211,20 +221,25 @@ static const struct family {
     const char *help;
 } families[] = {
     {"credfresh_credential_expiry_timestamp_seconds", "gauge", expiry,
-     "When the published credential expires, in seconds since the epoch. Absent when nothing is published or it "
+     "When the published credential expires, in seconds since the epoch. Absent when nothing is published or "
+     "it "
      "never expires."},
-    {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
+    {"credfresh_credential_published", "gauge", published,
+     "1 when a generation of the credential is published."},
     {"credfresh_credential_ready", "gauge", ready, "1 when the credential is published and has not expired."},
     {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
-    {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
+    {"credfresh_credential_generation", "gauge", generation,
+     "Number of the published generation; 0 for none."},
     {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,
      "When the credential was last refreshed, in seconds since the epoch; 0 for never."},
     {"credfresh_credential_consecutive_failures", "gauge", failures,
      "Failed refreshes since the last one that succeeded."},
     {"credfresh_refresh_total", "counter", refreshes,
-     "Refreshes by result: ok, or the class of the error (retry: goes away by itself; stop: needs an operator; "
+     "Refreshes by result: ok, or the class of the error (retry: goes away by itself; stop: needs an "
+     "operator; "
      "local: this machine)."},
-    {"credfresh_exchange_duration_seconds", "histogram", duration, "How long the exchanges with the cloud took."},
+    {"credfresh_exchange_duration_seconds", "histogram", duration,
+     "How long the exchanges with the cloud took."},
     {"credfresh_token_expiry_timestamp_seconds", "gauge", token_expiry,
      "When the subject token last read expires, in seconds since the epoch."},
     {"credfresh_token_overdue", "gauge", token_overdue,

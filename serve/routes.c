@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JSON_TYPE "application/json"
-#define TEXT_TYPE "text/plain; charset=utf-8"
+#define JSON_TYPE    "application/json"
+#define TEXT_TYPE    "text/plain; charset=utf-8"
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 static const char health_index[] = "/livez\n/readyz\n/readyz?verbose\n/metrics\n";
@@ -19,8 +19,8 @@ static const char control_index[] = "/v1/credentials\n/v1/credentials/NAME\n"
 static void start(struct cfr_response *out, int status, const char *type)
 {
     cfr_str_free(&out->body);
-    *out = (struct cfr_response){
-        .status = status, .content_type = type, .body = {.limit = CFR_STATUS_PAGE_MAX}};
+    *out =
+        (struct cfr_response){.status = status, .content_type = type, .body = {.limit = CFR_STATUS_PAGE_MAX}};
 }
 
 /* A page that did not fit in memory must not go out cut. */
@@ -122,7 +122,8 @@ static const struct page {
 } pages[] = {{"/livez", livez}, {"/readyz", readyz}, {"/metrics", metrics}};
 
 /* True when the path is one of the health pages; OUT is then made. */
-static bool health_page(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+static bool health_page(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_response *out)
 {
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
         if (!cfr_view_is(req->path, pages[i].path))
@@ -150,7 +151,8 @@ static bool index_page(const struct cfr_request *req, const char *more, struct c
     return true;
 }
 
-void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
+                       struct cfr_response *out)
 {
     *out = (struct cfr_response){0};
     if (!index_page(req, "", out) && !health_page(req, status, out))
@@ -196,7 +198,8 @@ static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
     for (size_t i = 0; i < segment.n; i++) {
         char c = segment.p[i];
 
-        if (c == '%' && segment.n - i > 2 && hex_digit(segment.p[i + 1]) >= 0 && hex_digit(segment.p[i + 2]) >= 0) {
+        if (c == '%' && segment.n - i > 2 && hex_digit(segment.p[i + 1]) >= 0 &&
+            hex_digit(segment.p[i + 2]) >= 0) {
             c = (char)(hex_digit(segment.p[i + 1]) * 16 + hex_digit(segment.p[i + 2]));
             i += 2;
         } else if (!segment_char(c)) {
@@ -216,7 +219,7 @@ static bool find_credential(const struct cfr_status *status, struct cfr_view seg
 {
     char text[256];
 
-    if (!decode_segment(segment, name, sizeof ((struct cfr_action *)0)->name)) {
+    if (!decode_segment(segment, name, sizeof((struct cfr_action *)0)->name)) {
         name[0] = '\0';
         cfr_routes_error(400, "bad-request",
                          "the name in the path is not well percent-encoded text of at most 127 bytes", out);
@@ -235,29 +238,34 @@ static bool find_credential(const struct cfr_status *status, struct cfr_view seg
     return false;
 }
 
+/* A NUL written as an escape would end the text early, unseen. */
+static bool good_reason(struct cfr_view body, struct cfr_view text)
+{
+    return text.n <= CFR_ROUTES_REASON_MAX && plain_text(text) && cfr_view_find(body, "\\u0000") < 0;
+}
+
 /* Why the body is refused, or NULL; REASON is then set, empty without one. */
 static const char *read_reason(struct cfr_view body, char reason[CFR_ROUTES_REASON_MAX + 1])
 {
-    static const char wanted[] = "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
+    static const char wanted[] =
+        "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
     struct cfr_json *doc = NULL;
     const char *why = NULL;
-    struct cfr_view text;
+    struct cfr_view text = {0};
+    size_t members;
 
     if (cfr_view_trim(body).n == 0)
         return NULL;
     if (body.n > CFR_ROUTES_BODY_MAX || cfr_json_parse(body, &doc, NULL) != 0)
         return wanted;
-    if (!cfr_json_is_object(doc) || cfr_json_members(doc) > 1)
+    members = cfr_json_members(doc);
+    if (!cfr_json_is_object(doc) || members > 1 ||
+        (members == 1 && !cfr_json_string(cfr_json_get(doc, "reason"), &text)))
         why = wanted;
-    else if (cfr_json_members(doc) == 1 && !cfr_json_string(cfr_json_get(doc, "reason"), &text))
-        why = wanted;
-    else if (cfr_json_members(doc) == 1) {
-        /* A NUL written as an escape would end the text early, unseen. */
-        if (text.n > CFR_ROUTES_REASON_MAX || !plain_text(text) || cfr_view_find(body, "\\u0000") >= 0)
-            why = "\"reason\" must have 1 to 256 bytes of UTF-8 without control characters";
-        else
-            memcpy(reason, text.p, text.n + 1);
-    }
+    else if (members == 1 && !good_reason(body, text))
+        why = "\"reason\" must have 1 to 256 bytes of UTF-8 without control characters";
+    else if (text.p != NULL)
+        memcpy(reason, text.p, text.n + 1);
     cfr_json_free(doc);
     return why;
 }
@@ -306,8 +314,8 @@ static void credential(const struct cfr_request *req, const struct cfr_status *s
         memcpy(action->name, name, sizeof name);
 }
 
-void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status, struct cfr_action *action,
-                        struct cfr_response *out)
+void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_action *action, struct cfr_response *out)
 {
     static const char below[] = "/v1/credentials/";
     size_t n = sizeof below - 1;
@@ -317,7 +325,8 @@ void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *
     if (index_page(req, control_index, out) || health_page(req, status, out))
         return;
     if (req->query.n != 0) {
-        cfr_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`", out);
+        cfr_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`",
+                         out);
     } else if (cfr_view_is(req->path, "/v1/credentials")) {
         if (allowed(req, "GET, HEAD", out))
             show(status, NULL, out);

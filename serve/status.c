@@ -178,7 +178,7 @@ static void add_why(struct cfr_str *out, const struct cfr_status_credential *c, 
     if (c->error != NULL)
         cfr_str_addz(out, c->error);
     else
-        cfr_str_addf(out, "it is %s", c->state);
+        cfr_str_addf(out, "its state is %s", c->state);
     cfr_str_addz(out, "\n");
 }
 

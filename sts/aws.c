@@ -34,10 +34,11 @@ static int check_step(const struct cfr_sts_aws *c, unsigned step, const char *(*
         return cfr_err_set(err, CFR_E_CONFIG, "role_arn: it has no account; AWS needs its 12 digits");
     if (step != 0 && endpoint.region[0] == '\0')
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "region: then_assume signs its requests and needs to know for which region; write `region: "
-                           "eu-west-1` (or whichever the endpoint serves)");
+                           "region: then_assume signs its requests and needs to know for which region; write "
+                           "`region: eu-west-1` (or whichever the endpoint serves)");
     if (c->ca_file != NULL && !endpoint.tls)
-        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 
@@ -75,8 +76,8 @@ static int set_headers(const struct cfr_sts_aws *c, struct cfr_sts_request *out,
 
     return rc != 0 ? rc
                    : cfr_sts_request_header(
-                         out, "Accept", cfr_view_of(c->accept == CFR_STS_AWS_JSON ? "application/json" : "text/xml"),
-                         err);
+                         out, "Accept",
+                         cfr_view_of(c->accept == CFR_STS_AWS_JSON ? "application/json" : "text/xml"), err);
 }
 
 /* Signs with the keys that the step before was granted. */
@@ -114,23 +115,23 @@ static int set_signature(const struct cfr_sts_exchange *x, const struct cfr_sts_
     return rc;
 }
 
-static int set_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
-                    struct cfr_err *err)
+static int set_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                    struct cfr_sts_request *out, struct cfr_err *err)
 {
     const struct cfr_sts_aws *c = x->config;
     const struct cfr_sts_aws_step *s = x->step == 0 ? NULL : cfr_sts_aws_step_at(c, x->step - 1);
     char buf[CFR_AWS_SESSION_NAME_MAX + 1];
-    const char *name = cfr_aws_params_session_name(s != NULL && s->session_name != NULL ? s->session_name
-                                                                                        : c->session_name,
-                                                   in->subject, in->credential, buf);
+    const char *name =
+        cfr_aws_params_session_name(s != NULL && s->session_name != NULL ? s->session_name : c->session_name,
+                                    in->subject, in->credential, buf);
 
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     return s != NULL ? cfr_aws_params_assume_role(s, name, &out->body, err)
                      : cfr_aws_params_web_identity(c, name, in->token, &out->body, err);
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
-                 struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 struct cfr_sts_request *out, struct cfr_err *err)
 {
     const struct cfr_sts_aws *c = x->config;
     struct cfr_aws_endpoint endpoint;
@@ -152,8 +153,8 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     return rc;
 }
 
-static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
-                  const struct cfr_aws_answer *answer, struct cfr_err *err)
+static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                  const struct cfr_sts_reply *reply, const struct cfr_aws_answer *answer, struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         in->token,
@@ -175,8 +176,8 @@ static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *
     return cfr_aws_error_set(&r, err);
 }
 
-static int take_grant(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_aws_answer *answer,
-                      struct cfr_err *err)
+static int take_grant(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                      const struct cfr_aws_answer *answer, struct cfr_err *err)
 {
     const struct cfr_sts_aws *c = x->config;
     const char *role = x->step == 0 ? c->role_arn : cfr_sts_aws_step_at(c, x->step - 1)->role_arn;
@@ -197,8 +198,8 @@ static int take_grant(struct cfr_sts_exchange *x, const struct cfr_sts_input *in
     return CFR_STS_MORE;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
-                 struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 const struct cfr_sts_reply *reply, struct cfr_err *err)
 {
     const struct cfr_sts_aws *c = x->config;
     struct cfr_aws_answer answer;
@@ -207,7 +208,8 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
     if (x->step > c->then_assume.count)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
     rc = cfr_aws_answer_read(operation(x->step), reply->content_type, reply->body, &answer, err);
-    /* What came with an error status decides by its status alone if it cannot be read: a page from a proxy, say. */
+    /* What came with an error status decides by its status alone if it cannot be read: a page from a proxy,
+     * say. */
     if (rc != CFR_E_NOMEM && (reply->status != 200 || cfr_aws_answer_get(&answer, CFR_AWS_CODE).n != 0))
         rc = refuse(x, in, reply, &answer, err);
     else if (rc == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* AWS STS: AssumeRoleWithWebIdentity, then any number of AssumeRole steps signed with the keys of the one before. */
+/* AWS STS: AssumeRoleWithWebIdentity, then any number of AssumeRole steps signed with the keys of the one
+ * before. */
 #ifndef CFR_STS_AWS_H
 #define CFR_STS_AWS_H
 

@@ -23,16 +23,16 @@ struct cfr_aws_answer {
     int64_t expires_s;                        /* 0 = none, or not understood */
 };
 
-/* Reads the answer to OPERATION ("AssumeRole"): a grant, an error, or both absent. The form is told from the first
- * byte, since servers other than AWS mislabel theirs; CONTENT_TYPE is for the error text. CFR_E_ANSWER: neither XML
- * nor JSON, malformed, or an element twice; CFR_E_NOMEM. The caller frees OUT in every case. */
+/* Reads the answer to OPERATION ("AssumeRole"): a grant, an error, or both absent. The form is told from the
+ * first byte, since servers other than AWS mislabel theirs; CONTENT_TYPE is for the error text. CFR_E_ANSWER:
+ * neither XML nor JSON, malformed, or an element twice; CFR_E_NOMEM. The caller frees OUT in every case. */
 int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, struct cfr_view body,
                         struct cfr_aws_answer *out, struct cfr_err *err);
 void cfr_aws_answer_free(struct cfr_aws_answer *a);
 struct cfr_view cfr_aws_answer_get(const struct cfr_aws_answer *a, enum cfr_aws_answer_field field);
 
-/* Fills the keys, the account, the identity and the expiry of the empty G. FALLBACK_ARN (the role) serves where the
- * answer names none. CFR_E_ANSWER says what is missing or garbled. */
+/* Fills the keys, the account, the identity and the expiry of the empty G. FALLBACK_ARN (the role) serves
+ * where the answer names none. CFR_E_ANSWER says what is missing or garbled. */
 int cfr_aws_answer_grant(const struct cfr_aws_answer *a, const char *fallback_arn, struct cfr_grant *g,
                          struct cfr_err *err);
 

@@ -17,46 +17,92 @@ static const char *const accepts[] = {"xml", "json", NULL};
 #define STEP(member) offsetof(struct cfr_sts_aws_step, member)
 #define AWS(member)  offsetof(struct cfr_sts_aws, member)
 
-#define DOC_POLICY                                                                                                 \
-    "Inline session policy in JSON: the session may do only what both it and the role allow. Only the characters " \
-    "U+0020 to U+00FF, TAB, LF and CR."
-#define DOC_POLICY_ARNS                                                                                            \
+#define DOC_POLICY                                                                                           \
+    "Inline session policy in JSON: the session may do only what both it and the role allow. Only the "      \
+    "characters U+0020 to U+00FF, TAB, LF and CR."
+#define DOC_POLICY_ARNS                                                                                      \
     "ARNs of at most 10 managed policies of the role's account, used as session policies like `policy`."
 
 static const struct cfr_field step_fields[] = {
-    {.key = "role_arn", .type = CFR_FIELD_STRING, .offset = STEP(role_arn), .flags = CFR_FIELD_REQUIRED, .min = 20,
+    {.key = "role_arn",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(role_arn),
+     .flags = CFR_FIELD_REQUIRED,
+     .min = 20,
      .max = 2048,
-     .doc = "ARN of the role to assume with the keys of the step before. Its trust policy must name that step's role."},
-    {.key = "session_name", .type = CFR_FIELD_STRING, .offset = STEP(session_name), .min = 2, .max = 64,
-     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: the "
-            "session name of the first step."},
-    {.key = "duration", .type = CFR_FIELD_DURATION, .offset = STEP(duration_ms), .fallback = "1h",
-     .min = 15 * MINUTE_MS, .max = 12 * HOUR_MS,
-     .doc = "Life of the session, in whole seconds, 15m to 1h: AWS allows chained sessions no more than one hour, "
-            "whatever the role's own maximum."},
-    {.key = "external_id", .type = CFR_FIELD_STRING, .offset = STEP(external_id), .min = 2, .max = 1224,
+     .doc = "ARN of the role to assume with the keys of the step before. Its trust policy must name that "
+            "step's role."},
+    {.key = "session_name",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(session_name),
+     .min = 2,
+     .max = 64,
+     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+            "the session name of the first step."},
+    {.key = "duration",
+     .type = CFR_FIELD_DURATION,
+     .offset = STEP(duration_ms),
+     .fallback = "1h",
+     .min = 15 * MINUTE_MS,
+     .max = 12 * HOUR_MS,
+     .doc = "Life of the session, in whole seconds, 15m to 1h: AWS allows chained sessions no more than one "
+            "hour, whatever the role's own maximum."},
+    {.key = "external_id",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(external_id),
+     .min = 2,
+     .max = 1224,
      .doc = "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, digits and "
             "`_+=,.@:/-`."},
-    {.key = "policy", .type = CFR_FIELD_STRING, .offset = STEP(policy), .min = 1, .max = 16384, .doc = DOC_POLICY},
-    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = STEP(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
-    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50,
-     .doc = "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` in the role's trust "
-            "policy and in the caller's policy."},
-    {.key = "transitive_tag_keys", .type = CFR_FIELD_STRINGS, .offset = STEP(transitive_tag_keys), .max = 50,
+    {.key = "policy",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(policy),
+     .min = 1,
+     .max = 16384,
+     .doc = DOC_POLICY},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = STEP(policy_arns),
+     .max = 10,
+     .doc = DOC_POLICY_ARNS},
+    {.key = "tags",
+     .type = CFR_FIELD_PAIRS,
+     .offset = STEP(tags),
+     .max = 50,
+     .doc = "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` in the "
+            "role's trust policy and in the caller's policy."},
+    {.key = "transitive_tag_keys",
+     .type = CFR_FIELD_STRINGS,
+     .offset = STEP(transitive_tag_keys),
+     .max = 50,
      .doc = "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag again."},
-    {.key = "source_identity", .type = CFR_FIELD_STRING, .offset = STEP(source_identity), .min = 2, .max = 64,
+    {.key = "source_identity",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(source_identity),
+     .min = 2,
+     .max = 64,
      .doc = "Source identity, kept through all following steps and seen in CloudTrail: letters, digits and "
-            "`_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once set it cannot be changed."},
-    {.key = "region", .type = CFR_FIELD_STRING, .offset = STEP(region), .min = 1, .max = 63,
+            "`_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once set it cannot be "
+            "changed."},
+    {.key = "region",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(region),
+     .min = 1,
+     .max = 63,
      .doc = "Region whose STS this step calls. Default: that of the exchange."},
-    {.key = "endpoint", .type = CFR_FIELD_STRING, .offset = STEP(endpoint), .min = 8, .max = 511,
+    {.key = "endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(endpoint),
+     .min = 8,
+     .max = 511,
      .doc = "URL that this step calls instead of the region's STS. Default: that of the exchange."},
     {.key = NULL},
 };
 
 static int check_whole_seconds(int64_t duration_ms, struct cfr_err *err)
 {
-    return duration_ms % 1000 == 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
+    return duration_ms % 1000 == 0 ? 0
+                                   : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
 }
 
 static int check_region(const char *region, struct cfr_err *err)
@@ -85,8 +131,8 @@ static int check_step(const void *node, struct cfr_err *err)
         rc = cfr_aws_params_check_session_name("session_name", s->session_name, err);
     if (rc == 0 && s->duration_ms > HOUR_MS)
         rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "duration: AWS limits a chained session to one hour, whatever the role's own maximum; write "
-                         "1h or less");
+                         "duration: AWS limits a chained session to one hour, whatever the role's own "
+                         "maximum; write 1h or less");
     if (rc == 0)
         rc = check_whole_seconds(s->duration_ms, err);
     if (rc == 0)
@@ -113,49 +159,105 @@ static const struct cfr_table step_table = {
 };
 
 static const struct cfr_field aws_fields[] = {
-    {.key = "role_arn", .type = CFR_FIELD_STRING, .offset = AWS(role_arn), .flags = CFR_FIELD_REQUIRED, .min = 20,
+    {.key = "role_arn",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(role_arn),
+     .flags = CFR_FIELD_REQUIRED,
+     .min = 20,
      .max = 2048,
-     .doc = "ARN of the role to assume with the token, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy "
-            "must accept the token's issuer, audience and subject."},
-    {.key = "region", .type = CFR_FIELD_STRING, .offset = AWS(region), .min = 1, .max = 63,
-     .doc = "Region whose STS is called; it is also published as the consumer's region. Default: `AWS_REGION`, then "
-            "`AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing has to be signed."},
-    {.key = "session_name", .type = CFR_FIELD_STRING, .offset = AWS(session_name), .min = 2, .max = 64,
-     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: made from "
-            "the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name."},
-    {.key = "duration", .type = CFR_FIELD_DURATION, .offset = AWS(duration_ms), .fallback = "1h",
-     .min = 15 * MINUTE_MS, .max = 12 * HOUR_MS,
-     .doc = "Life of the session, in whole seconds. AWS refuses (it does not shorten) more than the role's maximum "
-            "session duration. With less than about 30m, SDKs that refresh by themselves ask all the time."},
-    {.key = "policy", .type = CFR_FIELD_STRING, .offset = AWS(policy), .min = 1, .max = 4096, .doc = DOC_POLICY " Together "
-            "with `policy_arns` at most 2048 characters."},
-    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = AWS(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
-    {.key = "endpoint", .type = CFR_FIELD_STRING, .offset = AWS(endpoint), .min = 8, .max = 511,
-     .doc = "URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a compatible "
-            "server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: `AWS_ENDPOINT_URL_STS`, then "
-            "`AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true. Excludes `fips` and "
-            "`dual_stack`."},
-    {.key = "ca_file", .type = CFR_FIELD_STRING, .offset = AWS(ca_file), .flags = CFR_FIELD_PATH,
+     .doc = "ARN of the role to assume with the token, such as `arn:aws:iam::123456789012:role/NAME`. Its "
+            "trust policy must accept the token's issuer, audience and subject."},
+    {.key = "region",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(region),
+     .min = 1,
+     .max = 63,
+     .doc = "Region whose STS is called; it is also published as the consumer's region. Default: "
+            "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
+            "has to be signed."},
+    {.key = "session_name",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(session_name),
+     .min = 2,
+     .max = 64,
+     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+            "made from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name."},
+    {.key = "duration",
+     .type = CFR_FIELD_DURATION,
+     .offset = AWS(duration_ms),
+     .fallback = "1h",
+     .min = 15 * MINUTE_MS,
+     .max = 12 * HOUR_MS,
+     .doc = "Life of the session, in whole seconds. AWS refuses (it does not shorten) more than the role's "
+            "maximum session duration. With less than about 30m, SDKs that refresh by themselves ask all the "
+            "time."},
+    {.key = "policy",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(policy),
+     .min = 1,
+     .max = 4096,
+     .doc = DOC_POLICY " Together with `policy_arns` at most 2048 characters."},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AWS(policy_arns),
+     .max = 10,
+     .doc = DOC_POLICY_ARNS},
+    {.key = "endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(endpoint),
+     .min = 8,
+     .max = 511,
+     .doc = "URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a "
+            "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
+            "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
+            "is true. Excludes `fips` and `dual_stack`."},
+    {.key = "ca_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(ca_file),
+     .flags = CFR_FIELD_PATH,
      .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
-    {.key = "fips", .type = CFR_FIELD_ENUM, .offset = AWS(fips), .fallback = "environment", .choices = switches,
-     .doc = "Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no."},
-    {.key = "dual_stack", .type = CFR_FIELD_ENUM, .offset = AWS(dual_stack), .fallback = "environment",
+    {.key = "fips",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(fips),
+     .fallback = "environment",
      .choices = switches,
-     .doc = "Call the endpoint that has IPv6 addresses too. `environment` means `AWS_USE_DUALSTACK_ENDPOINT`, else "
-            "no."},
-    {.key = "sts_regional_endpoints", .type = CFR_FIELD_ENUM, .offset = AWS(regional), .fallback = "environment",
+     .doc = "Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no."},
+    {.key = "dual_stack",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(dual_stack),
+     .fallback = "environment",
+     .choices = switches,
+     .doc = "Call the endpoint that has IPv6 addresses too. `environment` means "
+            "`AWS_USE_DUALSTACK_ENDPOINT`, else no."},
+    {.key = "sts_regional_endpoints",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(regional),
+     .fallback = "environment",
      .choices = regional,
-     .doc = "`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest regions, whose "
-            "tokens do not work in opt-in regions. `environment` means `AWS_STS_REGIONAL_ENDPOINTS`, else regional."},
-    {.key = "accept", .type = CFR_FIELD_ENUM, .offset = AWS(accept), .fallback = "xml", .choices = accepts,
-     .doc = "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
-    {.key = "audience", .type = CFR_FIELD_STRING, .offset = AWS(audience), .min = 1, .max = 255,
-     .doc = "The audience that the token should have (`aud`), one of the client IDs of the identity provider in IAM. A "
-            "token with another is reported; AWS decides."},
-    {.key = "then_assume", .type = CFR_FIELD_LIST, .offset = AWS(then_assume), .max = CFR_STS_AWS_STEPS_MAX,
+     .doc = "`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
+            "regions, whose tokens do not work in opt-in regions. `environment` means "
+            "`AWS_STS_REGIONAL_ENDPOINTS`, else regional."},
+    {.key = "accept",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(accept),
+     .fallback = "xml",
+     .choices = accepts,
+     .doc =
+         "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
+    {.key = "audience",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(audience),
+     .min = 1,
+     .max = 255,
+     .doc = "The audience that the token should have (`aud`), one of the client IDs of the identity provider "
+            "in IAM. A token with another is reported; AWS decides."},
+    {.key = "then_assume",
+     .type = CFR_FIELD_LIST,
+     .offset = AWS(then_assume),
+     .max = CFR_STS_AWS_STEPS_MAX,
      .table = &step_table,
-     .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys are "
-            "published."},
+     .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys "
+            "are published."},
     {.key = NULL},
 };
 
@@ -178,8 +280,9 @@ static int check_policies(const struct cfr_sts_aws *c, struct cfr_err *err)
     for (size_t i = 0; i < c->policy_arns.count; i++)
         n += strlen(c->policy_arns.items[i]);
     if (n > 2048)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "policy: together with policy_arns it has %zu characters; AWS takes at most 2048 of both", n);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "policy: together with policy_arns it has %zu characters; AWS takes at most 2048 of both", n);
     return 0;
 }
 
@@ -189,14 +292,17 @@ static int check_combinations(const struct cfr_sts_aws *c, struct cfr_err *err)
     if (c->endpoint == NULL)
         return 0;
     if (c->fips == CFR_STS_AWS_TRUE || c->dual_stack == CFR_STS_AWS_TRUE)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
-                           c->fips == CFR_STS_AWS_TRUE ? "fips" : "dual_stack");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
+            c->fips == CFR_STS_AWS_TRUE ? "fips" : "dual_stack");
     if (c->regional == CFR_STS_AWS_LEGACY)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
     if (c->ca_file != NULL && strncmp(c->endpoint, "http:", 5) == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 

@@ -89,7 +89,8 @@ const struct cfr_aws_partition *cfr_aws_endpoint_partition_named(struct cfr_view
 
 bool cfr_aws_endpoint_region_ok(struct cfr_view region)
 {
-    if (region.n == 0 || region.n >= CFR_AWS_REGION_MAX || region.p[0] == '-' || region.p[region.n - 1] == '-')
+    if (region.n == 0 || region.n >= CFR_AWS_REGION_MAX || region.p[0] == '-' ||
+        region.p[region.n - 1] == '-')
         return false;
     for (size_t i = 0; i < region.n; i++) {
         if (!lower_or_digit(region.p[i]) && region.p[i] != '-')
@@ -168,7 +169,8 @@ static size_t take_host(const char *text, char host[CFR_AWS_ENDPOINT_MAX])
         n = strspn(text + 1, "0123456789abcdefABCDEF:.");
         n = n != 0 && text[n + 1] == ']' ? n + 2 : 0;
     } else {
-        while (lower_or_digit(text[n]) || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '-' || text[n] == '.')
+        while (lower_or_digit(text[n]) || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '-' ||
+               text[n] == '.')
             n++;
         if (n != 0 && (text[0] == '.' || text[0] == '-' || memmem(text, n, "..", 2) != NULL))
             n = 0;
@@ -197,7 +199,8 @@ static bool path_ok(const char *path)
     return true;
 }
 
-/* `:PORT` at the head of TEXT is appended to the host unless it is the scheme's own, as clients do in Host. */
+/* `:PORT` at the head of TEXT is appended to the host unless it is the scheme's own, as clients do in Host.
+ */
 static int take_port(const char **text, struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
     size_t n;
@@ -230,42 +233,48 @@ int cfr_aws_endpoint_parse(const char *url, struct cfr_aws_endpoint *out, struct
     p = url + (out->tls ? 8 : 7);
     n = take_host(p, out->host);
     if (n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has no valid host name; write https://HOST or https://HOST:PORT");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "it has no valid host name; write https://HOST or https://HOST:PORT");
     p += n;
     if (!out->tls && !is_loopback(out->host))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "plain http is only for 127.0.0.1, [::1] and localhost, because the token would cross the "
-                           "network in the clear; use https (with ca_file for a private CA)");
+                           "plain http is only for 127.0.0.1, [::1] and localhost, because the token would "
+                           "cross the network in the clear; use https (with ca_file for a private CA)");
     region_of_host(out->host, out->region);
     rc = take_port(&p, out, err);
     if (rc != 0)
         return rc;
     if (*p != '\0' && (*p != '/' || !path_ok(p)))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "after the host it may only have a port and a plain path: no user, query or fragment");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "after the host it may only have a port and a plain path: no user, query or fragment");
     (void)snprintf(out->path, sizeof out->path, "%s", *p != '\0' ? p : "/");
     return 0;
 }
 
-static int resolve_custom(const struct cfr_aws_place *place, struct cfr_aws_endpoint *out, struct cfr_err *err)
+static int resolve_custom(const struct cfr_aws_place *place, struct cfr_aws_endpoint *out,
+                          struct cfr_err *err)
 {
     int rc;
 
     if (place->fips || place->dual_stack)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
-                           place->endpoint_from, place->fips ? place->fips_from : place->dual_stack_from,
-                           place->fips ? "FIPS" : "dual-stack", place->fips ? "fips" : "dual_stack");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
+            place->endpoint_from, place->fips ? place->fips_from : place->dual_stack_from,
+            place->fips ? "FIPS" : "dual-stack", place->fips ? "fips" : "dual_stack");
     rc = cfr_aws_endpoint_parse(place->endpoint, out, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", place->endpoint_from);
     if (place->region == NULL)
         return 0;
     if (is_vpc_host(out->host) && out->region[0] != '\0') {
-        /* A region from the environment is where the workload runs, which need not be where the endpoint is. */
+        /* A region from the environment is where the workload runs, which need not be where the endpoint is.
+         */
         if (strcmp(place->region_from, "region") == 0 && strcmp(place->region, out->region) != 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "region: %s is not the region of the VPC endpoint, which is %s",
-                               place->region, out->region);
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "region: %s is not the region of the VPC endpoint, which is %s", place->region,
+                               out->region);
         return 0;
     }
     (void)snprintf(out->region, sizeof out->region, "%s", place->region);
@@ -316,16 +325,16 @@ int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view 
         return resolve_custom(place, out, err);
     if (place->region == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "region: no region is known; write `region: eu-west-1` (or whichever is nearest), or set "
-                           "AWS_REGION");
+                           "region: no region is known; write `region: eu-west-1` (or whichever is nearest), "
+                           "or set AWS_REGION");
     of_region = cfr_aws_endpoint_partition(place->region);
     if (of_region == NULL)
         of_region = of_role != NULL ? of_role : &partitions[0].partition;
     if (!cfr_view_is(partition, of_region->name))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "role_arn: its partition is %.*s, but the region %s (from %s) is in the partition %s; "
-                           "a role can only be assumed in its own partition",
-                           (int)(partition.n < 40 ? partition.n : 40), partition.p, place->region, place->region_from,
-                           of_region->name);
+                           "role_arn: its partition is %.*s, but the region %s (from %s) is in the partition "
+                           "%s; a role can only be assumed in its own partition",
+                           (int)(partition.n < 40 ? partition.n : 40), partition.p, place->region,
+                           place->region_from, of_region->name);
     return compose(place, of_region, out, err);
 }

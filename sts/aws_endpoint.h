@@ -24,7 +24,8 @@ struct cfr_aws_place {
 };
 
 struct cfr_aws_endpoint {
-    char host[CFR_AWS_ENDPOINT_MAX]; /* as the Host header has it: with the port unless it is the scheme's own */
+    char host[CFR_AWS_ENDPOINT_MAX]; /* as the Host header has it: with the port unless it is the scheme's own
+                                      */
     char path[CFR_AWS_ENDPOINT_MAX]; /* begins with '/' */
     char region[CFR_AWS_REGION_MAX]; /* to sign for; empty when unknown */
     bool tls;
@@ -44,14 +45,14 @@ const struct cfr_aws_partition *cfr_aws_endpoint_partition_named(struct cfr_view
 /* True for what may be a region: a DNS label in lower case, since it becomes part of a host name. */
 bool cfr_aws_endpoint_region_ok(struct cfr_view region);
 
-/* Decides host, path and signing region. PARTITION is the one in the role's ARN: it serves for regions that are
- * newer than this table. CFR_E_CONFIG names the setting that is wrong: no region, a region that is no DNS label, a
- * partition that is not the region's, an endpoint that is not https (or http to loopback), an endpoint together with
- * FIPS or dual-stack, a VPC endpoint of another region. */
+/* Decides host, path and signing region. PARTITION is the one in the role's ARN: it serves for regions that
+ * are newer than this table. CFR_E_CONFIG names the setting that is wrong: no region, a region that is no DNS
+ * label, a partition that is not the region's, an endpoint that is not https (or http to loopback), an
+ * endpoint together with FIPS or dual-stack, a VPC endpoint of another region. */
 int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view partition,
                              struct cfr_aws_endpoint *out, struct cfr_err *err);
-/* Checks a custom endpoint by itself and takes it apart; out->region is filled from the names that AWS gives its
- * endpoints (regional and VPC). CFR_E_CONFIG without naming the key. */
+/* Checks a custom endpoint by itself and takes it apart; out->region is filled from the names that AWS gives
+ * its endpoints (regional and VPC). CFR_E_CONFIG without naming the key. */
 int cfr_aws_endpoint_parse(const char *url, struct cfr_aws_endpoint *out, struct cfr_err *err);
 
 #endif

@@ -10,8 +10,8 @@
 #define WHO_MAX  128
 #define HINT_MAX 320
 
-/* The first row that fits decides: CODE equal, MESSAGE (if any) contained, STATUS (if any) equal. In a hint `{who}`
- * stands for the caller. */
+/* The first row that fits decides: CODE equal, MESSAGE (if any) contained, STATUS (if any) equal. In a hint
+ * `{who}` stands for the caller. */
 struct row {
     const char *code;
     const char *message;
@@ -20,28 +20,34 @@ struct row {
     const char *chained; /* the hint for a signed step, where it differs */
 };
 
-#define HINT_CLOCK    "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
-#define HINT_BUSY     "AWS limits the rate of calls; it is tried again"
-#define HINT_LATER    "AWS is unavailable; it is tried again"
-#define HINT_BUG      "STS does not understand the request; check `endpoint`"
-#define HINT_EXPIRED  "the token has expired; it is tried again with the next one. Is the token file still renewed?"
-#define HINT_SOURCE   "the keys of the previous step have expired; the exchange starts again from the token"
-#define HINT_DENIED   "the role does not exist, or its trust policy does not accept {who}"
-#define HINT_CHAINED  "the role does not exist, its trust policy does not accept {who}, or that session may not assume it"
-#define HINT_CLIENT   "STS does not know the keys of the previous step: its role may have been deleted meanwhile"
+#define HINT_CLOCK                                                                                           \
+    "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
+#define HINT_BUSY  "AWS limits the rate of calls; it is tried again"
+#define HINT_LATER "AWS is unavailable; it is tried again"
+#define HINT_BUG   "STS does not understand the request; check `endpoint`"
+#define HINT_EXPIRED                                                                                         \
+    "the token has expired; it is tried again with the next one. Is the token file still renewed?"
+#define HINT_SOURCE "the keys of the previous step have expired; the exchange starts again from the token"
+#define HINT_DENIED "the role does not exist, or its trust policy does not accept {who}"
+#define HINT_CHAINED                                                                                         \
+    "the role does not exist, its trust policy does not accept {who}, or that session may not assume it"
+#define HINT_CLIENT                                                                                          \
+    "STS does not know the keys of the previous step: its role may have been deleted meanwhile"
 
 static const struct row rows[] = {
     {"IDPCommunicationError", NULL, CFR_E_IDP,
      "AWS could not reach the token issuer's discovery document or keys; it is tried again", NULL},
     {"InvalidIdentityToken", "retrieve verification key", CFR_E_IDP,
-     "AWS could not fetch the token issuer's keys (is the issuer up, public, and faster than 5 s?); it is tried again",
+     "AWS could not fetch the token issuer's keys (is the issuer up, public, and faster than 5 s?); it is "
+     "tried again",
      NULL},
     {"InvalidIdentityToken", "audience", CFR_E_DENIED,
-     "add the token's audience to the client IDs of the identity provider in IAM, or ask for a token with an audience "
-     "that is listed there",
+     "add the token's audience to the client IDs of the identity provider in IAM, or ask for a token with an "
+     "audience that is listed there",
      NULL},
     {"InvalidIdentityToken", "No OpenIDConnect provider", CFR_E_DENIED,
-     "create an OpenID Connect identity provider for the token's issuer in the IAM of the role's account", NULL},
+     "create an OpenID Connect identity provider for the token's issuer in the IAM of the role's account",
+     NULL},
     {"InvalidIdentityToken", NULL, CFR_E_TOKEN,
      "AWS does not take this token; look at it with `credfresh inspect`", NULL},
     {"ExpiredTokenException", NULL, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED, HINT_SOURCE},
@@ -51,10 +57,12 @@ static const struct row rows[] = {
     {"AccessDeniedException", NULL, CFR_E_DENIED, HINT_DENIED, HINT_CHAINED},
     {"NotAuthorized", NULL, CFR_E_DENIED, HINT_DENIED, HINT_CHAINED},
     {"RegionDisabledException", NULL, CFR_E_DENIED,
-     "STS is not active in this region for the role's account; activate it there, or set another `region`", NULL},
+     "STS is not active in this region for the role's account; activate it there, or set another `region`",
+     NULL},
     {"OptInRequired", NULL, CFR_E_DENIED, "the account is not enabled for this region or service", NULL},
     {"InvalidClientTokenId", NULL, CFR_E_DENIED, HINT_CLIENT, NULL},
-    {"MalformedPolicyDocument", NULL, CFR_E_REJECTED, "mend `policy`: its JSON is right, its grammar is not", NULL},
+    {"MalformedPolicyDocument", NULL, CFR_E_REJECTED, "mend `policy`: its JSON is right, its grammar is not",
+     NULL},
     {"PackedPolicyTooLarge", NULL, CFR_E_REJECTED,
      "shorten `policy`, `policy_arns` or the tags: together, packed, they are over the limit", NULL},
     {"ValidationError", "MaxSessionDuration", CFR_E_REJECTED,
@@ -107,15 +115,19 @@ static struct row row_of_status(long status)
 {
     if (status >= 300 && status < 400)
         return (struct row){.result = CFR_E_REDIRECT,
-                            .hint = "an STS never redirects; check `endpoint`, and that no proxy stands between"};
+                            .hint =
+                                "an STS never redirects; check `endpoint`, and that no proxy stands between"};
     if (status == 429)
         return (struct row){.result = CFR_E_THROTTLED, .hint = HINT_BUSY};
     if (status == 408 || status >= 500)
-        return (struct row){.result = CFR_E_UNAVAILABLE, .hint = "the server is unavailable; it is tried again"};
+        return (struct row){.result = CFR_E_UNAVAILABLE,
+                            .hint = "the server is unavailable; it is tried again"};
     if (status == 401 || status == 403)
-        return (struct row){.result = CFR_E_DENIED, .hint = "the server refuses; check `endpoint` and the role"};
+        return (struct row){.result = CFR_E_DENIED,
+                            .hint = "the server refuses; check `endpoint` and the role"};
     if (status == 404 || status == 405)
-        return (struct row){.result = CFR_E_REJECTED, .hint = "there is no STS at this URL; check `endpoint`"};
+        return (struct row){.result = CFR_E_REJECTED,
+                            .hint = "there is no STS at this URL; check `endpoint`"};
     if (status == 407)
         return (struct row){.result = CFR_E_DENIED, .hint = "a proxy wants a login"};
     if (status == 413)
@@ -178,6 +190,7 @@ int cfr_aws_error_set(const struct cfr_aws_refusal *r, struct cfr_err *err)
     if (code[0] == '\0')
         return cfr_err_set(err, row.result, "HTTP %ld without an error code%s%.64s: %s", r->status,
                            request[0] != '\0' ? ", request " : "", request, hint);
-    return cfr_err_set(err, row.result, "%.64s%s%s (HTTP %ld%s%.64s): %s", code, message[0] != '\0' ? ": " : "",
-                       message, r->status, request[0] != '\0' ? ", request " : "", request, hint);
+    return cfr_err_set(err, row.result, "%.64s%s%s (HTTP %ld%s%.64s): %s", code,
+                       message[0] != '\0' ? ": " : "", message, r->status,
+                       request[0] != '\0' ? ", request " : "", request, hint);
 }

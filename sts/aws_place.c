@@ -26,8 +26,8 @@ static int env_bool(const char *(*env)(const char *), const char *name, bool *ou
     return cfr_err_set(err, CFR_E_CONFIG, "%s: its value must be true or false", name);
 }
 
-static int take_switch(int configured, const char *key, const char *(*env)(const char *), const char *variable,
-                       bool *out, const char **from, struct cfr_err *err)
+static int take_switch(int configured, const char *key, const char *(*env)(const char *),
+                       const char *variable, bool *out, const char **from, struct cfr_err *err)
 {
     *from = configured == CFR_STS_AWS_ENVIRONMENT ? variable : key;
     *out = configured == CFR_STS_AWS_TRUE;
@@ -77,7 +77,8 @@ static int take_legacy(const struct cfr_sts_aws *config, const char *(*env)(cons
     if (value == NULL || strcasecmp(value, "regional") == 0)
         return 0;
     if (strcasecmp(value, "legacy") != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "AWS_STS_REGIONAL_ENDPOINTS: its value must be regional or legacy");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "AWS_STS_REGIONAL_ENDPOINTS: its value must be regional or legacy");
     *out = true;
     return 0;
 }
@@ -92,10 +93,11 @@ int cfr_aws_place_of(const struct cfr_sts_aws *config, unsigned step, const char
     take_region(config, s, env, out);
     rc = take_endpoint(config, s, env, out, err);
     if (rc == 0)
-        rc = take_switch(config->fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
+        rc =
+            take_switch(config->fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
     if (rc == 0)
-        rc = take_switch(config->dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT", &out->dual_stack,
-                         &out->dual_stack_from, err);
+        rc = take_switch(config->dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT",
+                         &out->dual_stack, &out->dual_stack_from, err);
     return rc != 0 ? rc : take_legacy(config, env, &out->legacy, err);
 }
 
@@ -108,8 +110,8 @@ int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const
 
     if (rc != 0)
         return rc;
-    return cfr_aws_endpoint_resolve(&place, cfr_aws_params_arn_part(s != NULL ? s->role_arn : config->role_arn, 1),
-                                    out, err);
+    return cfr_aws_endpoint_resolve(
+        &place, cfr_aws_params_arn_part(s != NULL ? s->role_arn : config->role_arn, 1), out, err);
 }
 
 const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),

@@ -6,16 +6,17 @@
 #include "sts/aws.h"
 #include "sts/aws_endpoint.h"
 
-/* The settings for STEP (0 = the web identity, N = the N-th element of then_assume). ENV may be NULL. The order for
- * an endpoint is that of the SDKs: the configuration, AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the latter two unless
- * AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true. CFR_E_CONFIG for a variable whose value is none of its values. */
+/* The settings for STEP (0 = the web identity, N = the N-th element of then_assume). ENV may be NULL. The
+ * order for an endpoint is that of the SDKs: the configuration, AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the
+ * latter two unless AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true. CFR_E_CONFIG for a variable whose value is
+ * none of its values. */
 int cfr_aws_place_of(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
                      struct cfr_aws_place *out, struct cfr_err *err);
 /* The same, composed into a host. */
 int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
                           struct cfr_aws_endpoint *out, struct cfr_err *err);
-/* The region of the workload (configuration, AWS_REGION, AWS_DEFAULT_REGION, else what the endpoint's name says), or
- * an empty text: what is published beside the keys. BUF holds it. */
+/* The region of the workload (configuration, AWS_REGION, AWS_DEFAULT_REGION, else what the endpoint's name
+ * says), or an empty text: what is published beside the keys. BUF holds it. */
 const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),
                                  char buf[CFR_AWS_REGION_MAX]);
 

@@ -20,7 +20,8 @@ const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
     return NULL;
 }
 
-int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value, struct cfr_err *err)
+int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value,
+                           struct cfr_err *err)
 {
     struct cfr_secret *h;
     int rc;
@@ -30,7 +31,8 @@ int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct c
     /* A line break would let a value become a second header. */
     for (size_t i = 0; i < value.n; i++) {
         if (value.p[i] == '\r' || value.p[i] == '\n' || value.p[i] == '\0')
-            return cfr_err_set(err, CFR_E_INTERNAL, "the request header %s would hold a control character", name);
+            return cfr_err_set(err, CFR_E_INTERNAL, "the request header %s would hold a control character",
+                               name);
     }
     h = &r->headers[r->header_count];
     cfr_secret_init(h, HEADER_MAX);

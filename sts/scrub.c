@@ -43,7 +43,8 @@ static bool may_be_long(struct cfr_view word)
         word.p++;
         word.n--;
     }
-    return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://")) && memchr(word.p, '?', word.n) == NULL;
+    return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://")) &&
+           memchr(word.p, '?', word.n) == NULL;
 }
 
 static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t count)
@@ -57,7 +58,8 @@ static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t c
     return false;
 }
 
-const char *cfr_scrub(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_SCRUB_MAX])
+const char *cfr_scrub(struct cfr_view text, const struct cfr_view *secrets, size_t count,
+                      char out[CFR_SCRUB_MAX])
 {
     struct cfr_view t = {text.p, text.n < LOOK_MAX ? text.n : LOOK_MAX};
     size_t len = 0;

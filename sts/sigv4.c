@@ -75,7 +75,8 @@ static const char *signed_headers(const struct cfr_sigv4_request *r)
                                    : "content-type;host;x-amz-date";
 }
 
-static int canonical_hash(const struct cfr_sigv4_request *r, const char *date, char hex[HEX], struct cfr_err *err)
+static int canonical_hash(const struct cfr_sigv4_request *r, const char *date, char hex[HEX],
+                          struct cfr_err *err)
 {
     struct cfr_secret c;
     char body[HEX];
@@ -84,8 +85,8 @@ static int canonical_hash(const struct cfr_sigv4_request *r, const char *date, c
     cfr_secret_init(&c, CANONICAL_MAX);
     if (rc == 0)
         rc = join(&c, err,
-                  (const char *const[]){r->method, "\n", r->path, "\n\ncontent-type:", r->content_type, "\nhost:",
-                                        r->host, "\nx-amz-date:", date, "\n", NULL});
+                  (const char *const[]){r->method, "\n", r->path, "\n\ncontent-type:", r->content_type,
+                                        "\nhost:", r->host, "\nx-amz-date:", date, "\n", NULL});
     if (rc == 0 && r->session_token.n != 0) {
         rc = cfr_secret_append_str(&c, "x-amz-security-token:", err);
         if (rc == 0)
@@ -139,7 +140,8 @@ static int signature(const struct cfr_sigv4_request *r, const char *date, const 
     day[8] = '\0';
     cfr_secret_init(&text, 1024);
     if (rc == 0)
-        rc = join(&text, err, (const char *const[]){"AWS4-HMAC-SHA256\n", date, "\n", scope, "\n", hex, NULL});
+        rc =
+            join(&text, err, (const char *const[]){"AWS4-HMAC-SHA256\n", date, "\n", scope, "\n", hex, NULL});
     if (rc == 0)
         rc = derive_key(r, day, key, err);
     if (rc == 0)
@@ -151,8 +153,8 @@ static int signature(const struct cfr_sigv4_request *r, const char *date, const 
     return rc;
 }
 
-int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX], struct cfr_secret *authorization,
-                   struct cfr_err *err)
+int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX],
+                   struct cfr_secret *authorization, struct cfr_err *err)
 {
     struct cfr_secret scope;
     char day[9];
@@ -163,7 +165,8 @@ int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_M
     memcpy(day, date, 8);
     day[8] = '\0';
     cfr_secret_init(&scope, 256);
-    rc = join(&scope, err, (const char *const[]){day, "/", r->region, "/", r->service, "/aws4_request", NULL});
+    rc =
+        join(&scope, err, (const char *const[]){day, "/", r->region, "/", r->service, "/aws4_request", NULL});
     if (rc == 0)
         rc = signature(r, date, scope.p, hex, err);
     if (rc == 0)
@@ -172,8 +175,8 @@ int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_M
         rc = cfr_secret_append(authorization, r->access_key_id, err);
     if (rc == 0)
         rc = join(authorization, err,
-                  (const char *const[]){"/", scope.p, ", SignedHeaders=", signed_headers(r), ", Signature=", hex,
-                                        NULL});
+                  (const char *const[]){"/", scope.p, ", SignedHeaders=", signed_headers(r),
+                                        ", Signature=", hex, NULL});
     cfr_secret_free(&scope);
     return rc;
 }

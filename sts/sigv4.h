@@ -7,8 +7,8 @@
 
 #define CFR_SIGV4_DATE_MAX 17 /* "20260102T030405Z" with its NUL */
 
-/* All borrowed. Exactly these headers are signed: content-type, host, x-amz-date, and x-amz-security-token unless
- * SESSION_TOKEN is empty. Header values must have no leading, trailing or doubled spaces. */
+/* All borrowed. Exactly these headers are signed: content-type, host, x-amz-date, and x-amz-security-token
+ * unless SESSION_TOKEN is empty. Header values must have no leading, trailing or doubled spaces. */
 struct cfr_sigv4_request {
     const char *method;
     const char *path; /* canonical already: unreserved characters and '/' */
@@ -23,9 +23,9 @@ struct cfr_sigv4_request {
     int64_t now_s; /* Unix seconds */
 };
 
-/* Writes the value of X-Amz-Date into DATE and appends the value of Authorization to AUTHORIZATION (whose limit must
- * allow it). Every derived key is wiped. CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
-int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX], struct cfr_secret *authorization,
-                   struct cfr_err *err);
+/* Writes the value of X-Amz-Date into DATE and appends the value of Authorization to AUTHORIZATION (whose
+ * limit must allow it). Every derived key is wiped. CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
+int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX],
+                   struct cfr_secret *authorization, struct cfr_err *err);
 
 #endif

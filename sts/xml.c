@@ -95,8 +95,8 @@ static void XMLCALL on_text(void *user, const XML_Char *text, int n)
         stop(r, rc);
 }
 
-static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public,
-                               int internal)
+static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char *system,
+                               const XML_Char *public, int internal)
 {
     struct reader *r = user;
 
@@ -134,7 +134,8 @@ int cfr_xml_read(struct cfr_view document, cfr_xml_leaf *leaf, void *context, st
     int rc;
 
     if (document.n == 0 || document.n > INT_MAX)
-        return cfr_err_set(err, CFR_E_ANSWER, "not XML: %s", document.n == 0 ? "it is empty" : "it is too long");
+        return cfr_err_set(err, CFR_E_ANSWER, "not XML: %s",
+                           document.n == 0 ? "it is empty" : "it is too long");
     r.parser = XML_ParserCreate_MM(NULL, &memory, NULL);
     if (r.parser == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory while reading XML");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes the claims of a JSON Web Token (RFC 7519) without verifying it: for scheduling and for people, never for
- * authorisation. */
+/* Decodes the claims of a JSON Web Token (RFC 7519) without verifying it: for scheduling and for people,
+ * never for authorisation. */
 #ifndef CFR_TOKEN_CLAIMS_H
 #define CFR_TOKEN_CLAIMS_H
 
@@ -9,8 +9,8 @@
 
 #define CFR_TOKEN_MAX 65536 /* longest token file that is read; an STS takes less */
 
-/* Views point into the two documents. Times are Unix seconds, 0 when the claim is absent; a fraction (which RFC 7519
- * allows and AWS refuses) is dropped. */
+/* Views point into the two documents. Times are Unix seconds, 0 when the claim is absent; a fraction (which
+ * RFC 7519 allows and AWS refuses) is dropped. */
 struct cfr_claims {
     struct cfr_json *header;
     struct cfr_json *payload;
@@ -20,9 +20,9 @@ struct cfr_claims {
     int64_t iat, nbf, exp, warnafter;
 };
 
-/* Decodes TOKEN (already trimmed). CFR_E_TOKEN says what is wrong with it: no JWT, a part that is not base64url or
- * not JSON, `alg` none or missing, a claim of the wrong type, no exp, exp not after iat. On success the caller frees
- * with cfr_claims_free; on error nothing is owned. */
+/* Decodes TOKEN (already trimmed). CFR_E_TOKEN says what is wrong with it: no JWT, a part that is not
+ * base64url or not JSON, `alg` none or missing, a claim of the wrong type, no exp, exp not after iat. On
+ * success the caller frees with cfr_claims_free; on error nothing is owned. */
 int cfr_claims_decode(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err);
 /* As cfr_claims_decode, without the two rules on exp: for showing a token that is of no use. */
 int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err);
@@ -31,8 +31,8 @@ size_t cfr_claims_audience_count(const struct cfr_claims *c);
 /* `aud` may be a string or an array (RFC 7519, 4.1.3). */
 struct cfr_view cfr_claims_audience(const struct cfr_claims *c, size_t index);
 bool cfr_claims_has_audience(const struct cfr_claims *c, const char *audience);
-/* The moment from which the token is of no use: the earlier of exp and warnafter (a token whose life the API server
- * extended carries the latter). */
+/* The moment from which the token is of no use: the earlier of exp and warnafter (a token whose life the API
+ * server extended carries the latter). */
 int64_t cfr_claims_expires(const struct cfr_claims *c);
 /* A token of the old kind that a Secret holds: no expiry and no audience; every cloud refuses it. */
 bool cfr_claims_is_legacy(const struct cfr_claims *c);

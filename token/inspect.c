@@ -96,7 +96,8 @@ static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
     if (c->nbf != c->iat)
         show_time(r, "valid from", c->nbf, s->now_s);
     if (c->iat != 0 && expires > c->iat)
-        show_time(r, "80 % of life", c->iat + (expires - c->iat) / 5 * 4 + (expires - c->iat) % 5 * 4 / 5, s->now_s);
+        show_time(r, "80 % of life", c->iat + (expires - c->iat) / 5 * 4 + (expires - c->iat) % 5 * 4 / 5,
+                  s->now_s);
     show_time(r, "warn after", c->warnafter, s->now_s);
     show_time(r, "expires", c->exp, s->now_s);
 }
@@ -120,8 +121,8 @@ static void judge_times(struct report *r, const struct cfr_inspect_subject *s)
 
     if (cfr_claims_is_legacy(c)) {
         finding(r, false, "",
-                "a token of the old kind that a Secret holds: no expiry, no audience; every cloud refuses it. "
-                "Mount a projected serviceAccountToken volume instead");
+                "a token of the old kind that a Secret holds: no expiry, no audience; every cloud refuses "
+                "it. Mount a projected serviceAccountToken volume instead");
         return;
     }
     if (c->exp == 0) {
@@ -134,12 +135,15 @@ static void judge_times(struct report *r, const struct cfr_inspect_subject *s)
     if (c->exp <= c->iat)
         finding(r, false, "", "its `exp` is not after its `iat`");
     else if (c->iat != 0 && expires - c->iat < LIFE_SHORT_S)
-        cfr_str_addz(r->out, "  note    its whole life is shorter than 10 min, the least that Kubernetes issues\n");
+        cfr_str_addz(r->out,
+                     "  note    its whole life is shorter than 10 min, the least that Kubernetes issues\n");
     if (c->iat == 0)
-        cfr_str_addz(r->out, "  note    it has no `iat`: its age is unknown, so it is refreshed by its expiry alone\n");
+        cfr_str_addz(
+            r->out,
+            "  note    it has no `iat`: its age is unknown, so it is refreshed by its expiry alone\n");
     if (c->warnafter != 0 && c->exp - c->warnafter > 60)
-        cfr_str_addz(r->out, "  note    its life was extended by the API server (warnafter): it should be renewed "
-                             "before that moment, not before `exp`\n");
+        cfr_str_addz(r->out, "  note    its life was extended by the API server (warnafter): it should be "
+                             "renewed before that moment, not before `exp`\n");
 }
 
 static void judge_audience(struct report *r, const struct cfr_inspect_subject *s)
@@ -164,9 +168,10 @@ static void judge_audience(struct report *r, const struct cfr_inspect_subject *s
         (china && cfr_claims_has_audience(s->claims, "sts.amazonaws.com.cn")))
         cfr_str_addz(r->out, "  ok      the audience is the usual one for AWS\n");
     else
-        cfr_str_addf(r->out,
-                     "  note    the audience is not %s: the identity provider in IAM must list it as a client ID\n",
-                     china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
+        cfr_str_addf(
+            r->out,
+            "  note    the audience is not %s: the identity provider in IAM must list it as a client ID\n",
+            china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
 }
 
 static bool whole(const struct cfr_json *object, const char *key)
@@ -192,8 +197,8 @@ static void judge_shape(struct report *r, const struct cfr_inspect_subject *s)
     finding(r, token.n <= AWS_TOKEN_MAX, "short enough for AWS (20000 characters)",
             "longer than the 20000 characters that AWS accepts");
     if (token.n != s->file.n)
-        cfr_str_addz(r->out, "  note    the file has white space around the token; credfresh removes it, other "
-                             "clients may send it\n");
+        cfr_str_addz(r->out, "  note    the file has white space around the token; credfresh removes it, "
+                             "other clients may send it\n");
 }
 
 unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr_str *out)

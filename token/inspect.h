@@ -15,9 +15,10 @@ struct cfr_inspect_subject {
     const char *region;              /* of the exchange, or NULL: decides which default audience is told of */
 };
 
-/* Appends the report: the claims, the times in words, and findings, one to a line, marked "ok", "note" or "PROBLEM".
- * Never the token itself; what a claim holds is shown with control characters replaced. Returns the number of
- * problems, that is, of reasons for an AWS STS to refuse the token now. OUT->failed says whether the text is whole. */
+/* Appends the report: the claims, the times in words, and findings, one to a line, marked "ok", "note" or
+ * "PROBLEM". Never the token itself; what a claim holds is shown with control characters replaced. Returns
+ * the number of problems, that is, of reasons for an AWS STS to refuse the token now. OUT->failed says
+ * whether the text is whole. */
 unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr_str *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When to refresh: the kubelet's rule (80 % of the life, or 24 h), widened for consumers that refresh earlier. Pure
- * arithmetic on milliseconds of one clock. */
+/* When to refresh: the kubelet's rule (80 % of the life, or 24 h), widened for consumers that refresh
+ * earlier. Pure arithmetic on milliseconds of one clock. */
 #ifndef CFR_TOKEN_REFRESH_H
 #define CFR_TOKEN_REFRESH_H
 
@@ -12,26 +12,27 @@ struct cfr_refresh_life {
     int64_t expires_ms; /* INT64_MAX = never */
 };
 
-/* Two numbers in [0, 1): SPREAD is stable per credential, so that a fleet does not move in step; CHANCE is new each
- * time. */
+/* Two numbers in [0, 1): SPREAD is stable per credential, so that a fleet does not move in step; CHANCE is
+ * new each time. */
 struct cfr_refresh_jitter {
     double spread;
     double chance;
 };
 
-/* The moment to refresh: the earlier of 80 % of the life and expires - WINDOW_MS (the consumers' own window; 0 if
- * none), minus jitter (CHANCE up to 10 s or 1/60 of the life, SPREAD up to 5 min or 1/20 of the life, whichever is
- * less), but never before half of the life; and no later than 24 h of age minus the same jitter, which is what
- * decides for lives of more than 30 h. INT64_MAX where nothing expires; issued_ms where there is no life at all. */
+/* The moment to refresh: the earlier of 80 % of the life and expires - WINDOW_MS (the consumers' own window;
+ * 0 if none), minus jitter (CHANCE up to 10 s or 1/60 of the life, SPREAD up to 5 min or 1/20 of the life,
+ * whichever is less), but never before half of the life; and no later than 24 h of age minus the same jitter,
+ * which is what decides for lives of more than 30 h. INT64_MAX where nothing expires; issued_ms where there
+ * is no life at all. */
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
 /* True when NOW is at or past AT, or before the life began (the clock was set back). */
 bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms);
-/* A stable number in [0, 1) from text (FNV-1a with its bits mixed, so that names that differ in their last character
- * lie far apart). */
+/* A stable number in [0, 1) from text (FNV-1a with its bits mixed, so that names that differ in their last
+ * character lie far apart). */
 double cfr_refresh_spread(const char *text);
 
-/* Full jitter: a delay in [BASE_MS/2, min(BASE_MS * 2^attempt, CAP_MS)] chosen by CHANCE in [0, 1); attempt counts
- * from 0. */
+/* Full jitter: a delay in [BASE_MS/2, min(BASE_MS * 2^attempt, CAP_MS)] chosen by CHANCE in [0, 1); attempt
+ * counts from 0. */
 int64_t cfr_refresh_backoff(unsigned attempt, int64_t base_ms, int64_t cap_ms, double chance);
 
 #endif

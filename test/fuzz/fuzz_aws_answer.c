@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An STS answer: the first byte chooses status and step, the rest is the body. No answer may make an error text of
- * the token, or a grant without keys and expiry. */
+/* An STS answer: the first byte chooses status and step, the rest is the body. No answer may make an error
+ * text of the token, or a grant without keys and expiry. */
 #include "fuzz.h"
 
 #include "base/json.h"
@@ -28,13 +28,17 @@ static void check_grant(const struct cfr_grant *g)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 403, 500, 302, 429, 503, 0};
-    struct cfr_sts_aws_step step = {.role_arn = "arn:aws:iam::210987654321:role/second", .duration_ms = 3600000};
+    struct cfr_sts_aws_step step = {.role_arn = "arn:aws:iam::210987654321:role/second",
+                                    .duration_ms = 3600000};
     struct cfr_sts_aws config = {.role_arn = "arn:aws:iam::123456789012:role/first",
                                  .region = "eu-west-1",
                                  .duration_ms = 3600000,
                                  .then_assume = {&step, 1}};
-    struct cfr_sts_input in = {"registry", {TOKEN, sizeof TOKEN - 1}, cfr_view_of("system:serviceaccount:ns-a:sa-b"),
-                               1767323045, no_env};
+    struct cfr_sts_input in = {"registry",
+                               {TOKEN, sizeof TOKEN - 1},
+                               cfr_view_of("system:serviceaccount:ns-a:sa-b"),
+                               1767323045,
+                               no_env};
     struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
@@ -53,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && x.grant.field_count == 0);
         CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(err.text)));
-        CFR_FUZZ_MUST(strstr(err.text, "eyJzdWIiOiJhIn0") == NULL && strstr(err.text, "c2lnbmF0dXJlc2ln") == NULL);
+        CFR_FUZZ_MUST(strstr(err.text, "eyJzdWIiOiJhIn0") == NULL &&
+                      strstr(err.text, "c2lnbmF0dXJlc2ln") == NULL);
     }
     cfr_sts_exchange_free(&x);
     return 0;

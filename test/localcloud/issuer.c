@@ -135,7 +135,7 @@ static void retire(struct lc_issuer *issuer)
         lc_key_free(issuer->keys[i]);
     }
     issuer->count -= issuer->signing;
-    memmove(issuer->keys, issuer->keys + issuer->signing, issuer->count * sizeof issuer->keys[0]);
+    memmove(issuer->keys, issuer->keys + issuer->signing, issuer->count * sizeof(struct lc_key *));
     issuer->signing = 0;
     (void)pthread_mutex_unlock(&issuer->lock);
 }

@@ -281,6 +281,16 @@ void lc_key_free(struct lc_key *key)
     free(key);
 }
 
+/* Others (symmetric, OKP, for encryption) may stand in a JWKS and do not concern us. */
+static bool can_sign(json_t *jwk)
+{
+    const char *type = json_string_value(json_object_get(jwk, "kty"));
+    const char *use = json_string_value(json_object_get(jwk, "use"));
+
+    return type == NULL || ((strcmp(type, "RSA") == 0 || strcmp(type, "EC") == 0) &&
+                            (use == NULL || strcmp(use, "sig") == 0));
+}
+
 int lc_key_list_read(json_t *jwks, struct lc_key_list *out, struct lc_fail *fail)
 {
     json_t *keys = json_object_get(jwks, "keys");
@@ -291,10 +301,17 @@ int lc_key_list_read(json_t *jwks, struct lc_key_list *out, struct lc_fail *fail
     if (!json_is_array(keys) || json_array_size(keys) == 0 || json_array_size(keys) > MOST_KEYS) {
         return lc_fail_set(fail, "a JWKS is {\"keys\": [...]} with 1 to %d keys", MOST_KEYS);
     }
-    out->at = calloc(json_array_size(keys), sizeof *out->at);
+    out->at = calloc(json_array_size(keys), sizeof(struct lc_key *));
+    if (out->at == NULL) {
+        return lc_fail_set(fail, "out of memory");
+    }
     json_array_foreach(keys, index, jwk)
     {
-        struct lc_key *key = out->at == NULL ? NULL : lc_key_from_jwk(jwk, fail);
+        struct lc_key *key = NULL;
+        if (!can_sign(jwk)) {
+            continue;
+        }
+        key = lc_key_from_jwk(jwk, fail);
         if (key == NULL) {
             lc_key_list_free(out);
             return -1;

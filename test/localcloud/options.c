@@ -47,56 +47,53 @@ static int read_speed(const char *text, double *speed, struct lc_fail *fail)
     return 0;
 }
 
-/* The value of option name at argv[*at]: "--name value" or "--name=value"; NULL when it is another option. */
-static const char *value_of(int argc, char *argv[], int *at, const char *name, bool *missing)
-{
-    size_t len = strlen(name);
+enum option { STATE, CONFIG, PORT, SPEED, LOG, OPTIONS };
 
-    if (strncmp(argv[*at], name, len) != 0 || (argv[*at][len] != '\0' && argv[*at][len] != '=')) {
-        return NULL;
+static int take_value(enum option option, const char *value, struct lc_options *out, struct lc_fail *fail)
+{
+    switch (option) {
+    case STATE:
+        out->state = value;
+        return 0;
+    case CONFIG:
+        out->config = value;
+        return 0;
+    case PORT:
+        return read_port(value, &out->port, fail);
+    case SPEED:
+        return read_speed(value, &out->speed, fail);
+    case LOG:
+        out->log = value;
+        return 0;
+    case OPTIONS:
+        break;
     }
-    if (argv[*at][len] == '=') {
-        return argv[*at] + len + 1;
-    }
-    *missing = *at + 1 >= argc;
-    return *missing ? "" : argv[++*at];
+    return lc_fail_set(fail, "unknown option");
 }
 
+/* "--name value" or "--name=value". */
 static int read_one(int argc, char *argv[], int *at, struct lc_options *out, struct lc_fail *fail)
 {
-    static const char *const names[] = {"--state", "--config", "--port", "--speed", "--log"};
-    const char *option = argv[*at];
+    static const char *const names[OPTIONS] = {"--state", "--config", "--port", "--speed", "--log"};
+    const char *text = argv[*at];
+    size_t len = strcspn(text, "=");
+    const char *value = text[len] == '=' ? text + len + 1 : NULL;
 
-    if (strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0) {
-        *(option[2] == 'h' ? &out->help : &out->version) = true;
+    if (strcmp(text, "--help") == 0 || strcmp(text, "--version") == 0) {
+        *(text[2] == 'h' ? &out->help : &out->version) = true;
         return 0;
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        bool missing = false;
-        const char *value = value_of(argc, argv, at, names[i], &missing);
-        if (value == NULL) {
+    for (int i = 0; i < OPTIONS; i++) {
+        if (strlen(names[i]) != len || strncmp(names[i], text, len) != 0) {
             continue;
         }
-        if (missing || *value == '\0') {
-            return lc_fail_set(fail, "%s needs a value", names[i]);
+        if (value == NULL && *at + 1 < argc) {
+            value = argv[++*at];
         }
-        switch (i) {
-        case 0:
-            out->state = value;
-            return 0;
-        case 1:
-            out->config = value;
-            return 0;
-        case 2:
-            return read_port(value, &out->port, fail);
-        case 3:
-            return read_speed(value, &out->speed, fail);
-        default:
-            out->log = value;
-            return 0;
-        }
+        return value == NULL || *value == '\0' ? lc_fail_set(fail, "%s needs a value", names[i])
+                                               : take_value((enum option)i, value, out, fail);
     }
-    return lc_fail_set(fail, "unknown option \"%.60s\"; see --help", option);
+    return lc_fail_set(fail, "unknown option \"%.60s\"; see --help", text);
 }
 
 int lc_options_read(int argc, char *argv[], struct lc_options *out, struct lc_fail *fail)

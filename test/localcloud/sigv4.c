@@ -193,7 +193,7 @@ static char *canonical_pair(const char *pair, size_t len)
 
 static bool canonical_query(const char *query, bool presigned, struct lc_buf *out)
 {
-    char *parts[MOST_QUERY_PARTS];
+    char *parts[MOST_QUERY_PARTS] = {NULL};
     size_t count = 0;
     bool good = true;
 

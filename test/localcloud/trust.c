@@ -183,7 +183,7 @@ static int put_locked(struct lc_trust *trust, struct lc_role_reading *reading, s
     if (trust->role_count >= MOST_ROLES) {
         return lc_fail_set(fail, "there are %d roles already", MOST_ROLES);
     }
-    grown = realloc(trust->roles, (trust->role_count + 1) * sizeof *grown);
+    grown = realloc(trust->roles, (trust->role_count + 1) * sizeof(struct lc_role *));
     if (grown == NULL) {
         return lc_fail_set(fail, "out of memory");
     }
@@ -236,7 +236,8 @@ int lc_trust_put_iam_key(struct lc_trust *trust, json_t *object, struct lc_fail 
     (void)pthread_rwlock_wrlock(&trust->lock);
     if (lc_trust_iam_key(trust, key->access_key_id) != NULL) {
         result = lc_fail_set(fail, "iam_keys: %.40s is there twice", key->access_key_id);
-    } else if ((grown = realloc(trust->iam_keys, (trust->iam_key_count + 1) * sizeof *grown)) == NULL) {
+    } else if ((grown = realloc(trust->iam_keys, (trust->iam_key_count + 1) * sizeof(struct lc_iam_key *))) ==
+               NULL) {
         result = lc_fail_set(fail, "out of memory");
     } else {
         trust->iam_keys = grown;

@@ -8,27 +8,65 @@
 #define SAMPLE_NOW_S INT64_C(1767326645) /* 2026-01-02T04:04:05Z */
 
 static const struct cfr_status_hook sample_hooks[] = {
-    {.name = "signal HUP to /run/app.pid", .result = "ok", .last_run_s = SAMPLE_NOW_S - 60, .generation = 7,
+    {.name = "signal HUP to /run/app.pid",
+     .result = "ok",
+     .last_run_s = SAMPLE_NOW_S - 60,
+     .generation = 7,
      .runs_ok = 7},
-    {.name = "exec \"a\\b\"\nc", .result = "failed", .error = "exit status 3", .last_run_s = SAMPLE_NOW_S - 60,
-     .generation = 6, .runs_ok = 6, .runs_failed = 1},
+    {.name = "exec \"a\\b\"\nc",
+     .result = "failed",
+     .error = "exit status 3",
+     .last_run_s = SAMPLE_NOW_S - 60,
+     .generation = 6,
+     .runs_ok = 6,
+     .runs_failed = 1},
     {.name = "signal HUP to /run/app.pid", .result = "none"},
 };
 
 static const struct cfr_status_credential sample_credentials[] = {
-    {.name = "registry", .state = "fresh", .provider = "aws", .identity = "arn:aws:sts::123456789012:assumed-role/r/s",
-     .required = true, .published = true, .generation = 7, .issued_s = SAMPLE_NOW_S - 780,
-     .expires_s = SAMPLE_NOW_S + 2820, .refresh_s = SAMPLE_NOW_S + 1500, .last_success_s = SAMPLE_NOW_S - 780,
-     .token_issued_s = SAMPLE_NOW_S - 1000, .token_expires_s = SAMPLE_NOW_S + 2600, .reason = "ticket 12",
-     .exchanges_ok = 7, .exchanges_failed = {0, 3, 2, 1},
+    {.name = "registry",
+     .state = "fresh",
+     .provider = "aws",
+     .identity = "arn:aws:sts::123456789012:assumed-role/r/s",
+     .required = true,
+     .published = true,
+     .generation = 7,
+     .issued_s = SAMPLE_NOW_S - 780,
+     .expires_s = SAMPLE_NOW_S + 2820,
+     .refresh_s = SAMPLE_NOW_S + 1500,
+     .last_success_s = SAMPLE_NOW_S - 780,
+     .token_issued_s = SAMPLE_NOW_S - 1000,
+     .token_expires_s = SAMPLE_NOW_S + 2600,
+     .reason = "ticket 12",
+     .exchanges_ok = 7,
+     .exchanges_failed = {0, 3, 2, 1},
      .duration = {.buckets = {0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 1}, .sum_s = 12.25, .count = 4},
-     .hooks = sample_hooks, .hook_count = 3},
-    {.name = "t\xc3\xb6ken", .state = "waiting", .provider = "token", .required = true, .error_code = CFR_E_MISSING,
-     .error = "waiting for the token file /var/run/token", .error_s = SAMPLE_NOW_S - 5, .failures = 4,
-     .token_overdue = true, .token_note = "a subPath mount: it never changes"},
-    {.name = "cache", .state = "backoff", .provider = "aws", .published = true, .generation = 2,
-     .issued_s = SAMPLE_NOW_S - 4000, .expires_s = SAMPLE_NOW_S - 400, .last_success_s = SAMPLE_NOW_S - 4000},
-    {.name = "static", .state = "fresh", .provider = "token", .required = true, .published = true, .generation = 1},
+     .hooks = sample_hooks,
+     .hook_count = 3},
+    {.name = "t\xc3\xb6ken",
+     .state = "waiting",
+     .provider = "token",
+     .required = true,
+     .error_code = CFR_E_MISSING,
+     .error = "waiting for the token file /var/run/token",
+     .error_s = SAMPLE_NOW_S - 5,
+     .failures = 4,
+     .token_overdue = true,
+     .token_note = "a subPath mount: it never changes"},
+    {.name = "cache",
+     .state = "backoff",
+     .provider = "aws",
+     .published = true,
+     .generation = 2,
+     .issued_s = SAMPLE_NOW_S - 4000,
+     .expires_s = SAMPLE_NOW_S - 400,
+     .last_success_s = SAMPLE_NOW_S - 4000},
+    {.name = "static",
+     .state = "fresh",
+     .provider = "token",
+     .required = true,
+     .published = true,
+     .generation = 1},
 };
 
 static size_t sample_gets;
@@ -48,9 +86,14 @@ static struct cfr_status sample_status(size_t count)
     for (size_t i = 0; i < sizeof copy / sizeof copy[0]; i++)
         copy[i] = sample_credentials[i];
     sample_gets = 0;
-    return (struct cfr_status){.version = "1.2.3", .now_s = SAMPLE_NOW_S, .started_s = SAMPLE_NOW_S - 86400,
-                               .config_loaded_s = SAMPLE_NOW_S - 3600, .config_ok = true, .count = count,
-                               .get = sample_get, .ctx = copy};
+    return (struct cfr_status){.version = "1.2.3",
+                               .now_s = SAMPLE_NOW_S,
+                               .started_s = SAMPLE_NOW_S - 86400,
+                               .config_loaded_s = SAMPLE_NOW_S - 3600,
+                               .config_ok = true,
+                               .count = count,
+                               .get = sample_get,
+                               .ctx = copy};
 }
 
 #endif

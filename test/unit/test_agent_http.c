@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_S 20
+#define LIMIT_S    20
 #define ANSWER_MAX 16384
 
 /* The linker sends every allocation of our code, and so of libcurl, through these. */
@@ -287,12 +287,20 @@ static void test_large_body_goes_without_expect(void **state)
 
 static void test_bad_requests_do_not_start(void **state)
 {
-    static const char *const urls[] = {
-        "http://sts.example.com/?Token=SESAME", "http://169.254.169.254/latest/?x=SESAME", "ftp://127.0.0.1/SESAME",
-        "https://user:SESAME@127.0.0.1/",       "https://",                                "file:///etc/SESAME",
-        "http://127.0.0.1.example.com/SESAME",  "http://[::2]/SESAME",                     "not a url SESAME",
-        "http://128.0.0.1/",                    "http://localhost.example.com/",           ""};
-    static const char *const headers[] = {"NoColon SESAME", "X: a\r\nSESAME: b", ": SESAME", "Name:", "X: a\nSESAME"};
+    static const char *const urls[] = {"http://sts.example.com/?Token=SESAME",
+                                       "http://169.254.169.254/latest/?x=SESAME",
+                                       "ftp://127.0.0.1/SESAME",
+                                       "https://user:SESAME@127.0.0.1/",
+                                       "https://",
+                                       "file:///etc/SESAME",
+                                       "http://127.0.0.1.example.com/SESAME",
+                                       "http://[::2]/SESAME",
+                                       "not a url SESAME",
+                                       "http://128.0.0.1/",
+                                       "http://localhost.example.com/",
+                                       ""};
+    static const char *const headers[] = {"NoColon SESAME", "X: a\r\nSESAME: b", ": SESAME",
+                                          "Name:", "X: a\nSESAME"};
     struct cfr_http *h = engine();
     struct got g = {0};
     char url[256];
@@ -664,7 +672,8 @@ static void test_done_may_start_and_cancel(void **state)
     r.url = url_of(url, "http", srv.plain, "/echo");
     assert_int_equal(cfr_http_start(c.h, &r, on_chain, &c, &c.self, NULL), 0);
     run_until(c.h, &c.got.calls, 4);
-    if (victim.calls != 0) fail_msg("%d %s", victim.error, victim.err);
+    if (victim.calls != 0)
+        fail_msg("%d %s", victim.error, victim.err);
     assert_int_equal(victim.calls, 0);
     cfr_http_cancel(c.h, NULL);
     cfr_http_close(c.h);
@@ -792,8 +801,9 @@ static int read_ports(FILE *f)
 
     if (fgets(line, sizeof line, f) == NULL)
         return -1;
-    return sscanf(line, "plain=%d close=%d good=%d elsewhere=%d expired=%d early=%d many=%d gone=%d", &srv.plain, &srv.close,
-                  &srv.good, &srv.elsewhere, &srv.expired, &srv.early, &srv.many, &srv.gone) == 8
+    return sscanf(line, "plain=%d close=%d good=%d elsewhere=%d expired=%d early=%d many=%d gone=%d",
+                  &srv.plain, &srv.close, &srv.good, &srv.elsewhere, &srv.expired, &srv.early, &srv.many,
+                  &srv.gone) == 8
                ? 0
                : -1;
 }

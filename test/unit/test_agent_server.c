@@ -54,7 +54,8 @@ static void on_request(void *ctx, const struct cfr_peer *peer, const struct cfr_
     keep(s->host, sizeof s->host, request->host);
     keep(s->body, sizeof s->body, request->body);
     s->body_n = request->body.n;
-    *response = (struct cfr_response){.status = 200, .content_type = "text/plain", .body = {.limit = 1 << 20}};
+    *response =
+        (struct cfr_response){.status = 200, .content_type = "text/plain", .body = {.limit = 1 << 20}};
     if (cfr_view_is(request->path, "/empty"))
         response->status = 204;
     else if (cfr_view_is(request->path, "/large"))
@@ -240,7 +241,8 @@ static void test_bodies(void **state)
     (void)ask(s, tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 4097\r\n\r\n");
     assert_has("HTTP/1.1 413 ");
     assert_has("\"code\":\"too-large\"");
-    (void)ask(s, tcp_client(s), "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 99999999999999999999\r\n\r\n");
+    (void)ask(s, tcp_client(s),
+              "POST /p HTTP/1.1\r\nHost: me\r\nContent-Length: 99999999999999999999\r\n\r\n");
     assert_has("HTTP/1.1 4");
     fd = tcp_client(s);
     (void)snprintf(big, sizeof big,
@@ -252,8 +254,10 @@ static void test_bodies(void **state)
     assert_int_equal(seen.calls, 2);
     /* Without an end in sight the connection is cut. */
     fd = tcp_client(s);
-    (void)snprintf(big, sizeof big, "POST /p HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                    "FFFFFF\r\n%0250000d", 0);
+    (void)snprintf(big, sizeof big,
+                   "POST /p HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "FFFFFF\r\n%0250000d",
+                   0);
     put(s, fd, big, strlen(big));
     (void)get_all(s, fd);
     assert_int_equal(seen.calls, 2);
@@ -262,10 +266,13 @@ static void test_bodies(void **state)
 
 static void test_malformed_requests(void **state)
 {
-    static const char *const requests[] = {"nonsense\r\n\r\n", "GET\r\n\r\n",
-                                           "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
-                                           "POST / HTTP/1.1\r\nHost: me\r\nContent-Length: -5\r\n\r\n",
-                                           "POST / HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"};
+    static const char *const requests[] = {
+        "nonsense\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: me\r\nContent-Length: -5\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"};
     struct seen seen = {0};
     struct cfr_server *s = open_tcp(&seen);
     static char big[40000];
@@ -283,7 +290,8 @@ static void test_malformed_requests(void **state)
     (void)ask(s, tcp_client(s), big);
     assert_null(strstr(answer, "hello"));
     assert_int_equal(seen.calls, 0);
-    (void)snprintf(big, sizeof big, "GET /ok HTTP/1.1\r\nHost: me\r\nConnection: close\r\nX: %07900d\r\n\r\n", 0);
+    (void)snprintf(big, sizeof big, "GET /ok HTTP/1.1\r\nHost: me\r\nConnection: close\r\nX: %07900d\r\n\r\n",
+                   0);
     (void)ask(s, tcp_client(s), big);
     assert_has("HTTP/1.1 200 ");
     cfr_server_close(s);
@@ -347,9 +355,10 @@ static void test_limits_connections_per_address(void **state)
 
 static void test_tcp_addresses(void **state)
 {
-    static const char *const bad[] = {"",      "9080",     "localhost:80", "127.0.0.1",       "127.0.0.1:",
-                                      "1:2:3", "[::1:80",  "[::1]",        "127.0.0.1:65536", "127.0.0.1:-1",
-                                      ":x",    "[zz]:80",  "127.0.0.1:8o", "127.0.0.1 :80",   "http://127.0.0.1:80"};
+    static const char *const bad[] = {
+        "",      "9080",    "localhost:80", "127.0.0.1",       "127.0.0.1:",
+        "1:2:3", "[::1:80", "[::1]",        "127.0.0.1:65536", "127.0.0.1:-1",
+        ":x",    "[zz]:80", "127.0.0.1:8o", "127.0.0.1 :80",   "http://127.0.0.1:80"};
     struct seen seen = {0};
     struct cfr_server *s;
     struct cfr_server *t;
@@ -465,7 +474,8 @@ static void test_unix_paths(void **state)
     name[108 - n] = '\0';
     assert_int_equal(cfr_server_open_unix(in_dir(path, name), on_request, &seen, &s, &err), CFR_E_CONFIG);
     assert_non_null(strstr(err.text, "107"));
-    assert_int_equal(cfr_server_open_unix(in_dir(path, "none/sock"), on_request, &seen, &s, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_server_open_unix(in_dir(path, "none/sock"), on_request, &seen, &s, &err),
+                     CFR_E_MISSING);
     assert_int_equal(cfr_server_open_unix("", on_request, &seen, &s, &err), CFR_E_CONFIG);
 }
 

@@ -60,15 +60,15 @@ static void growing_leaves_no_copy(void **state)
 
 static void the_watch_itself_sees_a_leak(void **state)
 {
-    /* Through a pointer, or the compiler drops a copy that nobody reads. */
-    void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+    /* Through a pointer: of free() itself the compiler knows that it reads nothing. */
+    void (*volatile release)(void *) = free;
     char *p = malloc(64);
 
     (void)state;
     assert_non_null(p);
-    (void)copy(p, MARK, sizeof MARK);
+    memcpy(p, MARK, sizeof MARK);
     heap_watch(MARK);
-    free(p);
+    release(p);
     assert_int_equal(heap_leaks, 1);
     heap_watch(NULL);
 }
@@ -132,8 +132,8 @@ static void reserve_clear_and_move(void **state)
     memcpy(to, "hello", 5);
     cfr_secret_grown(&a, 5);
     assert_view(cfr_secret_view(&a), "hello");
-    assert_int_equal(cfr_secret_append_str(&b, MARK + 15, &err), 0);
-    heap_watch(MARK + 15);
+    assert_int_equal(cfr_secret_append_str(&b, &MARK[15], &err), 0);
+    heap_watch(&MARK[15]);
     cfr_secret_move(&b, &a);
     assert_int_equal(heap_frees, 1);
     assert_int_equal(heap_leaks, 0);

@@ -19,7 +19,8 @@ static int publish_pair(const char *directory, uint64_t number, char letter)
 {
     static char a[PAGE * 2];
     static char b[PAGE * 2];
-    struct cfr_file files[] = {{"a", {a, sizeof a}, 0644, KEEP, KEEP}, {"b", {b, sizeof b}, 0644, KEEP, KEEP}};
+    struct cfr_file files[] = {{"a", {a, sizeof a}, 0644, KEEP, KEEP},
+                               {"b", {b, sizeof b}, 0644, KEEP, KEEP}};
     struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, 2, number, 0};
 
     memset(a, letter, sizeof a);
@@ -128,7 +129,7 @@ static void full_disk_for_single_files(void)
     CHILD_CHECK(strcmp(get(in("t/state/reg.json")), "old") == 0);
     CHILD_CHECK(count_entries(in("t"), ".") == 0);
     /* In place there is no way back, so the room is made sure of before anything is touched. */
-    CHILD_CHECK(mount(in("t/f"), in("t/f"), NULL, MS_BIND, NULL) == 0);
+    CHILD_CHECK(mount(in("t/f"), in("t/f"), "", MS_BIND, "") == 0);
     file.content = (struct cfr_view){big, sizeof big};
     CHILD_CHECK(cfr_single_publish(in("t/f"), &file, true, &changed, &err) == CFR_E_NOSPACE);
     CHILD_CHECK(strcmp(get(in("t/f")), "small") == 0);
@@ -142,7 +143,7 @@ static void read_only_disk(void)
     CHILD_CHECK(publish_pair(in("t/pub"), 1, 'A') == 0);
     CHILD_CHECK(publish_pair(in("t/pub"), 2, 'B') == 0);
     put(in("t/f"), "old");
-    CHILD_CHECK(mount(NULL, in("t"), NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
+    CHILD_CHECK(mount("none", in("t"), "", MS_REMOUNT | MS_RDONLY, NULL) == 0);
     CHILD_CHECK(publish_pair(in("t/pub"), 3, 'C') == CFR_E_PERM);
     CHILD_CHECK(strstr(err.text, "Read-only") != NULL && strstr(err.text, in("t/pub")) != NULL);
     CHILD_CHECK(view() == 'B');
@@ -219,10 +220,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(full_disk_keeps_the_old_set),
-        SCRATCH_TEST(missing_inodes_leave_nothing_behind),
-        SCRATCH_TEST(full_disk_keeps_the_old_files),
-        SCRATCH_TEST(read_only_disk_keeps_everything),
+        SCRATCH_TEST(full_disk_keeps_the_old_set),     SCRATCH_TEST(missing_inodes_leave_nothing_behind),
+        SCRATCH_TEST(full_disk_keeps_the_old_files),   SCRATCH_TEST(read_only_disk_keeps_everything),
         SCRATCH_TEST(missing_rights_keep_the_old_set),
     };
 

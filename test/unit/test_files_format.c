@@ -26,8 +26,10 @@ static int setup_aws(void **state)
     set(CFR_FIELD_AWS_SESSION_TOKEN, "FAKE//token==");
     grant.issued_s = EXPIRES - 3600;
     grant.expires_s = EXPIRES;
-    assert_int_equal(cfr_grant_set_identity(&grant, cfr_view_of("arn:aws:sts::123456789012:assumed-role/r/s"), &err), 0);
-    input = (struct cfr_format_input){.credential = "reg", .generation = 12, .grant = &grant, .section_header = true};
+    assert_int_equal(
+        cfr_grant_set_identity(&grant, cfr_view_of("arn:aws:sts::123456789012:assumed-role/r/s"), &err), 0);
+    input = (struct cfr_format_input){
+        .credential = "reg", .generation = 12, .grant = &grant, .section_header = true};
     return 0;
 }
 
@@ -102,8 +104,8 @@ static void aws_credentials(void **state)
 
 static void ini_values_that_are_read_differently_are_refused(void **state)
 {
-    static const char *const bad[] = {"a\nb", "a\rb",   "a\tb",     "a b",   " a",      "a ",  "\x01" "a", "a\x7f",
-                                      "#a",   ";a",     "\"a\"",    "'a'",   "a\xc3\xa4", "[x]\n", "a #b"};
+    static const char *const bad[] = {"a\nb", "a\rb", "a\tb",  "a b", " a",        "a ",    "\x01z", "a\x7f",
+                                      "#a",   ";a",   "\"a\"", "'a'", "a\xc3\xa4", "[x]\n", "a #b"};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -111,7 +113,8 @@ static void ini_values_that_are_read_differently_are_refused(void **state)
         assert_int_equal(render("aws-credentials"), CFR_E_ANSWER);
         assert_non_null(strstr(err.text, "aws_session_token"));
     }
-    assert_int_equal(cfr_grant_set(&grant, CFR_FIELD_AWS_SESSION_TOKEN, (struct cfr_view){"a\0b", 3}, &err), 0);
+    assert_int_equal(cfr_grant_set(&grant, CFR_FIELD_AWS_SESSION_TOKEN, (struct cfr_view){"a\0b", 3}, &err),
+                     0);
     assert_int_equal(render("aws-credentials"), CFR_E_ANSWER);
     set(CFR_FIELD_AWS_SESSION_TOKEN, "a#b;c\"d");
     assert_int_equal(render("aws-credentials"), 0);
@@ -143,9 +146,11 @@ static void profile_names_are_those_that_all_take(void **state)
     assert_string_equal(section, "profile x");
     assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("aws-config")), NULL, section, &err), 0);
     assert_string_equal(section, "default");
-    assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("aws-credentials")), "x", section, &err), 0);
+    assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("aws-credentials")), "x", section, &err),
+                     0);
     assert_string_equal(section, "x");
-    assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("json")), "x", section, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("json")), "x", section, &err),
+                     CFR_E_CONFIG);
 }
 
 static void aws_config(void **state)
@@ -186,13 +191,14 @@ static void aws_credential_process(void **state)
     set(CFR_FIELD_AWS_ACCOUNT_ID, "123456789012");
     check("aws-credential-process",
           "{\"Version\":1,\"AccessKeyId\":\"ASIAEXAMPLE000000000\",\"SecretAccessKey\":\"doc/only+secret\","
-          "\"SessionToken\":\"FAKE//token==\",\"Expiration\":\"2026-01-02T04:04:05Z\",\"AccountId\":\"123456789012\"}\n");
+          "\"SessionToken\":\"FAKE//"
+          "token==\",\"Expiration\":\"2026-01-02T04:04:05Z\",\"AccountId\":\"123456789012\"}\n");
     set(CFR_FIELD_AWS_ACCOUNT_ID, "");
     set(CFR_FIELD_AWS_SESSION_TOKEN, "");
     set(CFR_FIELD_AWS_SECRET_ACCESS_KEY, "a\"b\\c\n");
     grant.expires_s = 0;
-    check("aws-credential-process",
-          "{\"Version\":1,\"AccessKeyId\":\"ASIAEXAMPLE000000000\",\"SecretAccessKey\":\"a\\\"b\\\\c\\u000a\"}\n");
+    check("aws-credential-process", "{\"Version\":1,\"AccessKeyId\":\"ASIAEXAMPLE000000000\","
+                                    "\"SecretAccessKey\":\"a\\\"b\\\\c\\u000a\"}\n");
 }
 
 static void token(void **state)
@@ -207,7 +213,8 @@ static void token(void **state)
 
 static void env(void **state)
 {
-    static const char *const bad[] = {"a b", "a\nb", "a'b", "a\"b", "a$b", "a`b", "a\\b", "a#b", "~a", "a;b", "a&b", "a*"};
+    static const char *const bad[] = {"a b",  "a\nb", "a'b", "a\"b", "a$b", "a`b",
+                                      "a\\b", "a#b",  "~a",  "a;b",  "a&b", "a*"};
 
     (void)state;
     check("env", "AWS_ACCESS_KEY_ID=ASIAEXAMPLE000000000\n"
@@ -228,7 +235,8 @@ static void env(void **state)
         assert_int_equal(render("env"), CFR_E_ANSWER);
         assert_non_null(strstr(err.text, "AWS_SESSION_TOKEN"));
     }
-    assert_int_equal(cfr_grant_set(&grant, CFR_FIELD_AWS_SESSION_TOKEN, (struct cfr_view){"a\0", 2}, &err), 0);
+    assert_int_equal(cfr_grant_set(&grant, CFR_FIELD_AWS_SESSION_TOKEN, (struct cfr_view){"a\0", 2}, &err),
+                     0);
     assert_int_equal(render("env"), CFR_E_ANSWER);
     cfr_grant_free(&grant);
     assert_int_equal(render("env"), CFR_E_CONFIG);
@@ -238,14 +246,16 @@ static void env(void **state)
 static void json(void **state)
 {
     (void)state;
-    check("json", "{\"version\":1,\"credential\":\"reg\",\"generation\":12,"
-                  "\"identity\":\"arn:aws:sts::123456789012:assumed-role/r/s\",\"issued\":\"2026-01-02T03:04:05Z\","
-                  "\"expires\":\"2026-01-02T04:04:05Z\",\"fields\":{\"aws_access_key_id\":\"ASIAEXAMPLE000000000\","
-                  "\"aws_secret_access_key\":\"doc/only+secret\",\"aws_session_token\":\"FAKE//token==\"}}\n");
+    check("json",
+          "{\"version\":1,\"credential\":\"reg\",\"generation\":12,"
+          "\"identity\":\"arn:aws:sts::123456789012:assumed-role/r/s\",\"issued\":\"2026-01-02T03:04:05Z\","
+          "\"expires\":\"2026-01-02T04:04:05Z\",\"fields\":{\"aws_access_key_id\":\"ASIAEXAMPLE000000000\","
+          "\"aws_secret_access_key\":\"doc/only+secret\",\"aws_session_token\":\"FAKE//token==\"}}\n");
     cfr_grant_free(&grant);
     input.generation = UINT64_MAX;
-    check("json", "{\"version\":1,\"credential\":\"reg\",\"generation\":18446744073709551615,\"identity\":null,"
-                  "\"issued\":null,\"expires\":null,\"fields\":{}}\n");
+    check("json",
+          "{\"version\":1,\"credential\":\"reg\",\"generation\":18446744073709551615,\"identity\":null,"
+          "\"issued\":null,\"expires\":null,\"fields\":{}}\n");
 }
 
 static void output_has_a_limit(void **state)

@@ -28,7 +28,8 @@ static void check(const char *old, const char *section, const char *expected)
     assert_int_equal(merge(old, section), 0);
     assert_string_equal(merged.p, expected);
     cfr_secret_init(&again, CFR_PROFILE_FILE_MAX);
-    assert_int_equal(cfr_profile_merge(cfr_secret_view(&merged), section, cfr_view_of(BODY), &again, &err), 0);
+    assert_int_equal(cfr_profile_merge(cfr_secret_view(&merged), section, cfr_view_of(BODY), &again, &err),
+                     0);
     assert_string_equal(again.p, expected);
     cfr_secret_free(&again);
     cfr_secret_free(&merged);
@@ -65,7 +66,8 @@ static void section_is_replaced(void **state)
     check("[a]\nx = 1\n[b]\ny = 2\n[c]\nz = 3\n", "a", "[a]\n" BODY "[b]\ny = 2\n[c]\nz = 3\n");
     check("[a]\nx = 1\n[b]\ny = 2\n[c]\nz = 3\n", "b", "[a]\nx = 1\n[b]\n" BODY "[c]\nz = 3\n");
     check("[a]\nx = 1\n[b]\ny = 2\n[c]\nz = 3\n", "c", "[a]\nx = 1\n[b]\ny = 2\n[c]\n" BODY);
-    check("[a]\nx = 1\n\n[b]\ny = 2\n  z = 3\n\n  w = 4\n\n\n[c]\n", "b", "[a]\nx = 1\n\n[b]\n" BODY "\n\n[c]\n");
+    check("[a]\nx = 1\n\n[b]\ny = 2\n  z = 3\n\n  w = 4\n\n\n[c]\n", "b",
+          "[a]\nx = 1\n\n[b]\n" BODY "\n\n[c]\n");
     check("[a]\n[b]\n", "a", "[a]\n" BODY "[b]\n");
     check("[default]  # mine\nx = 1\n", "default", "[default]  # mine\n" BODY);
     check("[profile b]\nregion = x\n", "profile b", "[profile b]\n" BODY);
@@ -113,8 +115,10 @@ static void ambiguous_files_are_refused(void **state)
 
 static void bad_sections_and_bodies_are_refused(void **state)
 {
-    static const char *const sections[] = {"", "a]", "a\nb", "DEFAULT", "profile ", "profile default", "a b", " a"};
-    static const char *const bodies[] = {"x = 1", "x\n", "[b]\n", " x = 1\n", "# x = 1\n", "x = 1\n\n", "x = \r\n"};
+    static const char *const sections[] = {"",    "a]", "a\nb", "DEFAULT", "profile ", "profile default",
+                                           "a b", " a"};
+    static const char *const bodies[] = {"x = 1",     "x\n",       "[b]\n",   " x = 1\n",
+                                         "# x = 1\n", "x = 1\n\n", "x = \r\n"};
 
     (void)state;
     cfr_secret_init(&merged, CFR_PROFILE_FILE_MAX);
@@ -139,9 +143,23 @@ static unsigned random_below(unsigned n)
 /* A file of random lines without a section of ours. Returns its length. */
 static size_t random_lines(char *out, size_t size, bool may_be_cut)
 {
-    static const char *const lines[] = {"[b]\n", "[ c ]\n", "[profile d]\r\n", "x = 1\n", "  nested = 2\n", "# comment\n",
-                                        "; other\r\n", "\n", "\r\n", "   \n", "no delimiter\n", "k: v\n", "[e] # ]\n",
-                                        "\xc3\xa4 = \xff\n", "  [f]\n", "]\n", "=\n"};
+    static const char *const lines[] = {"[b]\n",
+                                        "[ c ]\n",
+                                        "[profile d]\r\n",
+                                        "x = 1\n",
+                                        "  nested = 2\n",
+                                        "# comment\n",
+                                        "; other\r\n",
+                                        "\n",
+                                        "\r\n",
+                                        "   \n",
+                                        "no delimiter\n",
+                                        "k: v\n",
+                                        "[e] # ]\n",
+                                        "\xc3\xa4 = \xff\n",
+                                        "  [f]\n",
+                                        "]\n",
+                                        "=\n"};
     size_t n = 0;
 
     for (unsigned i = random_below(12); i > 0; i--) {

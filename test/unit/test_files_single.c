@@ -96,7 +96,7 @@ static void recover_removes_our_temporary_files_only(void **state)
 
 static void on_a_mount_point(void)
 {
-    CHILD_CHECK(mount(in("source"), in("token"), NULL, MS_BIND, NULL) == 0);
+    CHILD_CHECK(mount(in("source"), in("token"), "", MS_BIND, "") == 0);
     CHILD_CHECK(cfr_file_is_mount(in("token")));
     CHILD_CHECK(!cfr_file_is_mount(in("source")));
     CHILD_CHECK(!cfr_file_is_mount(in("none")));
@@ -131,10 +131,8 @@ static void mount_points_need_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(publishes_replaces_and_keeps),
-        SCRATCH_TEST(in_place_means_nothing_where_rename_works),
-        SCRATCH_TEST(links_and_others_are_refused),
-        SCRATCH_TEST(recover_removes_our_temporary_files_only),
+        SCRATCH_TEST(publishes_replaces_and_keeps), SCRATCH_TEST(in_place_means_nothing_where_rename_works),
+        SCRATCH_TEST(links_and_others_are_refused), SCRATCH_TEST(recover_removes_our_temporary_files_only),
         SCRATCH_TEST(mount_points_need_in_place),
     };
 

@@ -7,7 +7,7 @@
 #include <poll.h>
 
 #define WAIT_MS 10000
-#define MANY 1000
+#define MANY    1000
 
 static struct cfr_err err;
 static struct cfr_watch *w;
@@ -53,7 +53,8 @@ static void expect_call(size_t i)
     memset(calls, 0, sizeof calls);
 }
 
-/* Events are queued before the system call that causes them returns, so nothing pending means nothing will come. */
+/* Events are queued before the system call that causes them returns, so nothing pending means nothing will
+ * come. */
 static void expect_no_call(size_t i)
 {
     dispatch();

@@ -61,10 +61,13 @@ static void test_samples(void **state)
         "credfresh_exchange_duration_seconds_count{credential=\"registry\"} 4",
         "credfresh_token_expiry_timestamp_seconds{credential=\"registry\"} 1767329245",
         "credfresh_token_overdue{credential=\"t\xc3\xb6ken\"} 1",
-        "credfresh_hook_runs_total{credential=\"registry\",hook=\"signal HUP to /run/app.pid\",result=\"ok\"} 7",
-        "credfresh_hook_runs_total{credential=\"registry\",hook=\"exec \\\"a\\\\b\\\"\\nc\",result=\"failed\"} 1",
+        "credfresh_hook_runs_total{credential=\"registry\",hook=\"signal HUP to "
+        "/run/app.pid\",result=\"ok\"} 7",
+        "credfresh_hook_runs_total{credential=\"registry\",hook=\"exec "
+        "\\\"a\\\\b\\\"\\nc\",result=\"failed\"} 1",
         "credfresh_hook_generation{credential=\"registry\",hook=\"exec \\\"a\\\\b\\\"\\nc\"} 6",
-        "credfresh_hook_last_run_timestamp_seconds{credential=\"registry\",hook=\"signal HUP to /run/app.pid\"} "
+        "credfresh_hook_last_run_timestamp_seconds{credential=\"registry\",hook=\"signal HUP to "
+        "/run/app.pid\"} "
         "1767326585",
     };
     struct cfr_status s = sample_status(4);
@@ -198,8 +201,8 @@ static void test_histogram(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),         cmocka_unit_test(test_refused_configuration),
-        cmocka_unit_test(test_format),          cmocka_unit_test(test_no_series_twice),
+        cmocka_unit_test(test_samples),   cmocka_unit_test(test_refused_configuration),
+        cmocka_unit_test(test_format),    cmocka_unit_test(test_no_series_twice),
         cmocka_unit_test(test_histogram),
     };
 

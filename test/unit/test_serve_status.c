@@ -94,7 +94,7 @@ static void test_fresh_credential(void **state)
     doc = parse(&out);
     assert_int_equal(cfr_json_count(cfr_json_get(doc, "credentials")), 4);
     c = at(doc, 0);
-    assert_int_equal(cfr_json_members(c), 19);
+    assert_int_equal(cfr_json_members(c), 18);
     has_text(c, "name", "registry");
     has_text(c, "state", "fresh");
     has_text(c, "provider", "aws");
@@ -213,7 +213,7 @@ static void test_ready(void **state)
     ready_is(4, true, false,
              "[+]registry ok, expires in 47 min\n"
              "[-]t\xc3\xb6ken failed: not published yet: waiting for the token file /var/run/token\n"
-             "[-]cache failed (not required): expired 6 min 40 s ago: it is backoff\n"
+             "[-]cache failed (not required): expired 6 min 40 s ago: its state is backoff\n"
              "[+]static ok, never expires\n"
              "not ready\n");
     ready_is(1, true, true, "[+]registry ok, expires in 47 min\nok\n");
@@ -234,9 +234,9 @@ static void test_edge_of_expiry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agent),    cmocka_unit_test(test_fresh_credential),
-        cmocka_unit_test(test_only_one), cmocka_unit_test(test_waiting_and_expired),
-        cmocka_unit_test(test_ready),    cmocka_unit_test(test_page_too_small),
+        cmocka_unit_test(test_agent),          cmocka_unit_test(test_fresh_credential),
+        cmocka_unit_test(test_only_one),       cmocka_unit_test(test_waiting_and_expired),
+        cmocka_unit_test(test_ready),          cmocka_unit_test(test_page_too_small),
         cmocka_unit_test(test_edge_of_expiry),
     };
 

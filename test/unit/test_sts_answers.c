@@ -45,7 +45,8 @@ static struct cfr_sts_exchange exchange(unsigned step)
                                    cfr_view_of("previous/secret+of/the+first/step"), NULL),
                      0);
     assert_int_equal(
-        cfr_grant_set_identity(&x.grant, cfr_view_of("arn:aws:sts::123456789012:assumed-role/first/ns-a.sa-b"), NULL),
+        cfr_grant_set_identity(&x.grant,
+                               cfr_view_of("arn:aws:sts::123456789012:assumed-role/first/ns-a.sa-b"), NULL),
         0);
     return x;
 }
@@ -81,8 +82,9 @@ static void check_error(const struct cfr_view col[7])
     (void)snprintf(want, sizeof want, "%.*s", (int)col[6].n, col[6].p);
     if (rc >= 0 || err.code != rc || !cfr_view_is(col[4], cfr_err_name(rc)) ||
         !cfr_view_is(col[5], cfr_err_class_name(cfr_err_class(rc))) || strstr(err.text, want) == NULL)
-        fail_msg("%.*s: got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p, cfr_err_name(rc),
-                 cfr_err_class_name(cfr_err_class(rc)), err.text, (int)col[4].n, col[4].p, want);
+        fail_msg("%.*s: got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p,
+                 cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)), err.text, (int)col[4].n, col[4].p,
+                 want);
     assert_true(cfr_view_printable(cfr_view_of(err.text)));
     assert_true(strlen(err.text) < sizeof err.text - 1);
     /* Not even a piece of the token may be repeated. */
@@ -157,23 +159,25 @@ static void request_id_of_the_header(void **state)
 {
     struct cfr_sts_exchange x = exchange(0);
     struct cfr_sts_input in = input();
-    struct cfr_sts_reply reply = {.status = 403,
-                                  .body = cfr_view_of("<Error><Code>AccessDenied</Code><Message>Not authorized to "
-                                                      "perform sts:AssumeRoleWithWebIdentity</Message></Error>"),
-                                  .request_id = cfr_view_of("8a0e-11")};
+    struct cfr_sts_reply reply = {
+        .status = 403,
+        .body = cfr_view_of("<Error><Code>AccessDenied</Code><Message>Not authorized to "
+                            "perform sts:AssumeRoleWithWebIdentity</Message></Error>"),
+        .request_id = cfr_view_of("8a0e-11")};
     struct cfr_err err = {0};
 
     (void)state;
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_DENIED);
-    assert_string_equal(err.text,
-                        "AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity (HTTP 403, request "
-                        "8a0e-11): the role does not exist, or its trust policy does not accept subject "
-                        "\"system:serviceaccount:ns-a:sa-b\"");
+    assert_string_equal(
+        err.text, "AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity (HTTP 403, request "
+                  "8a0e-11): the role does not exist, or its trust policy does not accept subject "
+                  "\"system:serviceaccount:ns-a:sa-b\"");
     in.subject = (struct cfr_view){NULL, 0};
     reply.body = (struct cfr_view){NULL, 0};
     assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_DENIED);
-    assert_string_equal(err.text, "HTTP 403 without an error code, request 8a0e-11: the server refuses; check "
-                                  "`endpoint` and the role");
+    assert_string_equal(err.text,
+                        "HTTP 403 without an error code, request 8a0e-11: the server refuses; check "
+                        "`endpoint` and the role");
     cfr_sts_exchange_free(&x);
 }
 
@@ -200,7 +204,8 @@ static void echoed_secrets(void **state)
             struct cfr_err err = {0};
             const char *at = strstr(places[i], "%s");
 
-            (void)snprintf(body, sizeof body, "%.*s%s%s", (int)(at - places[i]), places[i], secrets[k], at + 2);
+            (void)snprintf(body, sizeof body, "%.*s%s%s", (int)(at - places[i]), places[i], secrets[k],
+                           at + 2);
             reply.body = cfr_view_of(body);
             assert_true(x.provider->parse(&x, &in, &reply, &err) < 0);
             assert_null(strstr(err.text, "c2lnbmF0"));
@@ -241,8 +246,8 @@ static void every_status_without_a_body(void **state)
         struct cfr_sts_input in = input();
         struct cfr_sts_reply reply = {.status = status};
         struct cfr_err err = {0};
-        int want = status < 300   ? CFR_E_ANSWER
-                   : status < 400 ? CFR_E_REDIRECT
+        int want = status < 300                                      ? CFR_E_ANSWER
+                   : status < 400                                    ? CFR_E_REDIRECT
                    : status == 401 || status == 403 || status == 407 ? CFR_E_DENIED
                    : status == 429                                   ? CFR_E_THROTTLED
                    : status >= 500 || status == 408                  ? CFR_E_UNAVAILABLE

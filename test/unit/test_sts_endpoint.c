@@ -83,7 +83,8 @@ static void partitions(void **state)
         (void)snprintf(host, sizeof host, "sts.%s.%s", r, rows[i].dual);
         expect((struct cfr_aws_place){.region = r, .dual_stack = true}, rows[i].partition, host, r);
         (void)snprintf(host, sizeof host, "sts-fips.%s.%s", r, rows[i].dual);
-        expect((struct cfr_aws_place){.region = r, .fips = true, .dual_stack = true}, rows[i].partition, host, r);
+        expect((struct cfr_aws_place){.region = r, .fips = true, .dual_stack = true}, rows[i].partition, host,
+               r);
     }
 }
 
@@ -93,8 +94,10 @@ static void govcloud_fips_is_the_ordinary_host(void **state)
 
     (void)state;
     expect((struct cfr_aws_place){.region = r}, "aws-us-gov", "sts.us-gov-west-1.amazonaws.com", r);
-    expect((struct cfr_aws_place){.region = r, .fips = true}, "aws-us-gov", "sts.us-gov-west-1.amazonaws.com", r);
-    expect((struct cfr_aws_place){.region = r, .dual_stack = true}, "aws-us-gov", "sts.us-gov-west-1.api.aws", r);
+    expect((struct cfr_aws_place){.region = r, .fips = true}, "aws-us-gov", "sts.us-gov-west-1.amazonaws.com",
+           r);
+    expect((struct cfr_aws_place){.region = r, .dual_stack = true}, "aws-us-gov", "sts.us-gov-west-1.api.aws",
+           r);
     expect((struct cfr_aws_place){.region = r, .fips = true, .dual_stack = true}, "aws-us-gov",
            "sts-fips.us-gov-west-1.api.aws", r);
 }
@@ -111,7 +114,8 @@ static void legacy(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof global / sizeof global[0]; i++)
-        expect((struct cfr_aws_place){.region = global[i], .legacy = true}, "aws", "sts.amazonaws.com", "us-east-1");
+        expect((struct cfr_aws_place){.region = global[i], .legacy = true}, "aws", "sts.amazonaws.com",
+               "us-east-1");
     for (size_t i = 0; i < sizeof regional / sizeof regional[0]; i++) {
         (void)snprintf(host, sizeof host, "sts.%s.amazonaws.com", regional[i]);
         expect((struct cfr_aws_place){.region = regional[i], .legacy = true}, "aws", host, regional[i]);
@@ -134,10 +138,12 @@ static void regions(void **state)
     refuse((struct cfr_aws_place){.region = ""}, "aws", "region: a region has only");
     refuse((struct cfr_aws_place){.region = "EU-WEST-1"}, "aws", "region: a region has only");
     refuse((struct cfr_aws_place){.region = "-eu"}, "aws", "region: a region has only");
-    refuse((struct cfr_aws_place){.region = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}, "aws",
-           "region: a region has only");
-    refuse((struct cfr_aws_place){.region = "cn-north-1"}, "aws", "role_arn: its partition is aws, but the region "
-                                                                  "cn-north-1 (from region) is in the partition aws-cn");
+    refuse(
+        (struct cfr_aws_place){.region = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+        "aws", "region: a region has only");
+    refuse((struct cfr_aws_place){.region = "cn-north-1"}, "aws",
+           "role_arn: its partition is aws, but the region "
+           "cn-north-1 (from region) is in the partition aws-cn");
     refuse((struct cfr_aws_place){.region = "us-gov-west-1"}, "aws", "partition aws-us-gov");
     refuse((struct cfr_aws_place){.region = "eu-west-1"}, "minio", "partition aws;");
     /* A region newer than the table belongs to the role's partition. */
@@ -146,7 +152,8 @@ static void regions(void **state)
     assert_null(cfr_aws_endpoint_partition("eu-west-"));
     assert_null(cfr_aws_endpoint_partition("eu--1"));
     expect((struct cfr_aws_place){.region = "xx-new-1"}, "aws", "sts.xx-new-1.amazonaws.com", "xx-new-1");
-    expect((struct cfr_aws_place){.region = "xx-new-1"}, "aws-cn", "sts.xx-new-1.amazonaws.com.cn", "xx-new-1");
+    expect((struct cfr_aws_place){.region = "xx-new-1"}, "aws-cn", "sts.xx-new-1.amazonaws.com.cn",
+           "xx-new-1");
 }
 
 static void custom(void **state)
@@ -154,23 +161,26 @@ static void custom(void **state)
     const char *vpc = "https://vpce-0a1b-2c3d.sts.eu-west-1.vpce.amazonaws.com";
 
     (void)state;
-    expect((struct cfr_aws_place){.endpoint = "https://sts.internal.example:8443/x", .region = "eu-west-1"}, "minio",
-           "sts.internal.example:8443", "eu-west-1");
-    expect((struct cfr_aws_place){.endpoint = "https://sts.internal.example:443"}, "aws", "sts.internal.example", "");
+    expect((struct cfr_aws_place){.endpoint = "https://sts.internal.example:8443/x", .region = "eu-west-1"},
+           "minio", "sts.internal.example:8443", "eu-west-1");
+    expect((struct cfr_aws_place){.endpoint = "https://sts.internal.example:443"}, "aws",
+           "sts.internal.example", "");
     expect((struct cfr_aws_place){.endpoint = "https://STS.Eu-West-3.amazonaws.com/"}, "aws",
            "sts.eu-west-3.amazonaws.com", "eu-west-3");
     expect((struct cfr_aws_place){.endpoint = vpc}, "aws", vpc + 8, "eu-west-1");
     expect((struct cfr_aws_place){.endpoint = vpc, .region = "eu-west-1"}, "aws", vpc + 8, "eu-west-1");
     refuse((struct cfr_aws_place){.endpoint = vpc, .region = "eu-west-2"}, "aws",
            "region: eu-west-2 is not the region of the VPC endpoint, which is eu-west-1");
-    refuse((struct cfr_aws_place){.endpoint = vpc, .fips = true}, "aws", "endpoint cannot be combined with fips");
-    refuse((struct cfr_aws_place){.endpoint = vpc, .dual_stack = true}, "aws", "cannot be combined with dual_stack");
+    refuse((struct cfr_aws_place){.endpoint = vpc, .fips = true}, "aws",
+           "endpoint cannot be combined with fips");
+    refuse((struct cfr_aws_place){.endpoint = vpc, .dual_stack = true}, "aws",
+           "cannot be combined with dual_stack");
     refuse((struct cfr_aws_place){.endpoint = "ftp://x"}, "aws", "endpoint: it must be a URL");
 }
 
 static void loopback(void **state)
 {
-    static const char *const good[] = {"http://127.0.0.1:4566",   "http://127.255.0.255/x/y", "http://[::1]:80",
+    static const char *const good[] = {"http://127.0.0.1:4566", "http://127.255.0.255/x/y", "http://[::1]:80",
                                        "http://localhost:9000/", "http://LOCALHOST"};
     static const char *const bad[] = {"http://127.1",
                                       "http://127.0.0.01",
@@ -195,7 +205,8 @@ static void loopback(void **state)
     }
     assert_string_equal(e.host, "localhost");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (cfr_aws_endpoint_parse(bad[i], &e, &err) != CFR_E_CONFIG || strstr(err.text, "plain http") == NULL)
+        if (cfr_aws_endpoint_parse(bad[i], &e, &err) != CFR_E_CONFIG ||
+            strstr(err.text, "plain http") == NULL)
             fail_msg("%s was not refused as it should", bad[i]);
     }
 }
@@ -203,12 +214,35 @@ static void loopback(void **state)
 static void bad_urls(void **state)
 {
     static const char *const bad[] = {
-        "",           "https://",           "https:///x",       "sts.eu-west-1.amazonaws.com", "HTTPS://x",
-        "https://a b", "https://u@h",        "https://h:0",      "https://h:65536",             "https://h:",
-        "https://h:x", "https://h/a?b",      "https://h/#f",     "https://h/a//b",              "https://h/../b",
-        "https://h/.", "https://h/%2e",      "https://h\\x",     "https://[::1",                "https://[]",
-        "https://.h",  "https://a..b",       "https://-h",       "https://h:80:80",             "https://h/a b",
-        "https://\xc3\xa9", "http://127.0.0.1@evil.example", "https://h/\n", "https://h\r\nX: y",
+        "",
+        "https://",
+        "https:///x",
+        "sts.eu-west-1.amazonaws.com",
+        "HTTPS://x",
+        "https://a b",
+        "https://u@h",
+        "https://h:0",
+        "https://h:65536",
+        "https://h:",
+        "https://h:x",
+        "https://h/a?b",
+        "https://h/#f",
+        "https://h/a//b",
+        "https://h/../b",
+        "https://h/.",
+        "https://h/%2e",
+        "https://h\\x",
+        "https://[::1",
+        "https://[]",
+        "https://.h",
+        "https://a..b",
+        "https://-h",
+        "https://h:80:80",
+        "https://h/a b",
+        "https://\xc3\xa9",
+        "http://127.0.0.1@evil.example",
+        "https://h/\n",
+        "https://h\r\nX: y",
     };
     char long_url[600] = "https://";
     struct cfr_aws_endpoint e;
@@ -227,8 +261,9 @@ static void bad_urls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partitions), cmocka_unit_test(govcloud_fips_is_the_ordinary_host), cmocka_unit_test(legacy),
-        cmocka_unit_test(regions),    cmocka_unit_test(custom),                             cmocka_unit_test(loopback),
+        cmocka_unit_test(partitions), cmocka_unit_test(govcloud_fips_is_the_ordinary_host),
+        cmocka_unit_test(legacy),     cmocka_unit_test(regions),
+        cmocka_unit_test(custom),     cmocka_unit_test(loopback),
         cmocka_unit_test(bad_urls),
     };
 

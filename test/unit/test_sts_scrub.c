@@ -25,7 +25,9 @@ static void plain(void **state)
     (void)state;
     gives("", "");
     gives("Rate exceeded", "Rate exceeded");
-    gives("  a \n\t b\x01" "c \xc3\xa9 d  ", "a b c d");
+    gives("  a \n\t b\x01"
+          "c \xc3\xa9 d  ",
+          "a b c d");
     gives("cab abc", "cab abc");
 }
 
@@ -63,7 +65,8 @@ static void long_words(void **state)
     gives(arn, arn);
     gives("https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF",
           "https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF");
-    gives("https://x.example/?token=012345678901234567890123456789012345678901234567890123456789", "[removed]");
+    gives("https://x.example/?token=012345678901234567890123456789012345678901234567890123456789",
+          "[removed]");
 }
 
 static void cut(void **state)

@@ -132,8 +132,10 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_session_token),   cmocka_unit_test(without_session_token),
-        cmocka_unit_test(other_host_path_and_empty_body), cmocka_unit_test(large_token_and_body),
+        cmocka_unit_test(with_session_token),
+        cmocka_unit_test(without_session_token),
+        cmocka_unit_test(other_host_path_and_empty_body),
+        cmocka_unit_test(large_token_and_body),
         cmocka_unit_test(limits),
     };
 

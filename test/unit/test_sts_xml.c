@@ -81,8 +81,9 @@ static void no_document_type(void **state)
 
 static void malformed(void **state)
 {
-    static const char *const cases[] = {"<", "<a", "<a>", "<a></b>", "<a/><b/>", "x", "<a>\x01</a>", "<a>\xff</a>",
-                                        "<a b></a>", "<a>&</a>", "{}", "<a:b:c/>x"};
+    static const char *const cases[] = {"<",         "<a",       "<a>",         "<a></b>",
+                                        "<a/><b/>",  "x",        "<a>\x01</a>", "<a>\xff</a>",
+                                        "<a b></a>", "<a>&</a>", "{}",          "<a:b:c/>x"};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -138,8 +139,12 @@ static void the_callback_can_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves),    cmocka_unit_test(entities), cmocka_unit_test(no_document_type),
-        cmocka_unit_test(malformed), cmocka_unit_test(depth),    cmocka_unit_test(sizes),
+        cmocka_unit_test(leaves),
+        cmocka_unit_test(entities),
+        cmocka_unit_test(no_document_type),
+        cmocka_unit_test(malformed),
+        cmocka_unit_test(depth),
+        cmocka_unit_test(sizes),
         cmocka_unit_test(the_callback_can_stop),
     };
 

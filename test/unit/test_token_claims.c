@@ -43,8 +43,10 @@ static void kubernetes_token(void **state)
     (void)state;
     assert_int_equal(
         decode(RS256,
-               "{\"aud\":[\"sts.amazonaws.com\",\"other\"]," TIMES ",\"nbf\":1767323045,\"iss\":\"https://i\","
-               "\"jti\":\"7a3c\",\"kubernetes.io\":{\"namespace\":\"ns-a\",\"serviceaccount\":{\"name\":\"sa-b\"},"
+               "{\"aud\":[\"sts.amazonaws.com\",\"other\"]," TIMES
+               ",\"nbf\":1767323045,\"iss\":\"https://i\","
+               "\"jti\":\"7a3c\",\"kubernetes.io\":{\"namespace\":\"ns-a\",\"serviceaccount\":{\"name\":\"sa-"
+               "b\"},"
                "\"pod\":{\"name\":\"app-0\"},\"node\":{\"name\":\"worker-1\"},\"warnafter\":1767323652},"
                "\"sub\":\"system:serviceaccount:ns-a:sa-b\"}",
                &c, &err),

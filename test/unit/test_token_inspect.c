@@ -9,8 +9,9 @@
 #include "token/inspect.h"
 #include "token_text.h"
 
-#define NOW   INT64_C(1767323825)
-#define GOOD  "\"aud\":[\"sts.amazonaws.com\"],\"iss\":\"https://i\",\"sub\":\"system:serviceaccount:ns-a:sa-b\""
+#define NOW INT64_C(1767323825)
+#define GOOD                                                                                                 \
+    "\"aud\":[\"sts.amazonaws.com\"],\"iss\":\"https://i\",\"sub\":\"system:serviceaccount:ns-a:sa-b\""
 #define TIMES ",\"exp\":1767326645,\"iat\":1767323045,\"nbf\":1767323045"
 
 static char *last; /* the report of the last call */
@@ -77,13 +78,16 @@ static void problems(void **state)
     says("PROBLEM the audience is not the configured other");
     assert_int_equal(inspect("RS256", "{" GOOD ",\"exp\":1767326645.5,\"iat\":1767323045}", "", NULL), 1);
     says("a time has a fraction");
-    assert_int_equal(inspect("RS256", "{\"aud\":\"sts.amazonaws.com\"" TIMES ",\"iss\":\"http://i\"}", "", NULL), 2);
+    assert_int_equal(
+        inspect("RS256", "{\"aud\":\"sts.amazonaws.com\"" TIMES ",\"iss\":\"http://i\"}", "", NULL), 2);
     says("no `iss` or no `sub`");
     says("not an https URL");
     assert_int_equal(inspect("RS256", "{" GOOD "}", "", NULL), 1);
     says("no `exp`");
-    assert_int_equal(
-        inspect("RS256", "{\"iss\":\"kubernetes/serviceaccount\",\"sub\":\"system:serviceaccount:a:b\"}", "", NULL), 2);
+    assert_int_equal(inspect("RS256",
+                             "{\"iss\":\"kubernetes/serviceaccount\",\"sub\":\"system:serviceaccount:a:b\"}",
+                             "", NULL),
+                     2);
     says("of the old kind");
     says("no audience");
 }
@@ -100,7 +104,9 @@ static void notes_are_no_problems(void **state)
                      0);
     says("note    its life was extended");
     says("warn after      2026-01-02T04:04:12Z");
-    assert_int_equal(inspect("RS256", "{\"iss\":\"https://i\",\"sub\":\"s\",\"aud\":\"openshift\"" TIMES "}", "", NULL), 0);
+    assert_int_equal(
+        inspect("RS256", "{\"iss\":\"https://i\",\"sub\":\"s\",\"aud\":\"openshift\"" TIMES "}", "", NULL),
+        0);
     says("note    the audience is not sts.amazonaws.com or sts.amazonaws.com.cn");
 }
 
@@ -126,8 +132,11 @@ static void terminal_is_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_token), cmocka_unit_test(problems),         cmocka_unit_test(notes_are_no_problems),
-        cmocka_unit_test(long_token), cmocka_unit_test(terminal_is_safe),
+        cmocka_unit_test(good_token),
+        cmocka_unit_test(problems),
+        cmocka_unit_test(notes_are_no_problems),
+        cmocka_unit_test(long_token),
+        cmocka_unit_test(terminal_is_safe),
     };
     int failed;
 

@@ -11,10 +11,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MINUTE INT64_C(60000)
-#define HOUR   (60 * MINUTE)
-#define DAY    (24 * HOUR)
-#define T0     INT64_C(1767323045000)
+#define MINUTE   INT64_C(60000)
+#define HOUR     (60 * MINUTE)
+#define DAY      (24 * HOUR)
+#define T0       INT64_C(1767323045000)
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static const double units[] = {0, 0.001, 0.25, 0.5, 0.75, 0.999999999};
@@ -33,8 +33,8 @@ static void check_bounds(int64_t life_ms, int64_t window_ms, double spread, doub
     int64_t floor = life_ms / 2 < DAY - jitter ? life_ms / 2 : DAY - jitter;
 
     if (t < floor || t > life_ms - life_ms / 5 || t > DAY)
-        fail_msg("life %lld window %lld spread %g chance %g: %lld", (long long)life_ms, (long long)window_ms, spread,
-                 chance, (long long)t);
+        fail_msg("life %lld window %lld spread %g chance %g: %lld", (long long)life_ms, (long long)window_ms,
+                 spread, chance, (long long)t);
     if (window_ms < life_ms / 2)
         assert_true(t <= life_ms - window_ms);
 }
@@ -67,7 +67,8 @@ static void monotone(void **state)
                                 at(life, 20 * MINUTE, units[s], units[c]));
             }
             for (size_t w = 1; w < COUNT(windows); w++)
-                assert_true(at(HOUR, windows[w], units[s], units[c]) <= at(HOUR, windows[w - 1], units[s], units[c]));
+                assert_true(at(HOUR, windows[w], units[s], units[c]) <=
+                            at(HOUR, windows[w - 1], units[s], units[c]));
         }
     }
 }
@@ -100,10 +101,13 @@ static void edges(void **state)
     assert_int_equal(at(0, 0, 0, 0), T0);
     assert_int_equal(at(-HOUR, 20 * MINUTE, 0.9, 0.9), T0);
     assert_int_equal(at(HOUR, -5, 0, 0) - T0, 48 * MINUTE);
-    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MIN, INT64_MAX - 1}, 0, none), INT64_MIN + DAY);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MIN, INT64_MAX - 1}, 0, none),
+                     INT64_MIN + DAY);
     assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){0, INT64_MAX - 1}, 0, none), DAY);
-    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MAX - 10, INT64_MIN}, 0, none), INT64_MAX - 10);
-    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){T0, T0 + HOUR}, 0, odd) - T0, 48 * MINUTE - 10000);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){INT64_MAX - 10, INT64_MIN}, 0, none),
+                     INT64_MAX - 10);
+    assert_int_equal(cfr_refresh_at((struct cfr_refresh_life){T0, T0 + HOUR}, 0, odd) - T0,
+                     48 * MINUTE - 10000);
 }
 
 static void due(void **state)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""SIGKILL at every system call of a publish: what a consumer sees is whole at each point, and the next run mends the
+rest. The state that is written down and every kind of target take part."""
+import configparser
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from faults import (CREDFRESH, agent, agent_factory, cloud, cloud_factory, eventually, injected, needs,  # noqa: F401
+                    plain_binary, read_text, trace)
+
+CALLS = ("openat2 openat mkdirat write fsync fdatasync fchmod fchown fchownat symlinkat linkat renameat renameat2 "
+         "unlinkat close newfstatat readlinkat getdents64 ftruncate fallocate fcntl flock").split()
+OTHER = "# kept as it is\n[other]\nregion = eu-west-1\n"
+FILE = {"format": "json", "mode": "0640"}
+
+
+class Directory:
+    def target(self, agent):
+        return {"directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials", "mode": "0640"},
+                                                       {"name": "token", "format": "token"},
+                                                       {"name": "creds.json", "format": "json", "mode": "0444"}]}
+
+    def prepare(self, agent):
+        pass
+
+    def view(self, agent):
+        """The key id that a consumer finds, None where nothing is published; fails on all that is not whole."""
+        paths = [agent.out / name for name in ("credentials", "token", "creds.json")]
+        there = [path.exists() for path in paths]
+        if not any(there):
+            return None
+        assert all(there), there
+        assert [path.stat().st_mode & 0o777 for path in paths] == [0o640, 0o600, 0o444]
+        ini = configparser.ConfigParser()
+        ini.read(paths[0])
+        fields = json.loads(paths[2].read_text())["fields"]
+        for key in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token"):
+            assert ini["default"][key] == fields[key]
+        assert paths[1].read_text() == fields["token"]
+        return fields["aws_access_key_id"]
+
+    def clean(self, agent):
+        names = sorted(path.name for path in agent.out.iterdir())
+        generations = [name for name in names if name.startswith("..2")]
+        assert len(generations) <= 2, names
+        assert set(names) - set(generations) == {"..data", "credentials", "token", "creds.json"}, names
+
+
+class File:
+    def target(self, agent):
+        return {"file": {"path": str(agent.out / "creds.json"), **FILE}}
+
+    def prepare(self, agent):
+        agent.out.mkdir()
+
+    def view(self, agent):
+        path = agent.out / "creds.json"
+        if not path.exists():
+            return None
+        assert path.stat().st_mode & 0o777 == 0o640
+        fields = json.loads(path.read_text())["fields"]
+        assert all(fields[key] for key in ("aws_secret_access_key", "aws_session_token"))
+        return fields["aws_access_key_id"]
+
+    def clean(self, agent):
+        assert sorted(path.name for path in agent.out.iterdir()) == ["creds.json"]
+
+
+class Profile:
+    def target(self, agent):
+        return {"profile": {"path": str(agent.out / "credentials"), "name": "demo", "format": "aws-credentials"}}
+
+    def prepare(self, agent):
+        agent.out.mkdir()
+        path = agent.out / "credentials"
+        path.write_text(OTHER)
+        path.chmod(0o640)
+
+    def view(self, agent):
+        path = agent.out / "credentials"
+        text = path.read_text()
+        assert path.stat().st_mode & 0o777 == 0o640
+        assert text.startswith(OTHER)
+        ini = configparser.ConfigParser()
+        ini.read_string(text)
+        if "demo" not in ini:
+            assert text == OTHER
+            return None
+        assert all(ini["demo"][key] for key in ("aws_secret_access_key", "aws_session_token"))
+        return ini["demo"]["aws_access_key_id"]
+
+    def clean(self, agent):
+        assert sorted(path.name for path in agent.out.iterdir()) == ["credentials", "credentials.lock"]
+
+
+def shape(agent):
+    """What stands on the disk, without the random parts of temporary names."""
+    found = []
+    for root in (agent.out, agent.state):
+        for directory, names, files in os.walk(root):
+            for name in names + files:
+                path = os.path.join(directory, name)
+                known = name.split(".credfresh-")[0]
+                size = 0 if os.path.isdir(path) else os.lstat(path).st_size
+                link = os.readlink(path) if os.path.islink(path) else ""
+                found.append((directory.split(".credfresh-")[0], known, size, oct(os.lstat(path).st_mode), link))
+    return sorted(found) + [sorted(p.name.split(".credfresh-")[0] for p in agent.dir.iterdir())]
+
+
+def restore(agent, base):
+    shutil.rmtree(agent.dir)
+    shutil.copytree(base, agent.dir, symlinks=True)
+
+
+def recover(agent, kind, first):
+    """The next run finds its way, whatever was left behind."""
+    done = agent.run("once")
+    assert done.returncode == 0, done.stderr
+    assert kind.view(agent) not in (None, first)
+    kind.clean(agent)
+    assert not [p.name for root in (agent.dir, agent.state) for p in root.iterdir() if ".credfresh-" in p.name]
+
+
+@plain_binary
+@pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("kind", [Directory(), File(), Profile()], ids=lambda kind: type(kind).__name__.lower())
+def test_killed_at_every_call(agent, tmp_path, kind, again):
+    needs("strace")
+    agent.configure(agent.credential(publish=kind.target(agent)))
+    kind.prepare(agent)
+    base = tmp_path / "base"
+    if again:  # a generation that has expired is what stands there
+        agent.cloud.fault(kind="short_life", s=1)
+        assert agent.run("once").returncode == 0
+        expires = json.loads(read_text(agent.state / "demo.json"))["expires_ms"]
+        eventually(lambda: subprocess.check_output(["date", "+%s%3N"]).decode() > expires, "the end of a short life")
+    first = kind.view(agent)
+    assert (first is not None) == again
+    shutil.copytree(agent.dir, base, symlinks=True)
+    calls = trace(agent, CALLS)
+    # All before the first look at the target, after the answer has come, is reading only.
+    at = max(i for i, (_, _, args) in enumerate(calls) if "ca.pem" in args)
+    begin = next(i for i, (_, _, args) in enumerate(calls) if i > at and f'"{agent.dir}"' in args or f'"{agent.out}"' in
+                 args and i > at)
+    killed = 0
+    seen = None
+    kinds = set()
+    for call, nth, _ in calls[begin:]:
+        restore(agent, base)
+        done = subprocess.run([*injected(call, nth, "signal=KILL"), CREDFRESH, "once", "-c", str(agent.config_path)],
+                              capture_output=True, text=True, timeout=60, cwd=agent.dir)
+        killed += done.returncode == -9
+        assert done.returncode in (-9, 0), (call, nth, done.stderr)
+        view = kind.view(agent)
+        kinds.add("none" if view is None else "old" if view == first else "new")
+        assert view is not None or not again, (call, nth)
+        now = shape(agent)
+        if now != seen:  # many calls leave the disk as it was
+            recover(agent, kind, first)
+            seen = now
+    assert killed >= (len(calls) - begin) * 9 // 10 and killed > 20
+    assert kinds == {"old" if again else "none", "new"}

@@ -1,0 +1,1 @@
+cfr_fuzz(routes cfr_serve)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+"""Every kind of mistake in the configuration and in the machine around it, as `check`, `run` and `once` tell them."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from conftest import CREDFRESH, ROLE
+
+BASE = """\
+version: 1
+state_dir: {dir}/state
+log: {{level: debug}}
+keep_previous: 10m
+credentials:
+  - name: demo
+    required: true
+    token:
+      file: {token}
+    exchange:
+      aws:
+        role_arn: {role}
+        region: us-east-1
+        endpoint: {sts}
+        ca_file: {ca}
+    publish:
+      directory: {dir}/out
+      directory_mode: "0755"
+      files:
+        - name: credentials
+          format: aws-credentials
+          mode: "0640"
+        - name: token
+          format: token
+    reload:
+      - exec: [/bin/true]
+        timeout: 5s
+"""
+
+# what is replaced, by what, a text on the line that must be named, and what the error must say
+MISTAKES = {
+    "unknown key": ("keep_previous: 10m", "keep_previos: 10m", "keep_previos", ["unknown key", "keep_previous?"]),
+    "unknown key deep down": ("required: true", "requird: true", "requird", ["unknown key", "required?"]),
+    "unknown key without a likeness": ("required: true", "colour: red", "colour", ["unknown key", "credential has:"]),
+    "duplicate key": ("keep_previous: 10m", "keep_previous: 10m\nkeep_previous: 5m", "keep_previous: 5m",
+                      ["stands twice", "line 4", "remove one"]),
+    "a list for text": ("region: us-east-1", "region: [us-east-1]", "region", ["single value", "a list"]),
+    "text for a mapping": ("log: {level: debug}", "log: debug", "log", ["a mapping is wanted", "level: ..."]),
+    "a mapping for a list": ("exec: [/bin/true]", "exec: {a: b}", "exec", ["a list is wanted"]),
+    "text for a boolean": ("required: true", "required: yes", "required", ["write true"]),
+    "text for a number": ("version: 1", 'version: "1"', "version", ["without"]),
+    "a version to come": ("version: 1", "version: 2", "version", ["write 1"]),
+    "a duration without unit": ("keep_previous: 10m", "keep_previous: 10", "keep_previous", ["no unit", "10s"]),
+    "no duration": ("timeout: 5s", "timeout: soon", "timeout", ["no duration", "90s"]),
+    "a duration out of range": ("timeout: 5s", "timeout: 3h", "timeout", ["timeout", "10m"]),
+    "an unquoted mode": ('mode: "0640"', "mode: 0640", "mode: 0640", ['"0640"']),
+    "a mode that is none": ('mode: "0640"', 'mode: "0999"', "0999", ["mode"]),
+    "a mode writable for all": ('mode: "0640"', 'mode: "0666"', "0666", ["mode"]),
+    "an unknown format": ("format: aws-credentials", "format: aws-credential", "format: aws-credential",
+                          ["did you mean aws-credentials?"]),
+    "an unknown level": ("level: debug", "level: loud", "loud", ["error, warn, info, debug"]),
+    "a name with a slash": ("name: credentials", "name: a/b", "a/b", ["without /"]),
+    "a name with dots": ("name: credentials", 'name: "..data"', "..data", ["do not begin it with .."]),
+    "a path with dots": ("{dir}/out", "{dir}/../out", "/../out", ["component ..", "write the path it leads to"]),
+    "a relative path": ("{dir}/out", "out", "directory: out", ["begins with /"]),
+    "a missing CA": ("{ca}", "/nonexistent/ca.pem", "role_arn", ["ca_file", "/nonexistent/ca.pem"]),
+    "a CA that is none": ("{ca}", "/etc/passwd", "role_arn", ["no certificate"]),
+    "a socket path that is too long": ("keep_previous: 10m", "control_socket: /" + "s" * 120, "control_socket",
+                                       ["longer than 107"]),
+    "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing", "needs it"]),
+    "no token": ("    token:\n      file: {token}\n", "", "- name: demo", ["token: is missing"]),
+    "a key without value": ("keep_previous: 10m", "keep_previous:", "keep_previous", ["has no value"]),
+    "an empty list": ("exec: [/bin/true]", "exec: []", "exec", ["is empty"]),
+    "an anchor": ("keep_previous: 10m", "keep_previous: &k 10m", "keep_previous", ["anchors", "write the value out"]),
+    "an alias": ("keep_previous: 10m", "keep_previous: *k", "keep_previous", ["aliases", "write the value out"]),
+    "a merge key": ("    required: true", "    <<: {required: true}", "<<", ["merge keys"]),
+    "a tag": ("keep_previous: 10m", "keep_previous: !!str 10m", "keep_previous", ["tags"]),
+    "two documents": ("        timeout: 5s\n", "        timeout: 5s\n---\nversion: 1\n", "---",
+                      ["second document"]),
+    "a tab": ("    required: true", "\trequired: true", "\trequired", ["tab"]),
+    "not YAML": ("log: {level: debug}", "log: {level: debug", None, ["not valid YAML"]),
+    "not UTF-8": ("keep_previous: 10m", "keep_previous: 10m # \udcff", "keep_previous", ["not UTF-8"]),
+    "a relative command": ("exec: [/bin/true]", "exec: [true]", "exec", ["absolute path", "no shell"]),
+    "two hooks in one": ("exec: [/bin/true]", "exec: [/bin/true]\n        http: {url: http://127.0.0.1/}", "exec",
+                         ["more than one"]),
+    "plain http to elsewhere": ("exec: [/bin/true]", "http: {url: http://example.com/}", "- http:",
+                                ["loopback", "https://"]),
+    "a signal that is none": ("exec: [/bin/true]", "signal: {pid_file: /run/x.pid, signal: KILL}", "signal",
+                              ["not known here"]),
+    "a listen address that is none": ("keep_previous: 10m", "listen: localhost", "listen", ["127.0.0.1:9464"]),
+    "a format without its exchange": ("    exchange:\n      aws:\n        role_arn: {role}\n        region: us-east-1\n"
+                                      "        endpoint: {sts}\n        ca_file: {ca}\n", "", "- name: credentials",
+                                      ["exchange:", "format token"]),
+    "no region": ("        region: us-east-1\n        endpoint: {sts}\n", "", "role_arn", ["region"]),
+    "a role that is none": ("{role}", "demo", "role_arn", ["role_arn"]),
+}
+
+
+class Machine:
+    """A configuration file in a folder, and the commands with it."""
+
+    def __init__(self, tmp_path, cloud):
+        self.path = tmp_path / "credfresh.yaml"
+        self.values = {"dir": tmp_path, "token": cloud.volumes["demo"] / "token", "role": ROLE, "sts": cloud.sts,
+                       "ca": cloud.ca}
+        self.dir = tmp_path
+
+    def write(self, old="", new=""):
+        assert BASE.count(old.replace("{level", "{{level").replace("debug}", "debug}}")) >= 1, old
+        text = BASE.format(**self.values)
+        for name, value in self.values.items():
+            old, new = old.replace("{" + name + "}", str(value)), new.replace("{" + name + "}", str(value))
+        if old:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        self.path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        return text
+
+    def run(self, *argv, env=None, wrapper=()):
+        return subprocess.run([*wrapper, CREDFRESH, argv[0], "-c", str(self.path), *argv[1:]], capture_output=True,
+                              text=True, timeout=30, env={**os.environ, **(env or {})}, cwd=self.dir)
+
+
+@pytest.fixture(scope="module")
+def shared_cloud(tmp_path_factory):
+    from conftest import LocalCloud
+    cloud = LocalCloud(tmp_path_factory.mktemp("cloud") / "cloud")
+    yield cloud
+    cloud.stop()
+
+
+@pytest.fixture
+def machine(tmp_path, shared_cloud):
+    return Machine(tmp_path, shared_cloud)
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_a_mistake_is_told_with_its_line_and_the_remedy(machine, kind):
+    old, new, marker, words = MISTAKES[kind]
+    text = machine.write(old, new)
+    done = machine.run("check")
+    assert done.returncode == 3, done.stdout + done.stderr
+    lines = [n for n, line in enumerate(text.split("\n"), 1) if marker is not None and marker in line]
+    told = re.findall(re.escape(str(machine.path)) + r":(\d+): (.*)", done.stderr)
+    assert told, done.stderr
+    if marker is not None:
+        assert lines and int(told[0][0]) == lines[0], done.stderr
+    for word in words:
+        assert word in told[0][1], done.stderr
+    assert "Traceback" not in done.stderr and len(told) <= 2, "one mistake, one line:\n" + done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "once"])
+def test_nothing_starts_with_a_mistake(machine, command):
+    machine.write("keep_previous: 10m", "keep_previos: 10m")
+    done = machine.run(command)
+    assert done.returncode == 3
+    assert f"{machine.path}:4: unknown key keep_previos; did you mean keep_previous?" in done.stderr
+    assert not (machine.dir / "state").exists() and not (machine.dir / "out").exists()
+
+
+def test_all_mistakes_are_told_in_order(machine):
+    machine.write("required: true", "requird: true\n    keep_previous: 5\n    requird: false")
+    done = machine.run("check")
+    lines = [int(n) for n in re.findall(r"\.yaml:(\d+): ", done.stderr)]
+    assert done.returncode == 3 and lines == [7, 8, 9]
+
+
+@pytest.mark.parametrize("second, words", [
+    ({"directory": "{dir}/out"}, ["credential other", "is also written by", "credential demo"]),
+    ({"directory": "{dir}/out/deeper"}, ["lies in the directory of", "credential demo"]),
+    ({"directory": "{token}"}, ["is the token file of"]),
+])
+def test_two_do_not_write_to_one_path(machine, second, words):
+    machine.write()
+    extra = "  - name: other\n    token: {file: %s}\n    publish:\n      directory: %s\n      files:\n" \
+            "        - {name: token, format: token}\n" % (machine.values["token"],
+                                                         second["directory"].format(**machine.values))
+    machine.path.write_text(machine.path.read_text() + extra)
+    done = machine.run("check")
+    assert done.returncode == 3, done.stdout
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_two_credentials_of_one_name(machine):
+    text = machine.write()
+    again = text[text.index("  - name: demo"):].replace("/out", "/out2")
+    machine.path.write_text(text + again)
+    done = machine.run("check")
+    assert done.returncode == 3 and "another credential has it" in done.stderr
+
+
+def test_the_default_socket_may_be_too_long_as_well(machine):
+    machine.write("state_dir: {dir}/state", "state_dir: {dir}/" + "s" * 100)
+    done = machine.run("check")
+    assert done.returncode == 3 and "control_socket" in done.stderr and "shorter path" in done.stderr
+
+
+def test_no_file_and_no_text(machine):
+    done = machine.run("check")
+    assert done.returncode == 3 and str(machine.path) in done.stderr and "No such file" in done.stderr
+    machine.path.write_text("")
+    done = machine.run("check")
+    assert done.returncode == 3 and f"{machine.path}:1: " in done.stderr and "version: 1" in done.stderr
+    machine.path.write_bytes(b"#" * (17 << 20))
+    assert machine.run("check").returncode == 3
+
+
+def test_a_good_one_is_good(machine):
+    machine.write()
+    done = machine.run("check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "system:serviceaccount:default:demo" in done.stdout and "0 errors" in done.stdout
+    assert not (machine.dir / "state").exists() and not (machine.dir / "out").exists()
+
+
+# ---- the machine ----
+
+@pytest.mark.parametrize("old, new, words", [
+    ('mode: "0640"', 'mode: "0640"\n          owner: nobody-of-that-name', "nobody-of-that-name"),
+    ('mode: "0640"', 'mode: "0640"\n          group: no-such-group', "no-such-group"),
+    ("exec: [/bin/true]", "exec: [/nonexistent/reload]", "/nonexistent/reload"),
+    ("exec: [/bin/true]", "exec: [/etc/passwd]", "/etc/passwd"),
+    ("directory: {dir}/out", "directory: {dir}/credfresh.yaml/out", "Not a directory"),
+])
+def test_what_the_machine_lacks(machine, old, new, words):
+    machine.write(old, new)
+    done = machine.run("check")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert words in done.stdout and "ERROR" in done.stdout and "1 errors" in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes its user")
+def test_a_directory_that_refuses_us(machine, tmp_path_factory):
+    machine.write("directory: {dir}/out", "directory: /usr/credfresh-out")
+    for path in [machine.dir, *machine.dir.parents]:
+        if str(path).startswith("/tmp/"):
+            os.chmod(path, 0o777)
+    for path in [machine.values["token"].parent, *machine.values["token"].parents]:
+        if str(path).startswith("/tmp/"):
+            os.chmod(path, 0o755)
+    done = machine.run("check", wrapper=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "/usr/credfresh-out: cannot write in /usr: Permission denied" in done.stdout
+
+
+def test_no_token_yet_is_a_warning(machine):
+    machine.write("{token}", "{dir}/token")
+    done = machine.run("check")
+    assert done.returncode == 0 and "waiting for the token file" in done.stdout
+    assert machine.run("check", "--online").returncode == 1
+
+
+# ---- online ----
+
+def test_online_exchanges_and_publishes_nothing(machine, shared_cloud):
+    machine.write()
+    before = len(shared_cloud.exchanges())
+    done = machine.run("check", "--online")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "arn:aws:sts::123456789012:assumed-role/demo/" in done.stdout
+    assert len(shared_cloud.exchanges()) == before + 1
+    assert not (machine.dir / "out").exists()
+
+
+def refused(machine, *words):
+    done = machine.run("check", "--online")
+    assert done.returncode == 1, done.stdout + done.stderr
+    for word in words:
+        assert word in done.stdout, done.stdout
+
+
+def test_online_wrong_audience(machine, shared_cloud):
+    (machine.dir / "token").write_text(shared_cloud.token(audience=["another"]))
+    machine.write("{token}", "{dir}/token")
+    refused(machine, "audience")
+
+
+def test_online_untrusted_role(machine, shared_cloud):
+    shared_cloud.admin("/role", {"arn": ROLE.replace("demo", "other"), "trust": [
+        {"subject": "system:serviceaccount:default:somebody-else", "audience": ["sts.amazonaws.com"]}]})
+    machine.write("{role}", ROLE.replace("demo", "other"))
+    refused(machine, "trust")
+
+
+def test_online_unknown_role(machine):
+    machine.write("{role}", ROLE.replace("demo", "nowhere"))
+    refused(machine, "the role does not exist, or its trust policy")
+
+
+def test_online_wrong_ca(machine, shared_cloud):
+    machine.write("{ca}", shared_cloud.other_ca)
+    refused(machine, "is not signed by a CA in", "other-ca.pem")
+
+
+def test_online_nobody_there(machine):
+    machine.write("{sts}", "https://127.0.0.1:1")
+    refused(machine, "127.0.0.1:1", "refused")
+
+
+def test_online_token_of_another_issuer(machine, shared_cloud):
+    (machine.dir / "token").write_text(shared_cloud.token(stray_key=True))
+    machine.write("{token}", "{dir}/token")
+    refused(machine, "ERROR  demo:")
+
+
+# ---- the reference ----
+
+def test_the_reference_mentions_every_key():
+    page = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
+    root = pathlib.Path(__file__).resolve().parents[2]
+    sources = [root / "agent/config_tables.c", *sorted((root / "sts").glob("*_config.c"))]
+    keys = {key for path in sources for key in re.findall(r'\.key = "(\w+)"', path.read_text())}
+    assert len(keys) > 50
+    missing = [key for key in sorted(keys) if f"`{key}`" not in page]
+    assert not missing
+    for name in ["aws-credentials", "aws-config", "aws-credential-process", "token", "env", "json"]:
+        assert f"`{name}`" in page

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: MIT
+"""The token file in every state that it can be in, and every way in which it changes."""
+import base64
+import json
+import os
+import time
+
+import pytest
+
+from conftest import eventually
+
+
+@pytest.fixture
+def own(agent_factory, cloud):
+    """An agent whose token file is a plain one, in a directory of its own; it is not there yet."""
+    agent = agent_factory(cloud)
+    (agent.dir / "in").mkdir()
+    agent.token_path = agent.dir / "in" / "token"
+    return agent.configure(agent.credential(token={"file": str(agent.token_path)}))
+
+
+def put(path, text):
+    """By rename, as most writers do."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text)
+    beside.rename(path)
+
+
+def error_of(agent):
+    return (agent.status().get("last_error") or {}).get("message", "")
+
+
+def wait_error(agent, *words):
+    eventually(lambda: all(word in error_of(agent) for word in words), f"{words} in: {error_of(agent)}\n{agent.log}")
+
+
+def part(value):
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def forged(claims=None, header=None, signature="c2lnbmF0dXJl"):
+    now = int(time.time())
+    base = {"iss": "https://issuer.example", "sub": "system:serviceaccount:default:demo",
+            "aud": ["sts.amazonaws.com"], "iat": now, "nbf": now, "exp": now + 3600}
+    base.update(claims or {})
+    return f"{part(header or {'alg': 'RS256', 'kid': 'k'})}.{part(base)}.{signature}"
+
+
+# ---- how it changes ----
+
+def test_the_kubelets_swap(agent):
+    agent.start()
+    agent.wait_generation(1)
+    for generation in (2, 3):
+        agent.cloud.admin("/volume/demo/renew", {})
+        agent.wait_generation(generation)
+    assert len(agent.cloud.exchanges()) == 3
+    assert agent.published("token" and "creds.json")["generation"] == 3
+    assert (agent.out / "token").read_text() == (agent.cloud.volumes["demo"] / "token").read_text()
+
+
+def test_missing_at_first_then_replaced_by_rename(own):
+    own.start()
+    wait_error(own, "does not exist yet")
+    assert own.status()["state"] == "waiting" and not own.out.exists()
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(1)
+    put(own.token_path, own.cloud.token(expires_in_s=3500))
+    own.wait_generation(2)
+    assert own.status()["last_error"] is None
+
+
+@pytest.mark.parametrize("cut", ["in the claims", "in the signature"])
+def test_rewritten_in_place_in_two_halves(own, cut):
+    put(own.token_path, own.cloud.token())
+    own.start()
+    own.wait_generation(1)
+    fresh = own.cloud.token(expires_in_s=3500)
+    half = len(fresh) // 3 if cut == "in the claims" else fresh.rindex(".") + 40
+    with open(own.token_path, "w", encoding="ascii") as file:
+        file.truncate(0)
+        file.write(fresh[:half])
+        file.flush()
+        # Time enough for whoever would take the half.
+        assert own.run("wait", "demo").returncode == 0
+        for _ in range(20):
+            assert own.generation() == 1
+        file.write(fresh[half:] + "\n")
+    own.wait_generation(2)
+    assert (own.out / "token").read_text() == fresh
+    assert [entry["status"] for entry in own.cloud.exchanges()] == [200, 200]
+
+
+def test_half_a_token_is_refused_when_it_has_to_be_read(own):
+    fresh = own.cloud.token()
+    own.token_path.write_text(fresh[:fresh.rindex(".") + 1])
+    own.start()
+    wait_error(own, "no signature", "half written")
+    own.token_path.write_text(fresh)
+    own.wait_generation(1)
+    assert [entry["status"] for entry in own.cloud.exchanges()] == [200]
+
+
+def test_an_unchanged_token_is_no_reason(own):
+    token = own.cloud.token()
+    put(own.token_path, token)
+    own.start()
+    own.wait_generation(1)
+    put(own.token_path, token)
+    put(own.token_path, token + "\n")
+    fresh = own.cloud.token(expires_in_s=3500)
+    put(own.token_path, fresh)
+    own.wait_generation(2)
+    assert len(own.cloud.exchanges()) == 2
+
+
+def test_removed_while_running(own):
+    put(own.token_path, own.cloud.token())
+    own.start()
+    own.wait_generation(1)
+    before = own.published()
+    own.token_path.unlink()
+    assert own.run("rotate", "demo").returncode == 0
+    wait_error(own, "does not exist yet")
+    assert own.published() == before and own.status()["ready"]
+    put(own.token_path, own.cloud.token(expires_in_s=3500))
+    own.wait_generation(2)
+
+
+def test_the_directory_is_removed_and_made_again(own):
+    put(own.token_path, own.cloud.token())
+    own.start()
+    own.wait_generation(1)
+    own.token_path.unlink()
+    own.token_path.parent.rmdir()
+    own.token_path.parent.mkdir()
+    put(own.token_path, own.cloud.token(expires_in_s=3500))
+    own.wait_generation(2)
+
+
+def test_a_chain_of_links(own):
+    target = own.dir / "far" / "away" / "real"
+    target.parent.mkdir(parents=True)
+    put(target, own.cloud.token())
+    middle = own.dir / "middle"
+    middle.symlink_to("far/away/real")
+    own.token_path.symlink_to("../middle")
+    own.start()
+    own.wait_generation(1)
+    # The link that is configured is exchanged for another.
+    other = own.dir / "other"
+    put(other, own.cloud.token(expires_in_s=3500))
+    beside = own.token_path.with_name("new")
+    beside.symlink_to("../other")
+    beside.rename(own.token_path)
+    own.wait_generation(2)
+
+
+def test_links_in_a_circle(own):
+    own.token_path.symlink_to("token")
+    own.start()
+    wait_error(own, "symbolic links")
+    own.token_path.unlink()
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(1)
+
+
+# ---- what is in it ----
+
+def test_white_space_is_trimmed(own):
+    token = own.cloud.token()
+    own.token_path.write_text(f"\n {token}\r\n\n")
+    own.start()
+    own.wait_generation(1)
+    assert (own.out / "token").read_text() == token
+
+
+BAD = {
+    "empty": ("", ["is empty"]),
+    "blank": (" \n\n", ["is empty"]),
+    "garbage": ("hello, world", ["not a JSON Web Token"]),
+    "binary": ("\x00\x01\x02\x7f" * 100, ["not a JSON Web Token"]),
+    "three dots": ("a.b.c.d", ["three parts"]),
+    "no json": ("YWJj.YWJj.YWJj", ["not a JSON Web Token", "header"]),
+    "alg none": (forged(header={"alg": "none"}), ["none"]),
+    "no signature": (forged(signature=""), ["no signature"]),
+    "exp of text": (forged({"exp": "tomorrow"}), ["`exp` is not a number"]),
+    "exp missing": (forged({"exp": None}), ["`exp`"]),
+    "iat of text": (forged({"iat": "yesterday"}), ["`iat` is not a number"]),
+    "aud a number": (forged({"aud": 7}), ["`aud`"]),
+    "aud of numbers": (forged({"aud": [7]}), ["`aud`"]),
+    "sub a list": (forged({"sub": ["a"]}), ["`sub` is not a string"]),
+    "exp beyond time": (forged({"exp": 1e300}), ["`exp`"]),
+    "a mebibyte": ("a" * (1 << 20), ["more than", "allowed"]),
+}
+
+
+def test_what_is_no_token_is_refused_and_said(own):
+    own.start()
+    wait_error(own, "does not exist yet")
+    for name, (text, words) in BAD.items():
+        put(own.token_path, text)
+        wait_error(own, *words), name
+        assert own.status()["last_error"]["code"] in ("token", "limit"), name
+    assert own.cloud.exchanges() == [] and not own.out.exists()
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(1)
+
+
+def test_a_bad_token_does_not_spoil_what_is_published(own):
+    put(own.token_path, own.cloud.token())
+    own.start()
+    own.wait_generation(1)
+    before = own.published()
+    for text, _ in BAD.values():
+        put(own.token_path, text)
+    assert own.run("rotate", "demo").returncode == 0
+    wait_error(own, "token")
+    assert own.published() == before and own.status()["ready"] and own.generation() == 1
+
+
+def test_expired(own):
+    put(own.token_path, own.cloud.token(expires_in_s=-600, issued_ago_s=4200))
+    own.start()
+    wait_error(own, "expired", "kubelet")
+    assert own.cloud.exchanges() == []
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(1)
+
+
+def test_not_yet_valid(own):
+    put(own.token_path, own.cloud.token(issued_ago_s=-8))
+    own.start()
+    wait_error(own, "is not valid before", "clocks")
+    assert own.cloud.exchanges() == []
+    # Looked at again by itself when its time has come.
+    own.wait_generation(1)
+
+
+def test_a_slightly_fast_issuer_is_no_trouble(own):
+    put(own.token_path, own.cloud.token(issued_ago_s=-2))
+    own.start()
+    eventually(lambda: own.cloud.exchanges() != [], "an exchange")
+    assert "is not valid before" not in own.log
+
+
+def test_the_wrong_audience(own):
+    own.configure(own.credential(token={"file": str(own.token_path), "audience": "vault"}))
+    put(own.token_path, own.cloud.token())
+    own.start()
+    wait_error(own, '"sts.amazonaws.com"', 'not "vault"')
+    assert own.cloud.exchanges() == []
+    put(own.token_path, own.cloud.token(audience=["x", "vault"]))
+    eventually(lambda: len(own.cloud.exchanges()) == 1, "an exchange with the right one")
+
+
+def test_a_fifo_does_not_hang(own):
+    os.mkfifo(own.token_path)
+    own.start()
+    wait_error(own, "not a regular file")
+    assert own.run("status").returncode == 0
+    own.token_path.unlink()
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(1)
+
+
+def test_a_directory_is_no_token(own):
+    own.token_path.mkdir()
+    own.start()
+    wait_error(own, "not a regular file")
+
+
+# ---- what nobody renews ----
+
+def test_an_overdue_token_is_reported_with_its_age(cloud_factory, agent_factory):
+    cloud = cloud_factory(speed=300)  # an hour lasts twelve seconds
+    agent = agent_factory(cloud).configure()
+    cloud.admin("/volume/demo/pause", {})
+    agent.start()
+    agent.wait_generation(1)
+    eventually(lambda: agent.status().get("token", {}).get("overdue"), "the report:\n" + agent.log, 30)
+    line = next(line for line in agent.log.splitlines() if "80 %" in line)
+    assert " s old, past 80 % of its life, and nobody has replaced it: look at the kubelet" in line
+    cloud.admin("/volume/demo/resume", {})
+    eventually(lambda: agent.status().get("token", {}).get("overdue") is False, "the token's renewal:\n" + agent.log)
+    assert "the token file was renewed at last" in agent.log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_a_subpath_mount_is_recognised(cloud, agent_factory):
+    agent = agent_factory(cloud)
+    token = agent.dir / "token"
+    token.write_text("")
+    source = agent.dir / "source"
+    source.write_text(cloud.token(expires_in_s=8, issued_ago_s=32))  # past 80 % from the start
+    agent.configure(agent.credential(token={"file": str(token)}))
+    script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    agent.start(wrapper=["unshare", "-m", "sh", "-c", script, "sh", str(source), str(token)])
+    eventually(lambda: "subPath" in (agent.status().get("token", {}).get("note") or ""), "the note:\n" + agent.log, 30)
+    assert "it is a subPath mount, which never changes; mount the whole volume" in agent.log
+    done = agent.run("check")
+    assert done.returncode in (0, 1)

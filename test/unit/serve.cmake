@@ -1,0 +1,11 @@
+# The pages and the HTTP engines.
+cfr_unit_test(serve_status cfr_serve)
+cfr_unit_test(serve_metrics cfr_serve)
+cfr_unit_test(serve_routes cfr_serve)
+if(TARGET cfr_agent)
+    cfr_unit_test(agent_http_head cfr_agent)
+    cfr_unit_test(agent_server cfr_agent)
+    cfr_unit_test(agent_http cfr_agent)
+    target_compile_definitions(test_agent_http PRIVATE CFR_TEST_SOURCE="${CMAKE_CURRENT_SOURCE_DIR}")
+    target_link_options(test_agent_http PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
+endif()

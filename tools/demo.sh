@@ -1,0 +1,10 @@
+#!/bin/sh
+# The main job against the local cloud: a token becomes AWS credentials that stay fresh under a consumer that never
+# notices, through an outage, a kill -9 and a forced rotation. Sets itself up; about a minute once it is built.
+set -eu
+cd "$(dirname "$0")/.."
+sh tools/setup.sh build demo
+build=${CFR_BUILD:-build/dev}
+[ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+cmake --build "$build" --target credfresh credfresh-localcloud credfresh-witness | tail -n 1
+exec /usr/bin/python3 tools/demo.py "$build"
