@@ -9,6 +9,9 @@
 
 #define CFR_CONFIG_FILE_MAX 4194304
 #define CFR_CONFIG_CREDENTIALS_MAX 20000
+#define CFR_CONFIG_TARGETS_MAX 16 /* of a credential */
+#define CFR_CONFIG_FILES_MAX 64   /* of a directory */
+#define CFR_CONFIG_HOOKS_MAX 16   /* of a credential */
 
 struct cfr_config_token {
     struct cfr_node node;

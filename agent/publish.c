@@ -13,12 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES_MAX 64
-
 /* Everything of one target, rendered. */
 struct rendered {
-    struct cfr_file files[FILES_MAX];
-    struct cfr_secret contents[FILES_MAX];
+    struct cfr_file files[CFR_CONFIG_FILES_MAX];
+    struct cfr_secret contents[CFR_CONFIG_FILES_MAX];
     size_t count;
     struct cfr_generation set;
     char section[192];
@@ -194,7 +192,7 @@ static void remember(const struct cfr_config_publish *t, struct cfr_file_mark *m
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
                 int64_t now_s, struct cfr_record *record, bool *changed, struct cfr_err *err)
 {
-    struct rendered *all[CFR_RECORD_TARGETS_MAX] = {NULL};
+    struct rendered *all[CFR_CONFIG_TARGETS_MAX] = {NULL};
     int rc = 0;
 
     *changed = false;
@@ -247,7 +245,7 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
 
 static int verify_directory(const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
 {
-    const char *names[FILES_MAX];
+    const char *names[CFR_CONFIG_FILES_MAX];
     uint64_t current = 0;
     int rc = cfr_generation_current(t->directory, &current, err);
 

@@ -6,7 +6,7 @@
 #include "agent/config.h"
 #include "agent/record.h"
 
-/* Needs at most CFR_RECORD_TARGETS_MAX targets of 64 files. Renders every file of every target first, so that a grant that does not fit a format changes nothing; then
+/* Renders every file of every target first, so that a grant that does not fit a format changes nothing; then
  * publishes target by target as GENERATION. *CHANGED tells whether anything was written. MARKS (in RECORD) are
  * brought up to date. On error targets before the failing one may have been published; each by itself is complete.
  * Blocks on disk. */

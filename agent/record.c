@@ -154,9 +154,9 @@ static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
     const struct cfr_json *hooks = cfr_json_get(doc, "hooks");
     bool good = true;
 
-    for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_RECORD_TARGETS_MAX; i++)
+    for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_CONFIG_TARGETS_MAX; i++)
         good = good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
-    for (size_t i = 0; i < cfr_json_count(hooks) && i < CFR_RECORD_HOOKS_MAX; i++) {
+    for (size_t i = 0; i < cfr_json_count(hooks) && i < CFR_CONFIG_HOOKS_MAX; i++) {
         struct cfr_view text = {NULL, 0};
         bool ok;
 

@@ -3,10 +3,9 @@
 #ifndef CFR_AGENT_RECORD_H
 #define CFR_AGENT_RECORD_H
 
+#include "agent/config.h"
 #include "files/file.h"
 
-#define CFR_RECORD_TARGETS_MAX 16
-#define CFR_RECORD_HOOKS_MAX 16
 #define CFR_RECORD_REASONS_MAX 64
 
 /* Zero-initialised is empty; heap members are freed by cfr_record_free. */
@@ -21,9 +20,9 @@ struct cfr_record {
     int64_t token_expires_s;
     uint64_t token_mark;       /* tells the tokens apart: FNV-1a of header and claims, not of the signature */
     char *identity;
-    struct cfr_file_mark targets[CFR_RECORD_TARGETS_MAX]; /* single files, in configuration order */
+    struct cfr_file_mark targets[CFR_CONFIG_TARGETS_MAX]; /* single files, in configuration order */
     size_t target_count;
-    uint64_t hook_done[CFR_RECORD_HOOKS_MAX]; /* generation each hook last succeeded for */
+    uint64_t hook_done[CFR_CONFIG_HOOKS_MAX]; /* generation each hook last succeeded for */
     size_t hook_count;
     uint64_t digest;           /* of the whole configuration: marks of other hooks mean nothing */
     char *pending_reason;      /* a rotation that was accepted and is not done yet */

@@ -52,7 +52,7 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
                                out->limit);
         }
         cfr_secret_grown(out, (size_t)got);
-        want = CHUNK_BYTES;
+        want = out->cap > out->len + 1 ? out->cap - out->len - 1 : CHUNK_BYTES;
     }
 }
 

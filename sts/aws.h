@@ -28,7 +28,6 @@ struct cfr_sts_aws {
     int dual_stack; /* enum cfr_sts_aws_switch */
     int regional;   /* enum cfr_sts_aws_regional */
     int accept;     /* enum cfr_sts_aws_accept */
-    char *audience; /* what the token's `aud` should hold; compared by who has the claims; may be NULL */
     struct cfr_list then_assume; /* of struct cfr_sts_aws_step */
 };
 

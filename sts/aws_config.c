@@ -244,13 +244,6 @@ static const struct cfr_field aws_fields[] = {
      .choices = accepts,
      .doc =
          "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
-    {.key = "audience",
-     .type = CFR_FIELD_STRING,
-     .offset = AWS(audience),
-     .min = 1,
-     .max = 255,
-     .doc = "The audience that the token should have (`aud`), one of the client IDs of the identity provider "
-            "in IAM. A token with another is reported; AWS decides."},
     {.key = "then_assume",
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),

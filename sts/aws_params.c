@@ -260,7 +260,7 @@ static void map_name(struct cfr_view text, char out[CFR_AWS_SESSION_NAME_MAX + 1
 const char *cfr_aws_params_session_name(const char *configured, struct cfr_view subject,
                                         const char *credential, char out[CFR_AWS_SESSION_NAME_MAX + 1])
 {
-    char padded[CFR_AWS_SESSION_NAME_MAX + 1];
+    char padded[16];
 
     if (configured != NULL)
         return configured;

@@ -20,7 +20,7 @@ static bool shares(struct cfr_view word, struct cfr_view secret)
     size_t n = secret.n < SHARED ? secret.n : SHARED;
 
     /* One or two characters would be found in any word. */
-    if (n < 4)
+    if (secret.n < 4)
         return false;
     for (size_t i = 0; i + n <= word.n; i++) {
         if (memmem(secret.p, secret.n, word.p + i, n) != NULL)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DIGEST 32
-#define HEX    (2 * DIGEST + 1)
+#define HEX    65 /* a digest in hexadecimal, and a NUL */
 /* A canonical request holds the session token. */
 #define CANONICAL_MAX 131072
 
@@ -21,7 +21,7 @@ static void to_hex(const unsigned char digest[DIGEST], char hex[HEX])
         hex[2 * i] = digits[digest[i] >> 4];
         hex[2 * i + 1] = digits[digest[i] & 15];
     }
-    hex[2 * DIGEST] = '\0';
+    hex[HEX - 1] = '\0';
 }
 
 static int sha256_hex(struct cfr_view data, char hex[HEX], struct cfr_err *err)
@@ -35,11 +35,11 @@ static int sha256_hex(struct cfr_view data, char hex[HEX], struct cfr_err *err)
     return 0;
 }
 
-static int hmac(struct cfr_view key, const char *text, unsigned char out[DIGEST], struct cfr_err *err)
+static int hmac(struct cfr_view key, struct cfr_view text, unsigned char out[DIGEST], struct cfr_err *err)
 {
     unsigned n = 0;
 
-    if (HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)text, strlen(text), out, &n) == NULL ||
+    if (HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)text.p, text.n, out, &n) == NULL ||
         n != DIGEST)
         return cfr_err_set(err, CFR_E_INTERNAL, "HMAC-SHA-256 failed (out of memory?)");
     return 0;
@@ -114,12 +114,12 @@ static int derive_key(const struct cfr_sigv4_request *r, const char *day, unsign
     if (rc == 0)
         rc = cfr_secret_append(&first, r->secret_access_key, err);
     if (rc == 0)
-        rc = hmac(cfr_secret_view(&first), parts[0], key, err);
+        rc = hmac(cfr_secret_view(&first), cfr_view_of(parts[0]), key, err);
     cfr_secret_free(&first);
     for (size_t i = 1; rc == 0 && i < 4; i++) {
         unsigned char next[DIGEST];
 
-        rc = hmac((struct cfr_view){(const char *)key, DIGEST}, parts[i], next, err);
+        rc = hmac((struct cfr_view){(const char *)key, DIGEST}, cfr_view_of(parts[i]), next, err);
         memcpy(key, next, DIGEST);
         cfr_secret_wipe(next, sizeof next);
     }
@@ -145,7 +145,7 @@ static int signature(const struct cfr_sigv4_request *r, const char *date, const 
     if (rc == 0)
         rc = derive_key(r, day, key, err);
     if (rc == 0)
-        rc = hmac((struct cfr_view){(const char *)key, DIGEST}, text.p, mac, err);
+        rc = hmac((struct cfr_view){(const char *)key, DIGEST}, cfr_secret_view(&text), mac, err);
     if (rc == 0)
         to_hex(mac, hex);
     cfr_secret_wipe(key, sizeof key);

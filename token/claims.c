@@ -183,8 +183,8 @@ static int take_payload(struct cfr_claims *c, struct cfr_err *err)
 
 int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err)
 {
-    struct cfr_view header;
-    struct cfr_view payload;
+    struct cfr_view header = {NULL, 0};
+    struct cfr_view payload = {NULL, 0};
     int rc = split(token, &header, &payload, err);
 
     *out = (struct cfr_claims){0};

@@ -296,14 +296,14 @@ def test_state_directory(cloud):
     assert ready["pid"] == cloud.process.pid
     assert ready["issuer"] == ready["sts_url"] + "issuer"
     assert ready["volumes"]["demo"] == str(cloud.state / "volumes" / "demo")
-    for name in ("ca.key", "issuer.key", "session.key", "ready.json"):
-        assert stat.S_IMODE((cloud.state / name).stat().st_mode) == 0o600, name
 
 
 def test_state_is_made_private_and_survives_a_restart(tmp_path):
     first = Cloud(state=tmp_path / "s")
     try:
         assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
+        for name in ("ca.key", "issuer.key", "session.key", "ready.json"):
+            assert stat.S_IMODE((tmp_path / "s" / name).stat().st_mode) == 0o600, name
         ca = (tmp_path / "s" / "ca.pem").read_text()
         keys = first.session()
         port = urllib.parse.urlsplit(first.ready["sts_url"]).port
@@ -769,8 +769,8 @@ def test_wrong_keys(cloud):
     scoped = cloud.whoami((key_id, secret, other[2]), region="nowhere")
     assert "valid region" in scoped.message()
     for keys in ((key_id, secret, other[2]), (other[0], secret, token), (key_id, secret),
-                 ("ASIA" + "X" * 16, secret, token), (key_id, secret, token[:-4] + "AAA="), (*USER_KEY, token), ("AKIA" + "X" * 16, secret),
-                 (key_id, secret, "short")):
+                 ("ASIA" + "X" * 16, secret, token), (key_id, secret, token[:-4] + "AAA="), (*USER_KEY, token),
+                 ("AKIA" + "X" * 16, secret), (key_id, secret, "short")):
         assert cloud.whoami(keys).error() == (403, "InvalidClientTokenId")
     assert cloud.whoami((key_id, secret[:-1] + "!", token)).error() == (403, "SignatureDoesNotMatch")
 
@@ -996,6 +996,12 @@ def test_volume_layout_and_swap(cloud):
     assert held.read() == token != (directory / "id.jwt").read_text()
     held.close()
     assert cloud.admin("GET", "/volumes")["still"]["paused"] is True
+
+
+def test_renewal_is_planned_at_80_percent(cloud):
+    plan = cloud.admin("GET", "/volumes")["demo"]
+    assert 3600 <= plan["expires_at"] - plan["issued_at"] <= 3601
+    assert 0.8 * 3600 - 10 <= plan["renew_at"] - plan["issued_at"] <= 0.8 * 3600 + 1
 
 
 def test_volume_write_takes_anything(cloud):

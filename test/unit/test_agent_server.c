@@ -97,12 +97,20 @@ static int tcp_client(const struct cfr_server *s)
     return fd;
 }
 
-static int unix_client(const char *path)
+static struct sockaddr_un unix_address(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+    assert_true(strlen(path) < sizeof a.sun_path);
+    (void)strcpy(a.sun_path, path);
+    return a;
+}
+
+static int unix_client(const char *path)
+{
+    struct sockaddr_un a = unix_address(path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
         return fd;
     (void)close(fd);
@@ -389,8 +397,10 @@ static char dir[64];
 
 static char *in_dir(char buf[200], const char *name)
 {
-    (void)snprintf(buf, 200, "%s/%s", dir, name);
-    return buf;
+    assert_true(strlen(dir) + strlen(name) + 2 <= 200);
+    (void)strcpy(buf, dir);
+    (void)strcat(buf, "/");
+    return strcat(buf, name);
 }
 
 static void test_unix_socket(void **state)
@@ -426,7 +436,6 @@ static void test_unix_socket_leftovers(void **state)
     struct seen seen = {0};
     struct cfr_server *s;
     struct cfr_err err = {0};
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct stat st;
     char path[200];
     FILE *f;
@@ -434,7 +443,8 @@ static void test_unix_socket_leftovers(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", in_dir(path, i == 0 ? "left" : "lef~"));
+        struct sockaddr_un a = unix_address(in_dir(path, i == 0 ? "left" : "lef~"));
+
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
         assert_int_equal(close(fd), 0);

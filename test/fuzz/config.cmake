@@ -1,0 +1,1 @@
+cfr_fuzz(config cfr_agent)

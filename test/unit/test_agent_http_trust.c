@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom the HTTP client engine trusts and which way it goes: certificates, kept connections, proxies. */
+#include "http_fixture.h"
+
+static void test_certificates(void **state)
+{
+    const struct {
+        int port;
+        const char *ca;
+        int error;
+        const char *words;
+    } cases[] = {
+        {srv.good, srv.ca, 0, ""},
+        {srv.good, srv.other, CFR_E_TLS, "not signed by a CA in"},
+        {srv.good, NULL, CFR_E_TLS, "not signed by a CA in"},
+        {srv.elsewhere, srv.ca, CFR_E_TLS, "for another name"},
+        {srv.expired, srv.ca, CFR_E_TLS, "has expired"},
+        {srv.early, srv.ca, CFR_E_TLS, "not valid yet"},
+        {srv.good, "/etc/passwd", CFR_E_TLS, "holds no certificate"},
+        {srv.plain, srv.ca, CFR_E_TLS, "no TLS connection"},
+        {srv.close, srv.ca, CFR_E_NET, "no TLS connection"},
+    };
+    struct cfr_http *h = engine();
+
+    (void)state;
+    assert_int_equal(setenv("SSL_CERT_FILE", srv.other, 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct got g = fetch_tls(h, cases[i].port, cases[i].ca);
+
+        if (g.error != cases[i].error)
+            fail_msg("case %zu: %s: %s", i, cfr_err_name(g.error), g.err);
+        assert_has(g.err, cases[i].words);
+    }
+    assert_int_equal(setenv("SSL_CERT_FILE", srv.ca, 1), 0);
+    assert_int_equal(fetch_tls(h, srv.good, NULL).error, 0);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    cfr_http_close(h);
+}
+
+static void test_missing_ca_file(void **state)
+{
+    struct cfr_http *h = engine();
+    struct cfr_http_request r = get("https://127.0.0.1/");
+    struct cfr_err err = {0};
+
+    (void)state;
+    r.ca_file = "/nonexistent/ca.pem";
+    assert_int_equal(cfr_http_start(h, &r, on_done, NULL, NULL, &err), CFR_E_MISSING);
+    assert_has(err.text, "/nonexistent/ca.pem");
+    cfr_http_close(h);
+}
+
+/* A kept connection must not carry the trust of one CA over to a request that trusts another. */
+static void test_connections_are_kept_per_ca(void **state)
+{
+    struct cfr_http *h = engine();
+    long n = connections(h, srv.good, srv.ca, NULL);
+
+    (void)state;
+    assert_int_equal(fetch_tls(h, srv.good, srv.ca).error, 0);
+    assert_int_equal(connections(h, srv.good, srv.ca, NULL), n);
+    assert_int_equal(fetch_tls(h, srv.good, srv.other).error, CFR_E_TLS);
+    cfr_http_forget(h);
+    assert_int_equal(connections(h, srv.good, srv.ca, NULL), n + 2);
+    cfr_http_close(h);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char tmp[128];
+    char buf[16384];
+    FILE *f = fopen(from, "r");
+    size_t n;
+
+    assert_non_null(f);
+    n = fread(buf, 1, sizeof buf, f);
+    assert_int_equal(fclose(f), 0);
+    (void)snprintf(tmp, sizeof tmp, "%s.tmp", to);
+    f = fopen(tmp, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(buf, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(rename(tmp, to), 0);
+}
+
+static void test_changed_ca_file_counts_at_once(void **state)
+{
+    struct cfr_http *h = engine();
+    char ca[128];
+    char url[256];
+    struct cfr_http_request slow = get(url_of(url, "https", srv.good, "/slow"));
+    struct got g = {0};
+
+    (void)state;
+    (void)snprintf(ca, sizeof ca, "%s/changing.pem", srv.dir);
+    for (int under_way = 0; under_way < 2; under_way++) {
+        void *handle = NULL;
+
+        copy_file(srv.ca, ca);
+        assert_int_equal(fetch_tls(h, srv.good, ca).error, 0);
+        if (under_way)
+            assert_int_equal(cfr_http_start(h, &slow, on_done, &g, &handle, NULL), 0);
+        copy_file(srv.other, ca);
+        assert_int_equal(fetch_tls(h, srv.good, ca).error, CFR_E_TLS);
+        assert_int_equal(fetch_tls(h, srv.good, ca).error, CFR_E_TLS);
+        copy_file(srv.ca, ca);
+        assert_int_equal(fetch_tls(h, srv.good, ca).error, 0);
+        cfr_http_cancel(h, handle);
+    }
+    assert_int_equal(g.calls, 0);
+    cfr_http_close(h);
+}
+
+static void test_proxy_from_the_environment(void **state)
+{
+    char proxy[64];
+    struct cfr_http *h;
+    struct cfr_http_request r = get("https://sts.example.invalid/?x=SESAME");
+    struct got g;
+    char url[256];
+
+    (void)state;
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", srv.plain);
+    assert_int_equal(setenv("https_proxy", proxy, 1), 0);
+    assert_int_equal(setenv("http_proxy", proxy, 1), 0);
+    assert_int_equal(setenv("no_proxy", "some.example", 1), 0);
+    h = engine();
+    g = fetch(h, &r);
+    assert_int_equal(g.error, CFR_E_NET);
+    assert_has(g.err, "proxy refuses to connect (status 403)");
+    assert_lacks(g.err, "SESAME");
+    assert_int_equal(fetch_tls(h, srv.good, srv.ca).error, 0);
+    assert_has(fetch_plain(h, "/echo").body, "\"target\": \"/echo\"");
+    r.direct = true;
+    r.url = url_of(url, "http", srv.plain, "/echo");
+    assert_int_equal(fetch(h, &r).status, 200);
+    cfr_http_close(h);
+    (void)unsetenv("https_proxy");
+    (void)unsetenv("http_proxy");
+    (void)unsetenv("no_proxy");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_certificates),
+        cmocka_unit_test(test_missing_ca_file),
+        cmocka_unit_test(test_connections_are_kept_per_ca),
+        cmocka_unit_test(test_changed_ca_file_counts_at_once),
+        cmocka_unit_test(test_proxy_from_the_environment),
+    };
+
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

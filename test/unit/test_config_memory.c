@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a configuration while the n-th allocation fails, for every n: it is told, and nothing is lost. This program
+ * has a malloc of its own, which shared libraries use, too. */
+#include "unit.h"
+
+#include "agent/config.h"
+
+#include <errno.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define OWN_HEAP 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define OWN_HEAP 0
+#endif
+#endif
+#ifndef OWN_HEAP
+#define OWN_HEAP 1
+#endif
+
+#if OWN_HEAP
+
+/* glibc's allocator under its own names. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void __libc_free(void *p);
+
+static size_t fail_at; /* 1 = the next fails; 0 = none */
+static size_t calls;
+static long live;
+
+static bool fails(void)
+{
+    calls++;
+    if (fail_at == 0 || --fail_at != 0)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *counted(void *p)
+{
+    live += p != NULL ? 1 : 0;
+    return p;
+}
+
+void *malloc(size_t n)
+{
+    return fails() ? NULL : counted(__libc_malloc(n));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t n)
+{
+    void *to;
+
+    if (fails())
+        return NULL;
+    to = __libc_realloc(p, n);
+    if (p == NULL)
+        (void)counted(to);
+    return to;
+}
+
+void free(void *p)
+{
+    live -= p != NULL ? 1 : 0;
+    __libc_free(p);
+}
+
+static const char *no_env(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char good[] =
+    "version: 1\nlisten: \":9464\"\nlog: {level: debug}\ncredentials:\n"
+    "  - name: a\n    token: {file: /t/token, audience: x}\n"
+    "    exchange:\n      aws:\n        role_arn: arn:aws:iam::123456789012:role/r\n        region: us-east-1\n"
+    "        policy_arns: [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"
+    "        then_assume: [{role_arn: \"arn:aws:iam::123456789012:role/s\", tags: {a: b, c: d}}]\n"
+    "    publish:\n"
+    "      - {directory: /d, files: [{name: t, format: token}, {name: c, format: aws-credentials}]}\n"
+    "      - file: {path: /e, format: env, owner: root}\n"
+    "      - profile: {path: /p, name: q}\n"
+    "    reload: [{signal: {pid_file: /r}}, {exec: [/x, y]}, {http: {url: \"https://h/\"}}]\n"
+    "  - {name: b, token: {file: /t/token}, publish: {file: {path: /f, format: json}}}\n";
+
+static const char bad[] =
+    "version: 1\nlistne: x\ncredentials:\n"
+    "  - name: a\n    token: {file: t}\n    publish: {file: {path: /e, format: tokn}}\n"
+    "    reload: [{exec: [/x, ~]}, {http: {url: x}}]\n"
+    "    exchange: {aws: {then_assume: [{tags: {a: b, a: c}}]}}\n"
+    "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n"
+    "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n";
+
+static const char broken[] = "version: 1\ncredentials:\n  - {name: [a\n";
+static const char aliased[] = "version: 1\ncredentials:\n  - {name: &a b, token: {file: *a}}\n";
+
+/* Fails each allocation in turn. WITHOUT is the code when none fails. */
+static void fail_each(const char *text, int without)
+{
+    size_t n = 0;
+    bool reached;
+    int rc;
+
+    do {
+        struct cfr_config *config = NULL;
+        struct cfr_str all = {.limit = 65536};
+        struct cfr_err err = {0};
+        long before = live;
+
+        fail_at = ++n;
+        rc = cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, &err);
+        reached = fail_at == 0;
+        fail_at = 0;
+        cfr_config_free(config);
+        cfr_str_free(&all);
+        if (live != before)
+            fail_msg("allocation %zu: %ld blocks are lost", n, live - before);
+        /* Some do not matter: without a scratch copy qsort sorts in place, and a message can lose its decoration. */
+        if (rc != CFR_E_NOMEM && rc != without)
+            fail_msg("allocation %zu: %d", n, rc);
+        if (rc == CFR_E_NOMEM)
+            assert_string_equal(err.text, "out of memory");
+        assert_int_equal(err.code, rc);
+    } while (reached);
+    print_message("%zu allocations\n", n - 1);
+    assert_true(n > 20);
+    assert_int_equal(rc, without);
+}
+
+static void a_good_one(void **state)
+{
+    (void)state;
+    fail_each(good, 0);
+}
+
+static void a_bad_one(void **state)
+{
+    (void)state;
+    fail_each(bad, CFR_E_CONFIG);
+}
+
+static void broken_ones(void **state)
+{
+    (void)state;
+    fail_each(broken, CFR_E_CONFIG);
+    fail_each(aliased, CFR_E_CONFIG);
+}
+
+static void the_heap_is_really_ours(void **state)
+{
+    struct cfr_config *config = NULL;
+    size_t before = calls;
+
+    (void)state;
+    assert_int_equal(cfr_config_parse("f", cfr_view_of(broken), no_env, &config, NULL, NULL), CFR_E_CONFIG);
+    /* The parser's own buffers and tokens; ours are four. */
+    assert_true(calls - before > 15);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_heap_is_really_ours),
+        cmocka_unit_test(a_good_one),
+        cmocka_unit_test(a_bad_one),
+        cmocka_unit_test(broken_ones),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    (void)puts("skipped: the sanitizer has a heap of its own");
+    return 0;
+}
+
+#endif
