@@ -7,8 +7,9 @@
 #include "agent/yaml.h"
 #include "base/field.h"
 
-/* Fills NODE (zeroed, of TABLE's size) from ROOT. Everything that is wrong goes to PROBLEMS, each with its line and
- * the names of the keys that lead there. The caller frees with cfr_field_free also when there are problems. */
+/* Fills NODE (zeroed, of TABLE's size) from ROOT. Everything that is wrong goes to PROBLEMS, each with its
+ * line and the names of the keys that lead there. The caller frees with cfr_field_free also when there are
+ * problems. */
 void cfr_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
               struct cfr_problems *problems);
 

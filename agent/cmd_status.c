@@ -148,7 +148,7 @@ static void print_table(const struct cfr_json *doc, const struct paint *p)
 {
     const struct cfr_json *list = cfr_json_get(doc, "credentials");
     const struct cfr_json *agent = cfr_json_get(doc, "agent");
-    struct cfr_view refused = text(agent, "config_error", "");
+    struct cfr_view refused = text(cfr_json_get(agent, "config"), "error", "");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
 
     if (refused.n != 0)

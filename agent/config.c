@@ -45,7 +45,8 @@ struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, c
     return NULL;
 }
 
-const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config)
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
+                                                   const void **provider_config)
 {
     if (provider_config != NULL)
         *provider_config = NULL;
@@ -74,8 +75,8 @@ static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
         ps->nomem = true;
     else if (path.len > SOCKET_PATH_MAX)
         cfr_problems_add(ps, config->node.line,
-                         "control_socket: by default it is %s in state_dir, which is longer than the %d bytes that a "
-                         "socket can have; write a shorter path",
+                         "control_socket: by default it is %s in state_dir, which is longer than the %d "
+                         "bytes that a socket can have; write a shorter path",
                          SOCKET_NAME, SOCKET_PATH_MAX);
     config->control_socket = path.p;
 }
@@ -188,8 +189,8 @@ static int check_size(const char *path, size_t n, struct cfr_str *all, struct cf
     return refuse(all, err);
 }
 
-int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
-                     struct cfr_str *all, struct cfr_err *err)
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
+                     struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
 {
     struct cfr_err local = {0};
     int rc;
@@ -201,8 +202,8 @@ int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(
     return rc != 0 ? rc : parse(path, text, env, false, out, all, err);
 }
 
-int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
-                    struct cfr_err *err)
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
+                    struct cfr_str *all, struct cfr_err *err)
 {
     struct cfr_secret content;
     struct cfr_err local = {0};

@@ -16,18 +16,23 @@ static const struct cfr_config_publish *target_at(const struct cfr_config_creden
     return (const struct cfr_config_publish *)c->publish.items + i;
 }
 
+struct named {
+    const char *name;
+    int line;
+};
+
 static int compare_names(const void *a, const void *b)
 {
-    const struct cfr_config_credential *const *x = a;
-    const struct cfr_config_credential *const *y = b;
-    int order = strcmp((*x)->name, (*y)->name);
+    const struct named *x = a;
+    const struct named *y = b;
+    int order = strcmp(x->name, y->name);
 
-    return order != 0 ? order : (*x)->node.line - (*y)->node.line;
+    return order != 0 ? order : x->line - y->line;
 }
 
 static void check_names(const struct cfr_config *config, struct cfr_problems *ps)
 {
-    const struct cfr_config_credential **sorted = calloc(config->credentials.count + 1, sizeof *sorted);
+    struct named *sorted = calloc(config->credentials.count + 1, sizeof *sorted);
     size_t n = 0;
 
     if (sorted == NULL) {
@@ -38,14 +43,15 @@ static void check_names(const struct cfr_config *config, struct cfr_problems *ps
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
         if (c->name != NULL)
-            sorted[n++] = c;
+            sorted[n++] = (struct named){c->name, c->node.line};
     }
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 1; i < n; i++) {
-        if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0)
-            cfr_problems_add(ps, sorted[i]->node.line,
-                             "credential %.63s: name: another credential has it, on line %d; rename one of them",
-                             sorted[i]->name, sorted[i - 1]->node.line);
+        if (strcmp(sorted[i].name, sorted[i - 1].name) == 0)
+            cfr_problems_add(
+                ps, sorted[i].line,
+                "credential %.63s: name: another credential has it, on line %d; rename one of them",
+                sorted[i].name, sorted[i - 1].line);
     }
     free(sorted);
 }
@@ -80,7 +86,8 @@ static void claim_target(struct claims *list, const struct cfr_config_credential
     if (p->file != NULL)
         claim(list, &(struct claim){p->file->path, CLAIM_FILE, "", c, p->file->node.line});
     if (p->profile != NULL && p->profile->name != NULL)
-        claim(list, &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
+        claim(list,
+              &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
 }
 
 static bool collect_claims(const struct cfr_config *config, struct claims *list)
@@ -93,7 +100,8 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     if (list->items == NULL)
         return false;
     claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line});
-    claim(list, &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
+    claim(list,
+          &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
@@ -174,7 +182,9 @@ static void conflict(struct cfr_problems *ps, const struct claim *a, const struc
 {
     struct cfr_str other = {.limit = 128};
     const char *prefix = a->credential != NULL ? "credential " : "";
-    const char *name = a->credential == NULL ? "" : a->credential->name != NULL ? a->credential->name : "without name";
+    const char *name = a->credential == NULL         ? ""
+                       : a->credential->name != NULL ? a->credential->name
+                                                     : "without name";
     const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
                       : b->credential == NULL                                     ? "is"
@@ -182,7 +192,8 @@ static void conflict(struct cfr_problems *ps, const struct claim *a, const struc
 
     tell_party(&other, b);
     cfr_problems_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
-                     a->credential != NULL ? ": " : "", key_of(a), a->path, how, other.p != NULL ? other.p : "another",
+                     a->credential != NULL ? ": " : "", key_of(a), a->path, how,
+                     other.p != NULL ? other.p : "another",
                      a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE ? " or another profile name" : "");
     cfr_str_free(&other);
 }
@@ -197,7 +208,8 @@ static bool may_share(const struct claim *a, const struct claim *b)
 /* The later line is the one at fault, unless the earlier one is a token or of our own. */
 static void tell_shared(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
 {
-    bool swap = a->credential == NULL || (b->credential != NULL && b->kind != CLAIM_TOKEN && a->line < b->line);
+    bool swap =
+        a->credential == NULL || (b->credential != NULL && b->kind != CLAIM_TOKEN && a->line < b->line);
 
     if (a->credential != NULL && b->credential == NULL)
         swap = false;
@@ -259,8 +271,8 @@ static void check_format(const struct cfr_config_credential *c, int format, cons
 
     if (!has_field(cfr_config_provider(c, NULL), f->needs))
         cfr_problems_add(ps, line,
-                         "credential %s: publish.%s.format: %s needs %s, which this credential does not have; add an "
-                         "`exchange:` that gives it, or write format token",
+                         "credential %s: publish.%s.format: %s needs %s, which this credential does not "
+                         "have; add an `exchange:` that gives it, or write format token",
                          c->name, key, f->name, f->needs);
 }
 
@@ -292,8 +304,8 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
-        cfr_problems_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s", c->name,
-                         provider->name, err.text);
+        cfr_problems_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
+                         c->name, provider->name, err.text);
 }
 
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
@@ -327,8 +339,8 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     else if (rc != 0)
         cfr_problems_add(w->ps, line, "credential %s: ca_file: cannot be used: %s", w->credential, err.text);
     else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_problems_add(w->ps, line, "credential %s: ca_file: %.200s holds no certificate in PEM form", w->credential,
-                         path);
+        cfr_problems_add(w->ps, line, "credential %s: ca_file: %.200s holds no certificate in PEM form",
+                         w->credential, path);
     else
         w->good = path;
     cfr_secret_free(&content);

@@ -8,8 +8,8 @@
 
 /* Names and paths that must not be shared. Fields that had errors of their own may be empty. Pure. */
 void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_problems *problems);
-/* What must fit together within a credential, and what providers ask of the environment; only for a configuration
- * that has no problem so far. Pure but for ENV. */
+/* What must fit together within a credential, and what providers ask of the environment; only for a
+ * configuration that has no problem so far. Pure but for ENV. */
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
                               struct cfr_problems *problems);
 /* Files that must be there: CA files. Blocks on disk. */

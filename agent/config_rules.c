@@ -55,11 +55,10 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
     const struct cfr_config *c = node;
 
     if (c->listen != NULL && !is_listen(cfr_view_of(c->listen)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", \"[::1]:9464\" "
-            "or \":9464\" for all addresses",
-            c->listen);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", "
+                           "\"[::1]:9464\" or \":9464\" for all addresses",
+                           c->listen);
     return 0;
 }
 
@@ -79,10 +78,9 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "name: must begin with a letter or a digit");
     for (size_t i = 0; i < name.n; i++) {
         if (!is_name_start(name.p[i]) && strchr("._-", name.p[i]) == NULL)
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "name: has a character that names cannot have; use letters, digits, dot, dash and "
-                "underscore");
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "name: has a character that names cannot have; use letters, digits, dot, dash "
+                               "and underscore");
     }
     return 0;
 }
@@ -93,8 +91,8 @@ int cfr_config_rules_exchange(const void *node, struct cfr_err *err)
 
     if (x->aws == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "names no provider; write `aws:` with its keys below it, or leave "
-                           "`exchange` out to publish the token itself");
+                           "names no provider; write `aws:` with its keys below it, or leave `exchange` out "
+                           "to publish the token itself");
     return 0;
 }
 
@@ -245,7 +243,7 @@ int cfr_config_rules_hook(const void *node, struct cfr_err *err)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "has more than one of `signal`, `exec` and `http`; write an item of its own for each");
-    if (h->exec.count != 0 && h->exec.items[0][0] != '/')
+    if (h->exec.items != NULL && h->exec.count != 0 && h->exec.items[0][0] != '/')
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
@@ -347,11 +345,10 @@ int cfr_config_rules_http(const void *node, struct cfr_err *err)
     if (cfr_view_find(url, "#") >= 0)
         return cfr_err_set(err, CFR_E_CONFIG, "url: has a fragment (#), which is never sent; remove it");
     if (!tls && !is_loopback(host, ipv6))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "url: http:// goes to a literal loopback address only, and %.*s is none; write https://, or "
-            "http://127.0.0.1",
-            host.n < 64 ? (int)host.n : 64, host.p);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "url: http:// goes to a literal loopback address only, and %.*s is none; write "
+                           "https://, or http://127.0.0.1",
+                           host.n < 64 ? (int)host.n : 64, host.p);
     if (!tls && h->ca_file != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "ca_file: is of no use with http://; remove it, or write https://");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules across the fields of one mapping, for the tables (see struct cfr_table). Fields that had an error of their
- * own are still empty when these are called. Pure. */
+/* Rules across the fields of one mapping, for the tables (see struct cfr_table). Fields that had an error of
+ * their own are still empty when these are called. Pure. */
 #ifndef CFR_AGENT_CONFIG_RULES_H
 #define CFR_AGENT_CONFIG_RULES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of the configuration file: keys, types, defaults, limits and what the reference page says of them. */
+/* The tables of the configuration file: keys, types, defaults, limits and what the reference page says of
+ * them. */
 #include "agent/config.h"
 #include "agent/config_rules.h"
 #include "agent/config_tables.h"
@@ -16,7 +17,9 @@
 /* sockaddr_un has room for 107 bytes and a NUL. */
 #define SOCKET_PATH_MAX 107
 
-#define END {.key = NULL}
+/* The head of a row. AT(member) is the member's offset; the key is its name, or KEY. */
+#define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
+#define FIELD_AS(name, member, kind) .key = (name), .type = CFR_FIELD_##kind, .offset = AT(member)
 
 const char *const cfr_config_methods[] = {"GET", "POST", "PUT", NULL};
 const char *const cfr_config_signals[] = {"HUP",  "INT",  "QUIT",  "USR1",  "USR2",
@@ -35,12 +38,13 @@ int cfr_config_signal_number(int index)
 
 #define AT(member) offsetof(struct cfr_config_token, member)
 static const struct cfr_field token_fields[] = {
-    {.key = "file", .type = CFR_FIELD_STRING, .offset = AT(file), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that somebody "
-            "renews. Read through links, white space around it is dropped, watched for renewal."},
-    {.key = "audience", .type = CFR_FIELD_STRING, .offset = AT(audience), .min = 1, .max = 512,
+    {FIELD(file, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
+            "somebody renews. Read through links, white space around it is dropped, watched for renewal."},
+    {FIELD(audience, STRING), .min = 1, .max = 512,
      .doc = "What the token's `aud` must contain; a token without it is not used. Default: not looked at."},
-    END};
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table token_table = {
@@ -50,10 +54,12 @@ static const struct cfr_table token_table = {
     .doc = "Where the token comes from.",
 };
 
+#define AT(member) offsetof(struct cfr_config_exchange, member)
 static const struct cfr_field exchange_fields[] = {
-    {.key = "aws", .type = CFR_FIELD_MAP, .offset = offsetof(struct cfr_config_exchange, aws),
-     .table = &cfr_sts_aws_table, .doc = "AWS STS (AssumeRoleWithWebIdentity)."},
-    END};
+    {FIELD(aws, MAP), .table = &cfr_sts_aws_table, .doc = "AWS STS (AssumeRoleWithWebIdentity)."},
+    {.key = NULL},
+};
+#undef AT
 
 const struct cfr_table cfr_config_exchange_table = {
     .name = "exchange",
@@ -63,50 +69,44 @@ const struct cfr_table cfr_config_exchange_table = {
     .doc = "Who gives credentials for the token: exactly one provider.",
 };
 
-#define DOC_FORMAT \
-    "What is written. The formats are listed at the end of this page."
-#define DOC_MODE \
+#define DOC_FORMAT "What is written. The formats are listed at the end of this page."
+#define DOC_MODE                                                                                             \
     "Permission bits, octal and in quotes. Neither writable for everybody nor setuid, setgid or sticky."
 #define DOC_OWNER "User name or number that owns it. Default: the user that credfresh runs as."
 #define DOC_GROUP "Group name or number that owns it. Default: the group that credfresh runs as."
-#define DOC_ROLE_ARN \
+#define DOC_ROLE_ARN                                                                                         \
     "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
 #define DOC_SESSION_NAME "With format aws-config: the session name that the SDK uses for `role_arn`."
-#define DOC_TOKEN_PATH "With format aws-config: where the SDK finds the token for `role_arn`."
-#define DOC_REGION \
+#define DOC_TOKEN_PATH   "With format aws-config: where the SDK finds the token for `role_arn`."
+#define DOC_REGION                                                                                           \
     "With format aws-config or env: the region that it names. Default: the region of the exchange."
-#define DOC_COMMAND \
-    "With format aws-config: the command for `credential_process`, with absolute paths and without shell syntax."
+#define DOC_COMMAND                                                                                          \
+    "With format aws-config: the command for `credential_process`, with absolute paths and without shell "   \
+    "syntax."
 
 #define AT(member) offsetof(struct cfr_config_file, member)
-#define FILE_FIELDS                                                                                            \
-    {.key = "format", .type = CFR_FIELD_ENUM, .offset = AT(format), .flags = CFR_FIELD_REQUIRED,               \
-     .choices = cfr_format_names, .doc = DOC_FORMAT},                                                          \
-        {.key = "mode", .type = CFR_FIELD_MODE, .offset = AT(mode), .fallback = "0600", .doc = DOC_MODE},      \
-        {.key = "owner", .type = CFR_FIELD_STRING, .offset = AT(owner), .min = 1, .max = 256,                  \
-         .doc = DOC_OWNER},                                                                                    \
-        {.key = "group", .type = CFR_FIELD_STRING, .offset = AT(group), .min = 1, .max = 256,                  \
-         .doc = DOC_GROUP},                                                                                    \
-        {.key = "profile", .type = CFR_FIELD_STRING, .offset = AT(profile), .min = 1, .max = 64,               \
-         .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},    \
-        {.key = "role_arn", .type = CFR_FIELD_STRING, .offset = AT(role_arn), .min = 1, .max = 2048,           \
-         .doc = DOC_ROLE_ARN},                                                                                 \
-        {.key = "session_name", .type = CFR_FIELD_STRING, .offset = AT(session_name), .min = 2, .max = 64,     \
-         .doc = DOC_SESSION_NAME},                                                                             \
-        {.key = "token_path", .type = CFR_FIELD_STRING, .offset = AT(token_path), .flags = CFR_FIELD_PATH,     \
-         .doc = DOC_TOKEN_PATH},                                                                               \
-        {.key = "region", .type = CFR_FIELD_STRING, .offset = AT(region), .min = 1, .max = 63,                 \
-         .doc = DOC_REGION},                                                                                   \
-    {                                                                                                          \
-        .key = "command", .type = CFR_FIELD_STRING, .offset = AT(command), .min = 1, .max = 4096,              \
-        .doc = DOC_COMMAND                                                                                     \
+/* The rows that files of a directory and single files share. */
+#define FILE_FIELDS                                                                                          \
+    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},      \
+        {FIELD(mode, MODE), .fallback = "0600", .doc = DOC_MODE},                                            \
+        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = DOC_OWNER},                                      \
+        {FIELD(group, STRING), .min = 1, .max = 256, .doc = DOC_GROUP},                                      \
+        {FIELD(profile, STRING), .min = 1, .max = 64,                                                        \
+         .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},  \
+        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},                               \
+        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},                         \
+        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},                         \
+        {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},                                     \
+    {                                                                                                        \
+        FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND                                    \
     }
 
 static const struct cfr_field member_fields[] = {
-    {.key = "name", .type = CFR_FIELD_STRING, .offset = AT(name),
-     .flags = CFR_FIELD_REQUIRED | CFR_FIELD_FILE_NAME, .doc = "Name of the file in the directory."},
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_FILE_NAME,
+     .doc = "Name of the file in the directory."},
     FILE_FIELDS,
-    END};
+    {.key = NULL},
+};
 
 static const struct cfr_table member_table = {
     .name = "file of a directory",
@@ -117,13 +117,14 @@ static const struct cfr_table member_table = {
 };
 
 static const struct cfr_field single_fields[] = {
-    {.key = "path", .type = CFR_FIELD_STRING, .offset = AT(path), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
      .doc = "The file, which is replaced by rename."},
     FILE_FIELDS,
-    {.key = "in_place", .type = CFR_FIELD_BOOL, .offset = AT(in_place), .fallback = "false",
-     .doc = "Allow overwriting the content where it stands if the file is a mount point, onto which nothing can be "
-            "renamed. A reader may then see a torn file."},
-    END};
+    {FIELD(in_place, BOOL), .fallback = "false",
+     .doc = "Allow overwriting the content where it stands if the file is a mount point, onto which nothing "
+            "can be renamed. A reader may then see a torn file."},
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table single_table = {
@@ -136,29 +137,26 @@ static const struct cfr_table single_table = {
 
 #define AT(member) offsetof(struct cfr_config_profile, member)
 static const struct cfr_field profile_fields[] = {
-    {.key = "path", .type = CFR_FIELD_STRING, .offset = AT(path), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The AWS credentials or config file. It is made if it does not exist; every byte of it outside the "
-            "profile is kept."},
-    {.key = "name", .type = CFR_FIELD_STRING, .offset = AT(name), .fallback = "default", .min = 1, .max = 64,
-     .doc = "Name of the profile."},
-    {.key = "format", .type = CFR_FIELD_ENUM, .offset = AT(format), .fallback = "aws-credentials",
-     .choices = cfr_format_names, .doc = "What the profile holds: aws-credentials or aws-config."},
-    {.key = "mode", .type = CFR_FIELD_MODE, .offset = AT(mode), .fallback = "0600",
-     .doc = "Permission bits of a file that has to be made; one that exists keeps its own. Octal and in quotes."},
-    {.key = "owner", .type = CFR_FIELD_STRING, .offset = AT(owner), .min = 1, .max = 256,
+    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = "The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
+            "the profile is kept."},
+    {FIELD(name, STRING), .fallback = "default", .min = 1, .max = 64, .doc = "Name of the profile."},
+    {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
+     .doc = "What the profile holds: aws-credentials or aws-config."},
+    {FIELD(mode, MODE), .fallback = "0600",
+     .doc = "Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
+            "quotes."},
+    {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = "Owner of a file that has to be made, a user name or number."},
-    {.key = "group", .type = CFR_FIELD_STRING, .offset = AT(group), .min = 1, .max = 256,
+    {FIELD(group, STRING), .min = 1, .max = 256,
      .doc = "Group of a file that has to be made, a group name or number."},
-    {.key = "role_arn", .type = CFR_FIELD_STRING, .offset = AT(role_arn), .min = 1, .max = 2048,
-     .doc = DOC_ROLE_ARN},
-    {.key = "session_name", .type = CFR_FIELD_STRING, .offset = AT(session_name), .min = 2, .max = 64,
-     .doc = DOC_SESSION_NAME},
-    {.key = "token_path", .type = CFR_FIELD_STRING, .offset = AT(token_path), .flags = CFR_FIELD_PATH,
-     .doc = DOC_TOKEN_PATH},
-    {.key = "region", .type = CFR_FIELD_STRING, .offset = AT(region), .min = 1, .max = 63, .doc = DOC_REGION},
-    {.key = "command", .type = CFR_FIELD_STRING, .offset = AT(command), .min = 1, .max = 4096,
-     .doc = DOC_COMMAND},
-    END};
+    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},
+    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},
+    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},
+    {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},
+    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND},
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table profile_table = {
@@ -171,23 +169,22 @@ static const struct cfr_table profile_table = {
 
 #define AT(member) offsetof(struct cfr_config_publish, member)
 static const struct cfr_field publish_fields[] = {
-    {.key = "directory", .type = CFR_FIELD_STRING, .offset = AT(directory), .flags = CFR_FIELD_PATH,
-     .doc = "A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and `..data` a link "
-            "that is swapped. It belongs to credfresh alone."},
-    {.key = "directory_mode", .type = CFR_FIELD_MODE, .offset = AT(directory_mode),
-     .doc = "Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of other "
-            "groups reach the files that their own modes let them read."},
-    {.key = "owner", .type = CFR_FIELD_STRING, .offset = AT(owner), .min = 1, .max = 256,
+    {FIELD(directory, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and "
+            "`..data` a link that is swapped. It belongs to credfresh alone."},
+    {FIELD(directory_mode, MODE),
+     .doc = "Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
+            "other groups reach the files that their own modes let them read."},
+    {FIELD(owner, STRING), .min = 1, .max = 256,
      .doc = "User name or number that owns `directory`. Default: the user that credfresh runs as."},
-    {.key = "group", .type = CFR_FIELD_STRING, .offset = AT(group), .min = 1, .max = 256,
+    {FIELD(group, STRING), .min = 1, .max = 256,
      .doc = "Group name or number that owns `directory`. Default: the group that credfresh runs as."},
-    {.key = "files", .type = CFR_FIELD_LIST, .offset = AT(files), .table = &member_table, .min = 1,
-     .max = CFR_CONFIG_FILES_MAX,
+    {FIELD(files, LIST), .table = &member_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
      .doc = "What `directory` holds."},
-    {.key = "file", .type = CFR_FIELD_MAP, .offset = AT(file), .table = &single_table, .doc = "A single file."},
-    {.key = "profile", .type = CFR_FIELD_MAP, .offset = AT(profile), .table = &profile_table,
-     .doc = "A profile inside a shared AWS file."},
-    END};
+    {FIELD(file, MAP), .table = &single_table, .doc = "A single file."},
+    {FIELD(profile, MAP), .table = &profile_table, .doc = "A profile inside a shared AWS file."},
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table publish_table = {
@@ -200,14 +197,14 @@ static const struct cfr_table publish_table = {
 
 #define AT(member) offsetof(struct cfr_config_signal, member)
 static const struct cfr_field signal_fields[] = {
-    {.key = "pid_file", .type = CFR_FIELD_STRING, .offset = AT(pid_file), .flags = CFR_FIELD_PATH,
-     .doc = "File that holds the process id."},
-    {.key = "executable", .type = CFR_FIELD_STRING, .offset = AT(executable), .min = 1, .max = 4095,
-     .doc = "Every process that runs this program: an absolute path, or the bare name, which is compared with the "
-            "last component. In a pod the containers must share their process namespace."},
-    {.key = "signal", .type = CFR_FIELD_ENUM, .offset = AT(signal), .fallback = "HUP",
-     .choices = cfr_config_signals, .doc = "Which signal, without SIG."},
-    END};
+    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = "File that holds the process id."},
+    {FIELD(executable, STRING), .min = 1, .max = 4095,
+     .doc = "Every process that runs this program: an absolute path, or the bare name, which is compared "
+            "with the last component. In a pod the containers must share their process namespace."},
+    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals,
+     .doc = "Which signal, without SIG."},
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table signal_table = {
@@ -220,15 +217,16 @@ static const struct cfr_table signal_table = {
 
 #define AT(member) offsetof(struct cfr_config_http, member)
 static const struct cfr_field http_fields[] = {
-    {.key = "url", .type = CFR_FIELD_STRING, .offset = AT(url), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
+    {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
      .doc = "https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed."},
-    {.key = "method", .type = CFR_FIELD_ENUM, .offset = AT(method), .fallback = "POST",
-     .choices = cfr_config_methods, .doc = "The request has no body."},
-    {.key = "expect", .type = CFR_FIELD_INT, .offset = AT(expect), .min = 200, .max = 599,
+    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods,
+     .doc = "The request has no body."},
+    {FIELD(expect, INT), .min = 200, .max = 599,
      .doc = "The status that means success. Default: any from 200 to 299."},
-    {.key = "ca_file", .type = CFR_FIELD_STRING, .offset = AT(ca_file), .flags = CFR_FIELD_PATH,
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = "Certificates (PEM) to trust instead of the system's."},
-    END};
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table http_table = {
@@ -241,16 +239,17 @@ static const struct cfr_table http_table = {
 
 #define AT(member) offsetof(struct cfr_config_hook, member)
 static const struct cfr_field hook_fields[] = {
-    {.key = "signal", .type = CFR_FIELD_MAP, .offset = AT(signal), .table = &signal_table, .doc = "Send a signal."},
-    {.key = "exec", .type = CFR_FIELD_STRINGS, .offset = AT(exec), .min = 1, .max = 64,
-     .doc = "Run a program: its absolute path and its arguments, without a shell. Exit status 0 means success. Its "
-            "environment tells what was published, but never a secret."},
-    {.key = "http", .type = CFR_FIELD_MAP, .offset = AT(http), .table = &http_table, .doc = "Make an HTTP request."},
-    {.key = "timeout", .type = CFR_FIELD_DURATION, .offset = AT(timeout_ms), .fallback = "30s", .min = 100,
-     .max = 10 * MINUTE_MS, .doc = "How long it may take; an exec's process group is then killed."},
-    {.key = "on_first", .type = CFR_FIELD_ENUM, .offset = AT(on_first), .fallback = "run", .choices = on_first,
+    {FIELD(signal, MAP), .table = &signal_table, .doc = "Send a signal."},
+    {FIELD(exec, STRINGS), .min = 1, .max = 64,
+     .doc = "Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
+            "success. Its environment tells what was published, but never a secret."},
+    {FIELD(http, MAP), .table = &http_table, .doc = "Make an HTTP request."},
+    {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * MINUTE_MS,
+     .doc = "How long it may take; an exec's process group is then killed."},
+    {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,
      .doc = "Whether it runs also after the very first publish, when consumers may not have started yet."},
-    END};
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table hook_table = {
@@ -258,30 +257,30 @@ static const struct cfr_table hook_table = {
     .size = sizeof(struct cfr_config_hook),
     .fields = hook_fields,
     .check = cfr_config_rules_hook,
-    .doc = "How a consumer is told: exactly one of `signal`, `exec` and `http`. A hook that fails is repeated with "
-           "growing pauses and never holds back the next publish.",
+    .doc = "How a consumer is told: exactly one of `signal`, `exec` and `http`. A hook that fails is "
+           "repeated with growing pauses and never holds back the next publish.",
 };
 
 #define AT(member) offsetof(struct cfr_config_credential, member)
 static const struct cfr_field credential_fields[] = {
-    {.key = "name", .type = CFR_FIELD_STRING, .offset = AT(name), .flags = CFR_FIELD_REQUIRED,
-     .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, beginning "
-            "with a letter or a digit."},
-    {.key = "required", .type = CFR_FIELD_BOOL, .offset = AT(required), .fallback = "true",
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
+     .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or a digit."},
+    {FIELD(required, BOOL), .fallback = "true",
      .doc = "Whether `/readyz` and the service manager wait for it."},
-    {.key = "token", .type = CFR_FIELD_MAP, .offset = AT(token), .flags = CFR_FIELD_REQUIRED, .table = &token_table,
+    {FIELD(token, MAP), .flags = CFR_FIELD_REQUIRED, .table = &token_table,
      .doc = "The token that it begins with."},
-    {.key = "exchange", .type = CFR_FIELD_MAP, .offset = AT(exchange), .table = &cfr_config_exchange_table,
+    {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
      .doc = "What the token is traded for. Default: nothing, the token itself is published."},
-    {.key = "publish", .type = CFR_FIELD_ONE_OR_LIST, .offset = AT(publish), .flags = CFR_FIELD_REQUIRED,
-     .table = &publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX, .doc = "Where it is written."},
-    {.key = "reload", .type = CFR_FIELD_LIST, .offset = AT(reload), .table = &hook_table, .min = 1,
-     .max = CFR_CONFIG_HOOKS_MAX,
+    {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REQUIRED, .table = &publish_table, .min = 1,
+     .max = CFR_CONFIG_TARGETS_MAX, .doc = "Where it is written."},
+    {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = "Who is told after a publish, in this order. Default: nobody."},
-    {.key = "keep_previous", .type = CFR_FIELD_DURATION, .offset = AT(keep_previous_ms), .flags = CFR_FIELD_UNSET,
-     .min = 0, .max = 7 * DAY_MS,
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
+     .max = 7 * DAY_MS,
      .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
-    END};
+    {.key = NULL},
+};
 #undef AT
 
 const struct cfr_table cfr_config_credential_table = {
@@ -294,11 +293,12 @@ const struct cfr_table cfr_config_credential_table = {
 
 #define AT(member) offsetof(struct cfr_config_log, member)
 static const struct cfr_field log_fields[] = {
-    {.key = "level", .type = CFR_FIELD_ENUM, .offset = AT(level), .fallback = "info", .choices = cfr_log_levels,
+    {FIELD(level, ENUM), .fallback = "info", .choices = cfr_log_levels,
      .doc = "The least important events that are logged."},
-    {.key = "format", .type = CFR_FIELD_ENUM, .offset = AT(format), .fallback = "text", .choices = cfr_log_formats,
+    {FIELD(format, ENUM), .fallback = "text", .choices = cfr_log_formats,
      .doc = "One line for each event on standard error, as text or as a JSON object."},
-    END};
+    {.key = NULL},
+};
 #undef AT
 
 static const struct cfr_table log_table = {
@@ -310,27 +310,25 @@ static const struct cfr_table log_table = {
 
 #define AT(member) offsetof(struct cfr_config, member)
 static const struct cfr_field root_fields[] = {
-    {.key = "version", .type = CFR_FIELD_INT, .offset = AT(version), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
+    {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
      .doc = "The version of this file's layout: 1."},
-    {.key = "state_dir", .type = CFR_FIELD_STRING, .offset = AT(state_dir), .flags = CFR_FIELD_PATH,
-     .fallback = "/run/credfresh",
-     .doc = "Where credfresh keeps what it knows across restarts (never secrets); made with mode 0700. Two agents "
-            "never share one."},
-    {.key = "control_socket", .type = CFR_FIELD_STRING, .offset = AT(control_socket), .flags = CFR_FIELD_PATH,
-     .min = 1, .max = SOCKET_PATH_MAX,
+    {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
+     .doc = "Where credfresh keeps what it knows across restarts (never secrets); made with mode 0700. Two "
+            "agents never share one."},
+    {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = "Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
             "`state_dir`."},
-    {.key = "listen", .type = CFR_FIELD_STRING, .offset = AT(listen), .min = 1, .max = 64,
+    {FIELD(listen, STRING), .min = 1, .max = 64,
      .doc = "ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none."},
-    {.key = "log", .type = CFR_FIELD_MAP, .offset = AT(log), .table = &log_table, .doc = "Logging."},
-    {.key = "max_concurrent_exchanges", .type = CFR_FIELD_INT, .offset = AT(max_concurrent_exchanges),
-     .fallback = "16", .min = 1, .max = 1024, .doc = "How many exchanges may be under way at once."},
-    {.key = "keep_previous", .type = CFR_FIELD_DURATION, .offset = AT(keep_previous_ms), .fallback = "10m",
-     .min = 0, .max = 7 * DAY_MS,
+    {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
+    {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
+     .doc = "How many exchanges may be under way at once."},
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * DAY_MS,
      .doc = "How long the generation before stays readable in a directory; then it is wiped."},
-    {.key = "credentials", .type = CFR_FIELD_LIST, .offset = AT(credentials), .flags = CFR_FIELD_REQUIRED,
-     .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX, .doc = "The credentials."},
-    END};
+    {FIELD(credentials, LIST), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_credential_table, .min = 1,
+     .max = CFR_CONFIG_CREDENTIALS_MAX, .doc = "The credentials."},
+    {.key = NULL},
+};
 #undef AT
 
 const struct cfr_table cfr_config_table = {
@@ -338,6 +336,6 @@ const struct cfr_table cfr_config_table = {
     .size = sizeof(struct cfr_config),
     .fields = root_fields,
     .check = cfr_config_rules_root,
-    .doc = "The configuration file. It is YAML in its plain form (so JSON, too): no anchors, aliases, merge keys, tags "
-           "or further documents. Unknown and duplicate keys are errors.",
+    .doc = "The configuration file. It is YAML in its plain form (so JSON, too): no anchors, aliases, merge "
+           "keys, tags or further documents. Unknown and duplicate keys are errors.",
 };

@@ -347,7 +347,12 @@ void cfr_hooks_child(struct cfr_hooks *h, struct cfr_now now)
 {
     struct cfr_err err = {0};
     bool slow = h->terminated;
-    int rc = cfr_process_reap(h->pid, h->pidfd, &err);
+    int rc;
+
+    /* What it started may not have obeyed as it did. Until it is reaped, the number of the group is taken. */
+    if (slow)
+        cfr_process_kill_group(h->pid, SIGKILL);
+    rc = cfr_process_reap(h->pid, h->pidfd, &err);
 
     h->pidfd = -1;
     if (slow)

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <malloc.h>
+#include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct cfr_http {
     CURL *idle[IDLE_HANDLES_MAX];
     size_t idle_count;
     bool stale; /* what MULTI caches must not be used again */
+    bool moved; /* a transfer may have ended outside of cfr_http_step */
     struct cfr_http_trust trust;
     char *no_proxy;
     struct curl_waitfd *wait;
@@ -49,11 +51,47 @@ static CURLM *make_multi(void)
     return m;
 }
 
+static void *crypto_malloc(size_t n, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return cfr_wipealloc_malloc(n);
+}
+
+static void crypto_free(void *p, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    cfr_wipealloc_free(p);
+}
+
+static void *crypto_realloc(void *p, size_t n, const char *file, int line)
+{
+    if (n != 0)
+        return cfr_wipealloc_realloc(p, n);
+    crypto_free(p, file, line);
+    return NULL;
+}
+
+/* OpenSSL's record buffers hold requests and answers in the clear, and it frees them as they are. */
+static bool wipe_crypto(void)
+{
+    CRYPTO_malloc_fn now = NULL;
+
+    CRYPTO_get_mem_functions(&now, NULL, NULL);
+    return now == crypto_malloc || CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1;
+}
+
 int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
 {
     struct cfr_http *h;
 
     *out = NULL;
+    if (!wipe_crypto())
+        return cfr_err_set(err, CFR_E_INTERNAL, "the TLS library was used before the HTTP engine was opened");
+    /* libcurl does not look whether OpenSSL had the memory to start, and without it crashes later. */
+    if (OSSL_LIB_CTX_get0_global_default() == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free,
                              cfr_wipealloc_realloc, cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
         return cfr_err_set(err, CFR_E_INTERNAL, "the HTTP library does not start");
@@ -195,6 +233,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
                    void *ctx, void **handle, struct cfr_err *err)
 {
     struct cfr_http_transfer *t = calloc(1, sizeof *t);
+    int running;
     int rc;
 
     if (handle != NULL)
@@ -218,6 +257,9 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
     h->peak = h->active > h->peak ? h->active : h->peak;
     if (handle != NULL)
         *handle = t;
+    /* On an open connection the request leaves now, and not after another turn of the loop. */
+    (void)curl_multi_perform(h->multi, &running);
+    h->moved = true;
     return 0;
 }
 
@@ -304,7 +346,8 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
 
     if (rc != 0)
         return rc;
-    code = curl_multi_poll(h->multi, h->wait, (unsigned)count, ms, NULL);
+    code = curl_multi_poll(h->multi, h->wait, (unsigned)count, h->moved ? 0 : ms, NULL);
+    h->moved = false;
     if (code != CURLM_OK)
         return multi_error(code, err);
     /* Asked again, because libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever.

@@ -38,8 +38,9 @@ struct cfr_http_answer {
  * requests. */
 typedef void cfr_http_done_fn(void *ctx, const struct cfr_http_answer *answer);
 
-/* One per process. Ignores SIGPIPE from now on: the TLS library writes with write(2). What is executed later should
- * get the default back. */
+/* One per process, before anything else uses OpenSSL (CFR_E_INTERNAL if not). From now on OpenSSL's memory and
+ * libcurl's is wiped when it is freed, and SIGPIPE is ignored, because TLS writes with write(2); what is executed
+ * later should get the default back. */
 int cfr_http_open(struct cfr_http **out, struct cfr_err *err);
 void cfr_http_close(struct cfr_http *h);
 /* Starts a request; DONE is not called before this returns. HTTPS is verified always; plain http goes to literal

@@ -7,6 +7,18 @@
 
 #define PATH_SHOWN_MAX 200
 
+/* A problem may repeat what stands in the file; that must neither begin a line nor reach a terminal as a
+ * command. */
+static void defuse(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+        if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
+            memset(p, '?', 2);
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    }
+}
+
 void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
 {
     struct cfr_problem *item;
@@ -19,6 +31,7 @@ void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(item->text, sizeof item->text, fmt, ap);
     va_end(ap);
+    defuse(item->text);
 }
 
 /* Stable, in place, and for at most CFR_PROBLEMS_MAX items. */

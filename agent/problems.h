@@ -18,9 +18,11 @@ struct cfr_problems {
     } items[CFR_PROBLEMS_MAX];
 };
 
-void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Puts the first into ERR and appends each as a line "PATH:LINE: TEXT" to ALL (may be NULL). Returns 0 if there are
- * none, else CFR_E_CONFIG or CFR_E_NOMEM. Sorts P. */
+/* Control characters in the text become `?`. */
+void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Puts the first into ERR and appends each as a line "PATH:LINE: TEXT" to ALL (may be NULL). Returns 0 if
+ * there are none, else CFR_E_CONFIG or CFR_E_NOMEM. Sorts P. */
 int cfr_problems_tell(struct cfr_problems *p, const char *path, struct cfr_str *all, struct cfr_err *err);
 
 #endif

@@ -9,9 +9,7 @@
 #include "files/single.h"
 #include "sts/aws.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Everything of one target, rendered. */
 struct rendered {
@@ -19,7 +17,7 @@ struct rendered {
     struct cfr_secret contents[CFR_CONFIG_FILES_MAX];
     size_t count;
     struct cfr_generation set;
-    char section[192];
+    char section[CFR_FORMAT_SECTION_MAX];
 };
 
 static const struct cfr_config_publish *target_at(const struct cfr_config_credential *c, size_t i)
@@ -120,14 +118,12 @@ static int render_profile(const struct cfr_config_credential *c, const struct cf
                           const struct cfr_config_profile *p, struct rendered *r, struct cfr_err *err)
 {
     struct how how = {p->format, p->name, p->role_arn, p->session_name, p->token_path, p->region, p->command, false};
-    bool is_config = strcmp(cfr_formats[p->format].name, "aws-config") == 0;
     int rc = render(c, grant, generation, &how, r, err);
 
+    if (rc == 0)
+        rc = cfr_format_section(&cfr_formats[p->format], p->name, r->section, err);
     if (rc != 0)
         return rc;
-    /* In the config file every section but the default one is called "profile NAME". */
-    (void)snprintf(r->section, sizeof r->section, "%s%s", is_config && strcmp(p->name, "default") != 0 ? "profile " : "",
-                   p->name);
     r->files[0].content = cfr_secret_view(&r->contents[0]);
     r->files[0].mode = (mode_t)p->mode;
     return ids(p->owner, p->group, &r->files[0].uid, &r->files[0].gid, err);
@@ -274,12 +270,10 @@ static int verify_single(const char *path, const struct cfr_file_mark *remembere
 
 static int verify_profile(const struct cfr_config_profile *p, struct cfr_err *err)
 {
-    char section[192];
-    bool is_config = strcmp(cfr_formats[p->format].name, "aws-config") == 0;
+    char section[CFR_FORMAT_SECTION_MAX];
+    int rc = cfr_format_section(&cfr_formats[p->format], p->name, section, err);
 
-    (void)snprintf(section, sizeof section, "%s%s", is_config && strcmp(p->name, "default") != 0 ? "profile " : "",
-                   p->name);
-    return cfr_profile_verify(p->path, section, err);
+    return rc != 0 ? rc : cfr_profile_verify(p->path, section, err);
 }
 
 int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err)

@@ -2,7 +2,6 @@
 /* The configuration reference in Markdown. */
 #include "agent/config.h"
 
-#include "base/time.h"
 #include "files/format.h"
 
 #include <inttypes.h>
@@ -52,6 +51,22 @@ static const char *type_name(const struct cfr_field *f)
     return "";
 }
 
+/* As it is to be written: 1h30m. */
+static void add_duration(struct cfr_str *out, int64_t ms)
+{
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+
+    if (ms == 0)
+        cfr_str_addz(out, "0s");
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; ms %= units[i].ms, i++) {
+        if (ms >= units[i].ms)
+            cfr_str_addf(out, "%" PRId64 "%s", ms / units[i].ms, units[i].unit);
+    }
+}
+
 /* A `|` would end the cell. */
 static void add_cell(struct cfr_str *out, const char *text)
 {
@@ -61,9 +76,6 @@ static void add_cell(struct cfr_str *out, const char *text)
 
 static void add_limits(struct cfr_str *out, const struct cfr_field *f)
 {
-    char low[CFR_TIME_WORDS_MAX];
-    char high[CFR_TIME_WORDS_MAX];
-
     if (f->min == 0 && f->max == 0)
         return;
     switch (f->type) {
@@ -74,10 +86,13 @@ static void add_limits(struct cfr_str *out, const struct cfr_field *f)
             cfr_str_addf(out, ", %" PRId64 " to %" PRId64, f->min, f->max);
         break;
     case CFR_FIELD_DURATION:
-        cfr_str_addf(out, ", %s to %s", cfr_time_words(f->min, low), cfr_time_words(f->max, high));
+        cfr_str_addz(out, ", ");
+        add_duration(out, f->min);
+        cfr_str_addz(out, " to ");
+        add_duration(out, f->max);
         break;
     case CFR_FIELD_STRING:
-        cfr_str_addf(out, ", at most %" PRId64 " characters", f->max);
+        cfr_str_addf(out, ", at most %" PRId64 " bytes", f->max);
         break;
     case CFR_FIELD_STRINGS:
     case CFR_FIELD_LIST:
@@ -134,18 +149,18 @@ static void add_section(struct cfr_str *out, const struct section *s)
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
 static void insert_children(struct sections *all, size_t i)
 {
+    const struct section parent = all->items[i];
     size_t at = i + 1;
 
-    for (const struct cfr_field *f = all->items[i].table->fields; f->key != NULL; f++) {
-        const char *up = all->items[i].path;
+    for (const struct cfr_field *f = parent.table->fields; f->key != NULL; f++) {
         struct section *s = &all->items[at];
 
         if (f->table == NULL || all->count == SECTIONS_MAX)
             continue;
         memmove(s + 1, s, (all->count - at) * sizeof *s);
         s->table = f->table;
-        (void)snprintf(s->path, sizeof s->path, "%.80s%s%.40s%s", up, up[0] != '\0' ? "." : "", f->key,
-                       f->type == CFR_FIELD_MAP ? "" : "[]");
+        (void)snprintf(s->path, sizeof s->path, "%.80s%s%.40s%s", parent.path,
+                       parent.path[0] != '\0' ? "." : "", f->key, f->type == CFR_FIELD_MAP ? "" : "[]");
         all->count++;
         at++;
     }
@@ -153,7 +168,8 @@ static void insert_children(struct sections *all, size_t i)
 
 static void add_formats(struct cfr_str *out)
 {
-    cfr_str_addz(out, "\n## Formats\n\n| format | what it is | as a profile | needs |\n|---|---|---|---|\n");
+    cfr_str_addz(
+        out, "\n## Formats\n\n| format | what it is | as a profile | field it needs |\n|---|---|---|---|\n");
     for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++) {
         cfr_str_addf(out, "| `%s` | ", f->name);
         add_cell(out, f->doc != NULL ? f->doc : "");
@@ -161,7 +177,7 @@ static void add_formats(struct cfr_str *out)
         if (f->needs != NULL)
             cfr_str_addf(out, "`%s` |\n", f->needs);
         else
-            cfr_str_addz(out, "nothing |\n");
+            cfr_str_addz(out, "none |\n");
     }
 }
 
@@ -172,11 +188,12 @@ void cfr_config_reference(struct cfr_str *out)
     cfr_str_addz(out,
                  "# Configuration reference\n\n"
                  "This page is made from the tables that the parser itself uses.\n\n"
-                 "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest first: `90s`, "
-                 "`1h30m`. A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** begins with `/` and "
-                 "has no `.` or `..` component. **true** and **false** are written so and in no other way.\n"
-                 "Nothing in the file is taken from the environment; a provider's table says which variables it "
-                 "reads.\n");
+                 "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest "
+                 "first: `90s`, `1h30m`. A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** "
+                 "begins with `/` and has no `.` or `..` component. A **file name** has no `/` and does not "
+                 "begin with `..`. **true** and **false** are written so and in no other way.\n"
+                 "Nothing in the file is taken from the environment; a provider's table says which variables "
+                 "it reads.\n");
     for (size_t i = 0; i < all.count; i++) {
         insert_children(&all, i);
         add_section(out, &all.items[i]);

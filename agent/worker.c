@@ -8,8 +8,10 @@
 #include "base/time.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SKEW_MS 30000        /* a server's clock this far from ours is believed over ours */
 #define LESS_LIFE_MS 1000    /* answers are dated in whole seconds */
@@ -119,6 +121,20 @@ static void fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_
 }
 
 /* ---- the subject token ---- */
+
+/* The token file as it was just read. */
+struct reading {
+    struct cfr_token_file token;
+    struct cfr_err err;
+    int64_t wait_ms;
+    int rc;
+};
+
+static void read_token(const struct cfr_worker *w, struct reading *r)
+{
+    r->err = (struct cfr_err){0};
+    r->rc = cfr_token_file_read(w->config->token, cfr_clock_now().wall_ms, &r->token, &r->wait_ms, &r->err);
+}
 
 static void note_token(struct cfr_worker *w, const struct cfr_token_file *t, struct cfr_now now)
 {
@@ -431,11 +447,8 @@ static void dequeue(struct cfr_worker *w)
 
 static void try(struct cfr_worker *w)
 {
-    struct cfr_now now = cfr_clock_now();
-    struct cfr_token_file t;
-    struct cfr_err err = {0};
-    int64_t wait_ms;
-    int rc;
+    struct reading own;
+    struct reading *r = w->reading;
 
     if (w->queued)
         return;
@@ -443,13 +456,17 @@ static void try(struct cfr_worker *w)
         enqueue(w);
         return;
     }
-    rc = cfr_token_file_read(w->config->token, now.wall_ms, &t, &wait_ms, &err);
-    note_token(w, &t, now);
-    if (rc != 0)
-        token_refused(w, &err, wait_ms);
+    if (r == NULL) {
+        r = &own;
+        read_token(w, r);
+    }
+    note_token(w, &r->token, cfr_clock_now());
+    if (r->rc != 0)
+        token_refused(w, &r->err, r->wait_ms);
     else
-        use_token(w, &t);
-    cfr_token_file_free(&t);
+        use_token(w, &r->token);
+    if (r == &own)
+        cfr_token_file_free(&own.token);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)
@@ -505,24 +522,20 @@ static void step(struct cfr_worker *w, enum cfr_event event)
 
 void cfr_worker_on_token(struct cfr_worker *w)
 {
-    struct cfr_now now = cfr_clock_now();
-    struct cfr_token_file t;
-    int64_t wait_ms;
+    struct reading r;
     bool settled = w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING;
 
+    read_token(w, &r);
     /* A volume swap that left this token as it was is no reason to go to the cloud. */
-    if (settled) {
-        int rc = cfr_token_file_read(w->config->token, now.wall_ms, &t, &wait_ms, NULL);
-        bool same = rc != 0 || t.mark == w->token_used;
-
-        cfr_token_file_free(&t);
-        if (same)
-            return;
+    if (!settled || (r.rc == 0 && r.token.mark != w->token_used)) {
+        if (w->c.state == CFR_STATE_WAITING)
+            w->c.failures = 0;
+        w->reading = &r;
+        step(w, CFR_EVENT_TOKEN);
+        w->reading = NULL;
+        plan(w);
     }
-    if (w->c.state == CFR_STATE_WAITING)
-        w->c.failures = 0;
-    step(w, CFR_EVENT_TOKEN);
-    plan(w);
+    cfr_token_file_free(&r.token);
 }
 
 static void retire(struct cfr_worker *w)
@@ -647,6 +660,17 @@ static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
                           w->record.generation, now);
 }
 
+/* By machine (a pod's name, a node's) and credential: neither a fleet nor one agent's credentials move in step. */
+static double spread_of(const struct cfr_config_credential *config)
+{
+    char text[320] = "";
+
+    (void)gethostname(text, 255);
+    text[255] = '\0';
+    (void)snprintf(text + strlen(text), sizeof text - strlen(text), "/%.60s", config->name);
+    return cfr_refresh_spread(text);
+}
+
 int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *config, struct cfr_worker **out,
                     struct cfr_err *err)
 {
@@ -657,7 +681,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     w->host = host;
     w->config = config;
-    w->spread = cfr_refresh_spread(config->name);
+    w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_credential_init(&w->c);

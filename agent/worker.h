@@ -14,6 +14,7 @@
 #include "serve/status.h"
 
 struct cfr_worker;
+struct reading; /* private to worker.c */
 
 /* What all workers share; owned by the agent. */
 struct cfr_host {
@@ -54,6 +55,7 @@ struct cfr_worker {
     bool replace;       /* the configuration changed: shorter lives are welcome */
     double spread;
     int64_t retire_boot_ms;
+    struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
     uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
     char *error;
     int error_code;

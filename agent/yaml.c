@@ -150,7 +150,8 @@ static int syntax_error(struct reader *r)
     if (p->context != NULL && p->context_mark.line != p->problem_mark.line)
         return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s (%s that begins on line %d)", p->problem,
                            p->context, line_of(&p->context_mark));
-    return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s", p->problem != NULL ? p->problem : "syntax error");
+    return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s",
+                       p->problem != NULL ? p->problem : "syntax error");
 }
 
 static int check_properties(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag, int line)
@@ -162,18 +163,17 @@ static int check_properties(struct reader *r, const yaml_char_t *anchor, const y
     return 0;
 }
 
-/* Hangs a new node onto the innermost open collection. */
-static int add_node(struct reader *r, enum cfr_yaml_kind kind, int line, struct cfr_yaml_node **out)
+/* Hangs a new node onto the innermost open collection. NULL when memory is short. */
+static struct cfr_yaml_node *add_node(struct reader *r, enum cfr_yaml_kind kind, int line)
 {
     struct cfr_yaml_node *node = take(r->doc, sizeof *node);
 
     if (node == NULL)
-        return out_of_memory(r);
+        return NULL;
     *node = (struct cfr_yaml_node){.kind = kind, .line = line};
-    *out = node;
     if (r->depth == 0) {
         r->doc->root = node;
-        return 0;
+        return node;
     }
     if (r->last[r->depth - 1] == NULL)
         r->open[r->depth - 1]->child = node;
@@ -181,7 +181,7 @@ static int add_node(struct reader *r, enum cfr_yaml_kind kind, int line, struct 
         r->last[r->depth - 1]->next = node;
     r->last[r->depth - 1] = node;
     r->open[r->depth - 1]->count++;
-    return 0;
+    return node;
 }
 
 static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml_char_t *anchor,
@@ -194,9 +194,9 @@ static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml
         return rc;
     if (r->depth == CFR_YAML_DEPTH_MAX)
         return refuse(r, line, "nested too deeply; no key of credfresh is at such a depth");
-    rc = add_node(r, kind, line, &node);
-    if (rc != 0)
-        return rc;
+    node = add_node(r, kind, line);
+    if (node == NULL)
+        return out_of_memory(r);
     r->open[r->depth] = node;
     r->last[r->depth] = NULL;
     r->depth++;
@@ -213,17 +213,15 @@ static void close_collection(struct reader *r)
 
 static int add_scalar(struct reader *r, const yaml_event_t *e, int line)
 {
-    struct cfr_yaml_node *node;
     size_t n = e->data.scalar.length;
+    struct cfr_yaml_node *node;
     char *copy;
     int rc = check_properties(r, e->data.scalar.anchor, e->data.scalar.tag, line);
 
     if (rc != 0)
         return rc;
-    rc = add_node(r, CFR_YAML_SCALAR, line, &node);
-    if (rc != 0)
-        return rc;
-    copy = take(r->doc, n + 1);
+    node = add_node(r, CFR_YAML_SCALAR, line);
+    copy = node != NULL ? take(r->doc, n + 1) : NULL;
     if (copy == NULL)
         return out_of_memory(r);
     memcpy(copy, e->data.scalar.value, n);
@@ -250,13 +248,16 @@ static int on_event(struct reader *r, const yaml_event_t *e)
     case YAML_DOCUMENT_START_EVENT:
         return begin_document(r, e, line);
     case YAML_ALIAS_EVENT:
-        return refuse(r, line, "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
+        return refuse(r, line,
+                      "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
     case YAML_SCALAR_EVENT:
         return add_scalar(r, e, line);
     case YAML_SEQUENCE_START_EVENT:
-        return open_collection(r, CFR_YAML_LIST, e->data.sequence_start.anchor, e->data.sequence_start.tag, line);
+        return open_collection(r, CFR_YAML_LIST, e->data.sequence_start.anchor, e->data.sequence_start.tag,
+                               line);
     case YAML_MAPPING_START_EVENT:
-        return open_collection(r, CFR_YAML_MAP, e->data.mapping_start.anchor, e->data.mapping_start.tag, line);
+        return open_collection(r, CFR_YAML_MAP, e->data.mapping_start.anchor, e->data.mapping_start.tag,
+                               line);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         close_collection(r);

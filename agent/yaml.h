@@ -23,8 +23,9 @@ struct cfr_yaml_node {
 
 struct cfr_yaml;
 
-/* Reads the one YAML 1.1 document (so JSON, too) in TEXT, in plain form: no anchors, aliases, merge keys, tags or
- * further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller frees *OUT. */
+/* Reads the one YAML 1.1 document (so JSON, too) in TEXT, in plain form: no anchors, aliases, merge keys,
+ * tags or further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller
+ * frees *OUT. */
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
 /* Valid until cfr_yaml_free. */
 const struct cfr_yaml_node *cfr_yaml_root(const struct cfr_yaml *doc);

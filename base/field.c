@@ -14,7 +14,6 @@
 #define PATH_BYTES_MAX 4095
 #define NAME_BYTES_MAX 255
 #define SHOWN_MAX      64 /* of a value that an error repeats */
-#define SUGGEST_MAX    48 /* longer words are not compared */
 
 static void *at(void *node, const struct cfr_field *field)
 {
@@ -41,102 +40,6 @@ static const char *shown(struct cfr_view text, char buf[SHOWN_MAX + 4])
     return buf;
 }
 
-static char folded(char c)
-{
-    return (char)(c == '-' ? '_' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-/* Edits (insert, delete, replace, swap of neighbours) that make B of A. Both at most SUGGEST_MAX long. */
-static unsigned distance(struct cfr_view a, struct cfr_view b)
-{
-    unsigned rows[3][SUGGEST_MAX + 1];
-    unsigned *before = rows[0];
-    unsigned *last = rows[1];
-    unsigned *row = rows[2];
-
-    for (unsigned j = 0; j <= b.n; j++)
-        last[j] = j;
-    memcpy(before, last, (b.n + 1) * sizeof *before);
-    for (unsigned i = 1; i <= a.n; i++) {
-        unsigned *spare = before;
-
-        row[0] = i;
-        for (unsigned j = 1; j <= b.n; j++) {
-            char x = folded(a.p[i - 1]);
-            char y = folded(b.p[j - 1]);
-            unsigned best = last[j - 1] + (x == y ? 0 : 1);
-
-            best = last[j] + 1 < best ? last[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && x == folded(b.p[j - 2]) && y == folded(a.p[i - 2]) && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            row[j] = best;
-        }
-        before = last;
-        last = row;
-        row = spare;
-    }
-    return last[b.n];
-}
-
-/* True if TEXT begins or ends with WORD: SIGHUP for HUP, warning for warn. */
-static bool is_part_of(struct cfr_view word, struct cfr_view text)
-{
-    size_t more = text.n - word.n;
-
-    return word.n >= 3 && text.n > word.n &&
-           (distance(word, (struct cfr_view){text.p + more, word.n}) == 0 ||
-            distance(word, (struct cfr_view){text.p, word.n}) == 0);
-}
-
-/* How far WORD is from TEXT, or UINT_MAX when it is no likely meaning of it. */
-static unsigned likeness(struct cfr_view text, const char *word)
-{
-    struct cfr_view w = cfr_view_of(word);
-    unsigned allowed;
-    unsigned d;
-
-    if (text.n == 0 || text.n > SUGGEST_MAX || w.n > SUGGEST_MAX)
-        return UINT32_MAX;
-    d = distance(text, w);
-    allowed = w.n <= 3 ? 1 : w.n <= 8 ? 2 : 3;
-    if (d <= allowed && d < w.n)
-        return d;
-    return is_part_of(w, text) ? allowed + 1 : UINT32_MAX;
-}
-
-const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text)
-{
-    const char *best = NULL;
-    unsigned least = UINT32_MAX;
-
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        unsigned d = likeness(text, f->key);
-
-        if (d < least) {
-            least = d;
-            best = f->key;
-        }
-    }
-    return best;
-}
-
-const char *cfr_field_suggest_choice(const char *const *choices, struct cfr_view text)
-{
-    const char *best = NULL;
-    unsigned least = UINT32_MAX;
-
-    for (; *choices != NULL; choices++) {
-        unsigned d = likeness(text, *choices);
-
-        if (d < least) {
-            least = d;
-            best = *choices;
-        }
-    }
-    return best;
-}
-
 static int check_length(const struct cfr_field *f, struct cfr_view text, struct cfr_err *err)
 {
     if (text.n == 0)
@@ -159,8 +62,8 @@ static int check_characters(const struct cfr_field *f, struct cfr_view text, str
         unsigned char c = (unsigned char)text.p[i];
 
         if (c == 0x7f || (c < 0x20 && (strict || (c != '\n' && c != '\t' && c != '\r'))))
-            return cfr_err_set(err, CFR_E_CONFIG, "has the control character 0x%02x at position %zu; remove it", c,
-                               i + 1);
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "has the control character 0x%02x at position %zu; remove it", c, i + 1);
     }
     return 0;
 }
@@ -184,8 +87,8 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
         slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
         part = (struct cfr_view){rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
         if (part.n == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s", shown(text, buf),
-                               slash != NULL ? "the double slash" : "the slash at its end");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s",
+                               shown(text, buf), slash != NULL ? "the double slash" : "the slash at its end");
         if (cfr_view_is(part, ".") || cfr_view_is(part, ".."))
             return cfr_err_set(err, CFR_E_CONFIG, "%s has a component %.*s; write the path it leads to",
                                shown(text, buf), (int)part.n, part.p);
@@ -202,7 +105,8 @@ static int check_file_name(struct cfr_view text, struct cfr_err *err)
     char buf[SHOWN_MAX + 4];
 
     if (memchr(text.p, '/', text.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /", shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /",
+                           shown(text, buf));
     if (cfr_view_is(text, ".") || cfr_view_starts(text, ".."))
         return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be a file name here; do not begin it with ..",
                            shown(text, buf));
@@ -243,28 +147,33 @@ static int store_bool(bool *to, struct cfr_view text, bool quoted, struct cfr_er
     }
     for (size_t i = 0; i < 8; i++) {
         if (cfr_view_is_nocase(text, words[i / 4][i % 4]))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s", shown(text, buf),
-                               i / 4 == 1 ? "true" : "false", quoted ? " without quotes" : "");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s",
+                               shown(text, buf), i / 4 == 1 ? "true" : "false",
+                               quoted ? " without quotes" : "");
     }
-    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two", shown(text, buf));
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two",
+                       shown(text, buf));
 }
 
-static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted, struct cfr_err *err)
+static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted,
+                     struct cfr_err *err)
 {
     char buf[SHOWN_MAX + 4];
     int64_t value;
 
     if (text.n == 0 || text.p[0] == '+' || (text.n > 1 && text.p[0] == '0') || !cfr_view_int(text, &value))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only", shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only",
+                           shown(text, buf));
     if (quoted)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is text because of its quotes; write %s without them",
                            shown(text, buf), buf);
     if (f->min == f->max && f->min != 0 && value != f->min)
-        return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value, f->min);
+        return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value,
+                           f->min);
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%" PRId64 " is out of range; write a number from %" PRId64 " to %" PRId64, value, f->min,
-                           f->max);
+                           "%" PRId64 " is out of range; write a number from %" PRId64 " to %" PRId64, value,
+                           f->min, f->max);
     *to = value;
     return 0;
 }
@@ -297,12 +206,13 @@ static int store_duration(const struct cfr_field *f, int64_t *to, struct cfr_vie
         return cfr_err_set(err, CFR_E_CONFIG, "%s has no unit; write %" PRId64 "s if seconds are meant",
                            shown(text, buf), value);
     if (!cfr_time_parse_duration(text, &value))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s is no duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
-                           shown(text, buf));
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s is no duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
+            shown(text, buf));
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s", shown(text, buf),
-                           duration_text(f->min, low), duration_text(f->max, high));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s",
+                           shown(text, buf), duration_text(f->min, low), duration_text(f->max, high));
     *to = value;
     return 0;
 }
@@ -338,11 +248,12 @@ static int refuse_unquoted(struct cfr_view text, struct cfr_err *err)
     unsigned mode;
 
     if (octal(text, &mode) && (text.p[0] == '0' || sensible(mode)))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a number, and readers differ on which; write \"%04o\" in quotes",
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s is a number, and readers differ on which; write \"%04o\" in quotes",
                            shown(text, buf), mode);
     if (cfr_view_int(text, &decimal) && decimal >= 0 && decimal <= 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes", shown(text, buf),
-                           (unsigned)decimal);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes",
+                           shown(text, buf), (unsigned)decimal);
     return cfr_err_set(err, CFR_E_CONFIG, "%s is no mode; write octal digits in quotes, such as \"0640\"",
                        shown(text, buf));
 }
@@ -358,8 +269,8 @@ static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no mode; write octal digits, such as \"0640\"",
                            shown(text, buf));
     if (mode > 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"", shown(text, buf),
-                           mode & 0775);
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"",
+                           shown(text, buf), mode & 0775);
     if ((mode & 2) != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" lets everybody write; write \"%04o\"", shown(text, buf),
                            mode & 0775);
@@ -382,7 +293,8 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     }
     like = cfr_field_suggest_choice(f->choices, text);
     if (like != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?", shown(text, buf), like);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?", shown(text, buf),
+                           like);
     for (int i = 0; f->choices[i] != NULL; i++)
         cfr_str_addf(&all, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
     rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; write one of: %s", shown(text, buf),
@@ -391,7 +303,8 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     return rc;
 }
 
-int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted, struct cfr_err *err)
+int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted,
+                    struct cfr_err *err)
 {
     void *to = at(node, field);
 
@@ -430,7 +343,8 @@ int cfr_field_defaults(const struct cfr_table *table, void *node, struct cfr_err
             continue;
         rc = cfr_field_store(f, node, cfr_view_of(f->fallback), f->type == CFR_FIELD_MODE, &why);
         if (rc != 0)
-            return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_INTERNAL, "default of %s: %s", f->key, why.text);
+            return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_INTERNAL, "default of %s: %s", f->key,
+                               why.text);
     }
     return 0;
 }

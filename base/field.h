@@ -60,8 +60,8 @@ struct cfr_table;
 struct cfr_field {
     const char *key;
     enum cfr_field_type type;
-    size_t offset;
     unsigned flags;
+    size_t offset;
     const char *fallback; /* default in configuration syntax, or NULL */
     int64_t min;          /* INT, DURATION, STRING (length), LIST/STRINGS/PAIRS (count); min == max == 0: no limits */
     int64_t max;

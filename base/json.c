@@ -41,8 +41,9 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* True if a string in TEXT holds a NUL, raw or escaped: cJSON would cut the string there without a word. It also takes
- * an escape that is not four hex digits for a NUL. Outside of strings a backslash is an error anyway. */
+/* True if a string in TEXT holds a NUL, raw or escaped: cJSON would cut the string there without a word. It
+ * also takes an escape that is not four hex digits for a NUL. Outside of strings a backslash is an error
+ * anyway. */
 static bool has_nul(struct cfr_view text)
 {
     if (memchr(text.p, '\0', text.n) != NULL)
@@ -54,7 +55,8 @@ static bool has_nul(struct cfr_view text)
             continue;
         i++;
         if (p[1] == 'u' && text.n - i > 4 &&
-            (!is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5]) || memcmp(p + 2, "0000", 4) == 0))
+            (!is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5]) ||
+             memcmp(p + 2, "0000", 4) == 0))
             return true;
     }
     return false;
@@ -70,7 +72,8 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     if (body.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: it is empty");
     if (has_nul(body))
-        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL or a broken \\u escape in a string");
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "not usable JSON: it has a NUL or a broken \\u escape in a string");
     out_of_memory = false;
     doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
     if (doc == NULL && out_of_memory)
@@ -79,7 +82,8 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
     if ((size_t)(end - body.p) != body.n) {
         cJSON_Delete(doc);
-        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td", end - body.p);
+        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td",
+                           end - body.p);
     }
     *out = (struct cfr_json *)(void *)doc;
     return 0;

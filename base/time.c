@@ -68,7 +68,7 @@ static bool parse_offset(struct cfr_view *t, int64_t *offset_s)
     sign = t->p[0] == '-' ? -1 : 1;
     if (!either(t, '+', '-') || !digits(t, 2, &h) || !literal(t, ':') || !digits(t, 2, &m) || h > 23 || m > 59)
         return false;
-    *offset_s = sign * (h * 3600 + m * 60);
+    *offset_s = sign * (INT64_C(3600) * h + INT64_C(60) * m);
     return true;
 }
 

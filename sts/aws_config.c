@@ -44,9 +44,10 @@ static const struct cfr_field step_fields[] = {
      .offset = STEP(duration_ms),
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
-     .max = 12 * HOUR_MS,
-     .doc = "Life of the session, in whole seconds, 15m to 1h: AWS allows chained sessions no more than one "
-            "hour, whatever the role's own maximum."},
+     .max = HOUR_MS,
+     .doc =
+         "Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
+         "the role's own maximum."},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = STEP(external_id),

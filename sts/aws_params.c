@@ -260,8 +260,6 @@ static void map_name(struct cfr_view text, char out[CFR_AWS_SESSION_NAME_MAX + 1
 const char *cfr_aws_params_session_name(const char *configured, struct cfr_view subject,
                                         const char *credential, char out[CFR_AWS_SESSION_NAME_MAX + 1])
 {
-    char padded[16];
-
     if (configured != NULL)
         return configured;
     if (cfr_view_starts(subject, SUBJECT_PREFIX)) {
@@ -271,9 +269,12 @@ const char *cfr_aws_params_session_name(const char *configured, struct cfr_view 
     if (subject.n < 2)
         subject = cfr_view_of(credential);
     if (subject.n < 2) {
+        char padded[16];
+
         (void)snprintf(padded, sizeof padded, "credfresh-%.*s", (int)subject.n,
                        subject.n != 0 ? subject.p : "");
-        subject = cfr_view_of(padded);
+        map_name(cfr_view_of(padded), out);
+        return out;
     }
     map_name(subject, out);
     return out;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a configuration: read or refused with a reason, never worse. */
+#include "fuzz.h"
+
 #include "agent/config.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *no_env(const char *name)
 {
@@ -12,10 +10,19 @@ static const char *no_env(const char *name)
     return NULL;
 }
 
-static void check(int ok)
+/* What every reader of a configuration counts on. */
+static void check_config(const struct cfr_config *config)
 {
-    if (!ok)
-        abort();
+    CFR_FUZZ_MUST(config->credentials.count > 0 && config->control_socket != NULL && config->log != NULL);
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+        const struct cfr_config_publish *p = c->publish.items;
+
+        CFR_FUZZ_MUST(c->name != NULL && c->token != NULL && c->token->file != NULL && c->publish.count > 0);
+        CFR_FUZZ_MUST((c->exchange == NULL) == (cfr_config_provider(c, NULL) == NULL));
+        for (size_t j = 0; j < c->publish.count; j++)
+            CFR_FUZZ_MUST((p[j].directory != NULL) + (p[j].file != NULL) + (p[j].profile != NULL) == 1);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -28,20 +35,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_view rest = cfr_str_view(&all);
     struct cfr_view line;
 
-    check(rc == err.code);
-    check((rc == 0) == (config != NULL));
-    check((rc == 0) == (all.len == 0));
-    /* Whatever came in, each problem is one printable line. */
-    while (cfr_view_line(&rest, &line))
-        check(cfr_view_printable(line) && cfr_view_starts(line, "f:"));
-    if (config != NULL) {
-        check(config->credentials.count > 0 && config->control_socket != NULL && config->log != NULL);
-        for (size_t i = 0; i < config->credentials.count; i++) {
-            const struct cfr_config_credential *c = cfr_config_at(config, i);
-
-            check(c->name != NULL && c->token != NULL && c->token->file != NULL && c->publish.count > 0);
-        }
+    CFR_FUZZ_MUST(rc == err.code && (rc == 0) == (config != NULL) && (rc == 0) == (all.len == 0));
+    /* Whatever came in, each problem is one line of ours. */
+    while (cfr_view_line(&rest, &line)) {
+        CFR_FUZZ_MUST(cfr_view_starts(line, "f:"));
+        for (size_t i = 0; i < line.n; i++)
+            CFR_FUZZ_MUST((unsigned char)line.p[i] >= 0x20 && line.p[i] != 0x7f);
     }
+    if (config != NULL)
+        check_config(config);
     cfr_config_free(config);
     cfr_str_free(&all);
     return 0;

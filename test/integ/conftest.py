@@ -222,6 +222,22 @@ def cloud(cloud_factory):
     return cloud_factory()
 
 
+@pytest.fixture(scope="module")
+def module_cloud(tmp_path_factory):
+    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def shared_cloud(module_cloud):
+    """One local cloud for all tests of a file, at rest and with empty books: making one takes seconds."""
+    module_cloud.clear_faults()
+    module_cloud.admin("/outage", {"on": False})
+    module_cloud.admin("/stats/reset", {})
+    return module_cloud
+
+
 @pytest.fixture
 def agent_factory(tmp_path):
     made = []

@@ -123,14 +123,6 @@ class Machine:
                               text=True, timeout=30, env={**os.environ, **(env or {})}, cwd=self.dir)
 
 
-@pytest.fixture(scope="module")
-def shared_cloud(tmp_path_factory):
-    from conftest import LocalCloud
-    cloud = LocalCloud(tmp_path_factory.mktemp("cloud") / "cloud")
-    yield cloud
-    cloud.stop()
-
-
 @pytest.fixture
 def machine(tmp_path, shared_cloud):
     return Machine(tmp_path, shared_cloud)

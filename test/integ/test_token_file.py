@@ -11,6 +11,11 @@ from conftest import eventually
 
 
 @pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+@pytest.fixture
 def own(agent_factory, cloud):
     """An agent whose token file is a plain one, in a directory of its own; it is not there yet."""
     agent = agent_factory(cloud)
@@ -55,7 +60,7 @@ def test_the_kubelets_swap(agent):
         agent.cloud.admin("/volume/demo/renew", {})
         agent.wait_generation(generation)
     assert len(agent.cloud.exchanges()) == 3
-    assert agent.published("token" and "creds.json")["generation"] == 3
+    assert agent.published()["generation"] == 3
     assert (agent.out / "token").read_text() == (agent.cloud.volumes["demo"] / "token").read_text()
 
 
@@ -200,7 +205,7 @@ def test_what_is_no_token_is_refused_and_said(own):
     wait_error(own, "does not exist yet")
     for name, (text, words) in BAD.items():
         put(own.token_path, text)
-        wait_error(own, *words), name
+        wait_error(own, *words)
         assert own.status()["last_error"]["code"] in ("token", "limit"), name
     assert own.cloud.exchanges() == [] and not own.out.exists()
     put(own.token_path, own.cloud.token())
@@ -229,7 +234,7 @@ def test_expired(own):
 
 
 def test_not_yet_valid(own):
-    put(own.token_path, own.cloud.token(issued_ago_s=-8))
+    put(own.token_path, own.cloud.token(issued_ago_s=-7))
     own.start()
     wait_error(own, "is not valid before", "clocks")
     assert own.cloud.exchanges() == []
@@ -273,7 +278,7 @@ def test_a_directory_is_no_token(own):
 # ---- what nobody renews ----
 
 def test_an_overdue_token_is_reported_with_its_age(cloud_factory, agent_factory):
-    cloud = cloud_factory(speed=300)  # an hour lasts twelve seconds
+    cloud = cloud_factory(speed=600)  # an hour lasts six seconds
     agent = agent_factory(cloud).configure()
     cloud.admin("/volume/demo/pause", {})
     agent.start()
@@ -298,5 +303,3 @@ def test_a_subpath_mount_is_recognised(cloud, agent_factory):
     agent.start(wrapper=["unshare", "-m", "sh", "-c", script, "sh", str(source), str(token)])
     eventually(lambda: "subPath" in (agent.status().get("token", {}).get("note") or ""), "the note:\n" + agent.log, 30)
     assert "it is a subPath mount, which never changes; mount the whole volume" in agent.log
-    done = agent.run("check")
-    assert done.returncode in (0, 1)

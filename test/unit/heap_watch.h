@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks into every block at the moment it is given back to the heap. For programs linked with -Wl,--wrap=free and
+/* Looks into every block at the moment it is given back to the heap. For programs linked with -Wl,--wrap=free
+ * and
  * --wrap=malloc, which make the calls in our own libraries come here. */
 #ifndef CFR_TEST_HEAP_WATCH_H
 #define CFR_TEST_HEAP_WATCH_H
@@ -16,9 +17,9 @@ void *__wrap_malloc(size_t n);
 
 /* What must not be in a block that is freed; NULL = do not look. */
 static const char *heap_secret;
-static size_t heap_leaks;     /* blocks that held it */
-static size_t heap_frees;     /* blocks looked at */
-static size_t heap_fail_at;   /* 1 = the next malloc fails, 0 = none */
+static size_t heap_leaks;   /* blocks that held it */
+static size_t heap_frees;   /* blocks looked at */
+static size_t heap_fail_at; /* 1 = the next malloc fails, 0 = none */
 
 void __wrap_free(void *p)
 {

@@ -10,9 +10,15 @@ static void decodes(void **state)
         const char *in;
         struct cfr_view out;
     } cases[] = {
-        {"", {"", 0}},          {"Zg", {"f", 1}},         {"Zm8", {"fo", 2}},
-        {"Zm9v", {"foo", 3}},   {"Zm9vYg", {"foob", 4}},  {"Zm9vYmE", {"fooba", 5}},
-        {"Zm9vYmFy", {"foobar", 6}}, {"-_8", {"\xfb\xff", 2}}, {"AAAA", {"\0\0\0", 3}},
+        {"", {"", 0}},
+        {"Zg", {"f", 1}},
+        {"Zm8", {"fo", 2}},
+        {"Zm9v", {"foo", 3}},
+        {"Zm9vYg", {"foob", 4}},
+        {"Zm9vYmE", {"fooba", 5}},
+        {"Zm9vYmFy", {"foobar", 6}},
+        {"-_8", {"\xfb\xff", 2}},
+        {"AAAA", {"\0\0\0", 3}},
     };
 
     (void)state;
@@ -30,8 +36,8 @@ static void decodes(void **state)
 static void refuses(void **state)
 {
     static const struct cfr_view cases[] = {
-        {"A", 1},    {"AAAAA", 5}, {"Zg==", 4}, {"Zm8=", 4}, {"+/8", 3},  {"Zm 9", 4},
-        {"Zh", 2},   {"Zm9", 3},   {"Zg\n", 3}, {"Zm\0v", 4}, {"\xc3\xa9", 2}, {"AAAA.", 5},
+        {"A", 1},  {"AAAAA", 5}, {"Zg==", 4}, {"Zm8=", 4},  {"+/8", 3},      {"Zm 9", 4},
+        {"Zh", 2}, {"Zm9", 3},   {"Zg\n", 3}, {"Zm\0v", 4}, {"\xc3\xa9", 2}, {"AAAA.", 5},
     };
 
     (void)state;

@@ -62,10 +62,10 @@ static void sys_derives_the_code(void **state)
         int errnum;
         int code;
     } cases[] = {
-        {ENOSPC, CFR_E_NOSPACE}, {EDQUOT, CFR_E_NOSPACE}, {EACCES, CFR_E_PERM},   {EPERM, CFR_E_PERM},
-        {EROFS, CFR_E_PERM},     {ENOENT, CFR_E_MISSING}, {ENOMEM, CFR_E_NOMEM},  {ELOOP, CFR_E_PATH},
-        {EXDEV, CFR_E_PATH},     {ENOTDIR, CFR_E_PATH},   {EISDIR, CFR_E_PATH},   {ENAMETOOLONG, CFR_E_PATH},
-        {EMFILE, CFR_E_LIMIT},   {ENFILE, CFR_E_LIMIT},   {EFBIG, CFR_E_LIMIT},   {EIO, CFR_E_IO},
+        {ENOSPC, CFR_E_NOSPACE}, {EDQUOT, CFR_E_NOSPACE}, {EACCES, CFR_E_PERM},  {EPERM, CFR_E_PERM},
+        {EROFS, CFR_E_PERM},     {ENOENT, CFR_E_MISSING}, {ENOMEM, CFR_E_NOMEM}, {ELOOP, CFR_E_PATH},
+        {EXDEV, CFR_E_PATH},     {ENOTDIR, CFR_E_PATH},   {EISDIR, CFR_E_PATH},  {ENAMETOOLONG, CFR_E_PATH},
+        {EMFILE, CFR_E_LIMIT},   {ENFILE, CFR_E_LIMIT},   {EFBIG, CFR_E_LIMIT},  {EIO, CFR_E_IO},
         {EAGAIN, CFR_E_IO},
     };
     struct cfr_err err = {0};
@@ -95,10 +95,8 @@ static void prefix_keeps_code_and_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_are_negative_named_and_classed),
-        cmocka_unit_test(what_is_no_code_is_unknown),
-        cmocka_unit_test(set_returns_the_code_and_cuts),
-        cmocka_unit_test(sys_derives_the_code),
+        cmocka_unit_test(codes_are_negative_named_and_classed), cmocka_unit_test(what_is_no_code_is_unknown),
+        cmocka_unit_test(set_returns_the_code_and_cuts),        cmocka_unit_test(sys_derives_the_code),
         cmocka_unit_test(prefix_keeps_code_and_text),
     };
 

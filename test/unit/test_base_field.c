@@ -30,19 +30,33 @@ struct outer {
 };
 
 static const struct cfr_field inner_fields[] = {
-    {.key = "text", .type = CFR_FIELD_STRING, .offset = offsetof(struct inner, text), .fallback = "x"}, {.key = NULL}};
-static const struct cfr_table inner_table = {.name = "inner", .size = sizeof(struct inner), .fields = inner_fields};
+    {.key = "text", .type = CFR_FIELD_STRING, .offset = offsetof(struct inner, text), .fallback = "x"},
+    {.key = NULL}};
+static const struct cfr_table inner_table = {
+    .name = "inner", .size = sizeof(struct inner), .fields = inner_fields};
 
 #define AT(member) offsetof(struct outer, member)
 static const struct cfr_field fields[] = {
     {.key = "text", .type = CFR_FIELD_STRING, .offset = AT(text), .min = 2, .max = 5},
-    {.key = "path", .type = CFR_FIELD_STRING, .offset = AT(path), .flags = CFR_FIELD_PATH, .fallback = "/run/x"},
+    {.key = "path",
+     .type = CFR_FIELD_STRING,
+     .offset = AT(path),
+     .flags = CFR_FIELD_PATH,
+     .fallback = "/run/x"},
     {.key = "name", .type = CFR_FIELD_STRING, .offset = AT(name), .flags = CFR_FIELD_FILE_NAME},
     {.key = "flag", .type = CFR_FIELD_BOOL, .offset = AT(flag), .fallback = "true"},
     {.key = "number", .type = CFR_FIELD_INT, .offset = AT(number), .fallback = "7", .min = 1, .max = 10},
-    {.key = "duration", .type = CFR_FIELD_DURATION, .offset = AT(duration_ms), .fallback = "1m", .min = 100,
+    {.key = "duration",
+     .type = CFR_FIELD_DURATION,
+     .offset = AT(duration_ms),
+     .fallback = "1m",
+     .min = 100,
      .max = 600000},
-    {.key = "unset", .type = CFR_FIELD_DURATION, .offset = AT(unset_ms), .flags = CFR_FIELD_UNSET, .min = 0,
+    {.key = "unset",
+     .type = CFR_FIELD_DURATION,
+     .offset = AT(unset_ms),
+     .flags = CFR_FIELD_UNSET,
+     .min = 0,
      .max = 1000},
     {.key = "mode", .type = CFR_FIELD_MODE, .offset = AT(mode), .fallback = "0640"},
     {.key = "no_mode", .type = CFR_FIELD_MODE, .offset = AT(no_mode)},
@@ -240,9 +254,18 @@ static void suggestions(void **state)
         const char *text;
         const char *key;
     } cases[] = {
-        {"durtion", "duration"}, {"duraiton", "duration"}, {"Duration", "duration"}, {"colours", "colour"},
-        {"no-mode", "no_mode"},  {"mod", "mode"},          {"moed", "mode"},         {"string", "strings"},
-        {"file_path", "path"},   {"xyzzy", NULL},          {"", NULL},               {"a", NULL},
+        {"durtion", "duration"},
+        {"duraiton", "duration"},
+        {"Duration", "duration"},
+        {"colours", "colour"},
+        {"no-mode", "no_mode"},
+        {"mod", "mode"},
+        {"moed", "mode"},
+        {"string", "strings"},
+        {"file_path", "path"},
+        {"xyzzy", NULL},
+        {"", NULL},
+        {"a", NULL},
         {"ma", "map"},
     };
     char longest[200];
@@ -256,7 +279,8 @@ static void suggestions(void **state)
     }
     memset(longest, 'm', sizeof longest);
     assert_null(cfr_field_suggest(&table, (struct cfr_view){longest, sizeof longest}));
-    assert_string_equal(cfr_field_suggest_choice((const char *const[]){"HUP", "USR1", NULL}, LITERAL("SIGHUP")), "HUP");
+    assert_string_equal(
+        cfr_field_suggest_choice((const char *const[]){"HUP", "USR1", NULL}, LITERAL("SIGHUP")), "HUP");
     assert_null(cfr_field_find(&table, LITERAL("Mode")));
     assert_null(cfr_field_find(&table, LITERAL("mode\0")));
     assert_ptr_equal(cfr_field_find(&table, LITERAL("mode"))->key, fields[7].key);

@@ -61,7 +61,8 @@ static void limits(void **state)
         assert_int_equal(cfr_grant_set(&g, names[i], LITERAL("v"), &err), 0);
     assert_int_equal(cfr_grant_set(&g, names[CFR_GRANT_FIELDS_MAX], LITERAL("v"), &err), CFR_E_LIMIT);
     assert_int_equal(cfr_grant_set(&g, "a", LITERAL("new"), &err), 0);
-    assert_int_equal(cfr_grant_set(&g, "a", (struct cfr_view){big, CFR_GRANT_VALUE_MAX + 1}, &err), CFR_E_LIMIT);
+    assert_int_equal(cfr_grant_set(&g, "a", (struct cfr_view){big, CFR_GRANT_VALUE_MAX + 1}, &err),
+                     CFR_E_LIMIT);
     assert_view(cfr_grant_get(&g, "a"), "new");
     assert_int_equal(cfr_grant_set(&g, "a", (struct cfr_view){big, CFR_GRANT_VALUE_MAX}, &err), 0);
     heap_fail_at = 1;
@@ -83,7 +84,8 @@ static void identity(void **state)
     assert_int_equal(cfr_grant_set_identity(&g, LITERAL("arn:aws:sts::1:x"), &err), 0);
     assert_string_equal(g.identity, "arn:aws:sts::1:x");
     assert_int_equal(cfr_grant_set_identity(&g, LITERAL("a\nb"), &err), CFR_E_ANSWER);
-    assert_int_equal(cfr_grant_set_identity(&g, (struct cfr_view){longest, sizeof longest}, &err), CFR_E_ANSWER);
+    assert_int_equal(cfr_grant_set_identity(&g, (struct cfr_view){longest, sizeof longest}, &err),
+                     CFR_E_ANSWER);
     assert_string_equal(g.identity, "arn:aws:sts::1:x");
     assert_int_equal(cfr_grant_set_identity(&g, (struct cfr_view){longest, sizeof longest - 1}, &err), 0);
     heap_fail_at = 1;

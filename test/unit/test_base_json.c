@@ -27,7 +27,9 @@ static void values(void **state)
 
     (void)state;
     assert_int_equal(
-        cfr_json_parse(LITERAL(" {\"a\":{\"b\":\"x\\u00e9\"},\"l\":[1,2.5,true,null],\"A\":false}\n"), &doc, &err), 0);
+        cfr_json_parse(LITERAL(" {\"a\":{\"b\":\"x\\u00e9\"},\"l\":[1,2.5,true,null],\"A\":false}\n"), &doc,
+                       &err),
+        0);
     assert_true(cfr_json_is_object(doc));
     assert_true(cfr_json_string(cfr_json_path(doc, path), &text));
     assert_view(text, "x\xc3\xa9");
@@ -178,7 +180,8 @@ static void freed_documents_leave_nothing(void **state)
 
     (void)state;
     heap_watch(MARK);
-    assert_int_equal(cfr_json_parse(LITERAL("{\"" MARK "\":[\"" MARK "\",{\"a\":\"" MARK "\"}]}"), &doc, NULL), 0);
+    assert_int_equal(
+        cfr_json_parse(LITERAL("{\"" MARK "\":[\"" MARK "\",{\"a\":\"" MARK "\"}]}"), &doc, NULL), 0);
     cfr_json_free(doc);
     assert_true(heap_frees >= 6);
     assert_int_equal(cfr_json_parse(LITERAL("{\"" MARK "\":[\"" MARK "\",{\"a\":\"" MARK "\"}"), &doc, NULL),

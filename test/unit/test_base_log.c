@@ -67,7 +67,8 @@ static void journal(void **state)
     (void)state;
     cfr_log_setup(CFR_LOG_DEBUG, CFR_LOG_TEXT, true);
     catch_stderr(some_events);
-    assert_string_equal(caught, "<4>registry [fresh]: 3 of them\n<3>registry: no state\n<6>plain\n<7>not shown\n");
+    assert_string_equal(caught,
+                        "<4>registry [fresh]: 3 of them\n<3>registry: no state\n<6>plain\n<7>not shown\n");
 }
 
 static void json(void **state)
@@ -126,7 +127,8 @@ static void control_characters_and_length(void **state)
         assert_true(cfr_view_line(&rest, &line));
         assert_true(line.n > 1000 && line.n < 8192);
         assert_true(cfr_view_printable(line));
-        assert_contains(caught, format == CFR_LOG_TEXT ? "a\\x0ab\\x0dc\\x1b[31m\\x7f\\x01" : "a\\u000ab\\u000dc");
+        assert_contains(caught,
+                        format == CFR_LOG_TEXT ? "a\\x0ab\\x0dc\\x1b[31m\\x7f\\x01" : "a\\u000ab\\u000dc");
         assert_false(cfr_view_line(&rest, &line));
     }
 }

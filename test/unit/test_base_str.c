@@ -68,10 +68,10 @@ static void json_is_escaped_and_valid_utf8(void **state)
         {{"\0\x1f\x7f\n", 4}, "\"\\u0000\\u001f\\u007f\\u000a\""},
         {{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91", 9}, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91\""},
         {{"\xff\xfe", 2}, "\"\\ufffd\\ufffd\""},
-        {{"\xc0\x80", 2}, "\"\\ufffd\\ufffd\""},             /* overlong */
-        {{"\xed\xa0\x80", 3}, "\"\\ufffd\\ufffd\\ufffd\""},  /* a surrogate */
+        {{"\xc0\x80", 2}, "\"\\ufffd\\ufffd\""},            /* overlong */
+        {{"\xed\xa0\x80", 3}, "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate */
         {{"\xf4\x90\x80\x80", 4}, "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
-        {{"a\xe2\x82", 3}, "\"a\\ufffd\\ufffd\""},           /* cut */
+        {{"a\xe2\x82", 3}, "\"a\\ufffd\\ufffd\""}, /* cut */
     };
 
     (void)state;
@@ -100,8 +100,10 @@ static void dup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_stays_terminated),     cmocka_unit_test(the_limit_is_sticky),
-        cmocka_unit_test(nothing_is_still_a_string),      cmocka_unit_test(json_is_escaped_and_valid_utf8),
+        cmocka_unit_test(grows_and_stays_terminated),
+        cmocka_unit_test(the_limit_is_sticky),
+        cmocka_unit_test(nothing_is_still_a_string),
+        cmocka_unit_test(json_is_escaped_and_valid_utf8),
         cmocka_unit_test(dup),
     };
 

@@ -176,8 +176,9 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instants),  cmocka_unit_test(formatting_is_the_inverse), cmocka_unit_test(http_dates),
-        cmocka_unit_test(durations), cmocka_unit_test(words),
+        cmocka_unit_test(instants),   cmocka_unit_test(formatting_is_the_inverse),
+        cmocka_unit_test(http_dates), cmocka_unit_test(durations),
+        cmocka_unit_test(words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

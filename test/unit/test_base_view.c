@@ -140,8 +140,9 @@ static void lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming), cmocka_unit_test(integers),
-        cmocka_unit_test(printable), cmocka_unit_test(utf8),                 cmocka_unit_test(lines),
+        cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming),
+        cmocka_unit_test(integers),  cmocka_unit_test(printable),
+        cmocka_unit_test(utf8),      cmocka_unit_test(lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,8 @@ static void put_config(void)
     put(config_path, text, (size_t)n);
 }
 
-/* Loads config_path; LINES is what must be told, with %s for the paths of configuration and CA file in this order. */
+/* Loads config_path; LINES is what must be told, with %s for the paths of configuration and CA file in this
+ * order. */
 static void load(const char *path, int code, const char *lines)
 {
     struct cfr_config *config = (struct cfr_config *)(void *)&config;
@@ -98,10 +99,11 @@ static void ca_files_must_be_there(void **state)
     (void)state;
     put_config();
     (void)unlink(ca_path);
-    (void)snprintf(lines, sizeof lines,
-                   "%s:8: credential a: ca_file: cannot be used: cannot open %s: No such file or directory\n"
-                   "%s:14: credential b: ca_file: cannot be used: cannot open %s: No such file or directory\n",
-                   config_path, ca_path, config_path, ca_path);
+    (void)snprintf(
+        lines, sizeof lines,
+        "%s:8: credential a: ca_file: cannot be used: cannot open %s: No such file or directory\n"
+        "%s:14: credential b: ca_file: cannot be used: cannot open %s: No such file or directory\n",
+        config_path, ca_path, config_path, ca_path);
     load(config_path, CFR_E_CONFIG, lines);
     put(ca_path, "not a certificate\n", 18);
     (void)snprintf(lines, sizeof lines,
@@ -157,9 +159,11 @@ static void the_size_is_limited(void **state)
     (void)snprintf(lines, sizeof lines, "%s: is larger than 4 MiB; that is no configuration\n", config_path);
     load(config_path, CFR_E_LIMIT, lines);
     put(config_path, big, n - 1);
-    (void)snprintf(lines, sizeof lines, "%s:1: there is no configuration in it; begin with `version: 1`\n", config_path);
+    (void)snprintf(lines, sizeof lines, "%s:1: there is no configuration in it; begin with `version: 1`\n",
+                   config_path);
     load(config_path, CFR_E_CONFIG, lines);
-    assert_int_equal(cfr_config_parse("f", (struct cfr_view){big, n}, no_env, &config, NULL, &err), CFR_E_LIMIT);
+    assert_int_equal(cfr_config_parse("f", (struct cfr_view){big, n}, no_env, &config, NULL, &err),
+                     CFR_E_LIMIT);
     assert_string_equal(err.text, "f: is larger than 4 MiB; that is no configuration");
     free(big);
 }
@@ -173,7 +177,8 @@ static void a_long_path_does_not_hide_the_message(void **state)
     (void)state;
     memset(path, 'p', sizeof path);
     path[sizeof path - 1] = '\0';
-    assert_int_equal(cfr_config_parse(path, LITERAL("version: 2\n"), no_env, &config, NULL, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_config_parse(path, LITERAL("version: 2\n"), no_env, &config, NULL, &err),
+                     CFR_E_CONFIG);
     assert_contains(err.text, "ppp:1: version: 2 is not possible here; write 1");
     assert_int_equal(strncmp(err.text, "...ppp", 6), 0);
 }

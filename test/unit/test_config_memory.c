@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a configuration while the n-th allocation fails, for every n: it is told, and nothing is lost. This program
- * has a malloc of its own, which shared libraries use, too. */
+/* Reading a configuration while the n-th allocation fails, for every n: it is told, and nothing is lost. This
+ * program has a malloc of its own, which shared libraries use, too. */
 #include "unit.h"
 
 #include "agent/config.h"
@@ -82,7 +82,8 @@ static const char *no_env(const char *name)
 static const char good[] =
     "version: 1\nlisten: \":9464\"\nlog: {level: debug}\ncredentials:\n"
     "  - name: a\n    token: {file: /t/token, audience: x}\n"
-    "    exchange:\n      aws:\n        role_arn: arn:aws:iam::123456789012:role/r\n        region: us-east-1\n"
+    "    exchange:\n      aws:\n        role_arn: arn:aws:iam::123456789012:role/r\n        region: "
+    "us-east-1\n"
     "        policy_arns: [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"
     "        then_assume: [{role_arn: \"arn:aws:iam::123456789012:role/s\", tags: {a: b, c: d}}]\n"
     "    publish:\n"
@@ -92,13 +93,12 @@ static const char good[] =
     "    reload: [{signal: {pid_file: /r}}, {exec: [/x, y]}, {http: {url: \"https://h/\"}}]\n"
     "  - {name: b, token: {file: /t/token}, publish: {file: {path: /f, format: json}}}\n";
 
-static const char bad[] =
-    "version: 1\nlistne: x\ncredentials:\n"
-    "  - name: a\n    token: {file: t}\n    publish: {file: {path: /e, format: tokn}}\n"
-    "    reload: [{exec: [/x, ~]}, {http: {url: x}}]\n"
-    "    exchange: {aws: {then_assume: [{tags: {a: b, a: c}}]}}\n"
-    "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n"
-    "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n";
+static const char bad[] = "version: 1\nlistne: x\ncredentials:\n"
+                          "  - name: a\n    token: {file: t}\n    publish: {file: {path: /e, format: tokn}}\n"
+                          "    reload: [{exec: [/x, ~]}, {http: {url: x}}]\n"
+                          "    exchange: {aws: {then_assume: [{tags: {a: b, a: c}}]}}\n"
+                          "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n"
+                          "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n";
 
 static const char broken[] = "version: 1\ncredentials:\n  - {name: [a\n";
 static const char aliased[] = "version: 1\ncredentials:\n  - {name: &a b, token: {file: *a}}\n";
@@ -124,7 +124,8 @@ static void fail_each(const char *text, int without)
         cfr_str_free(&all);
         if (live != before)
             fail_msg("allocation %zu: %ld blocks are lost", n, live - before);
-        /* Some do not matter: without a scratch copy qsort sorts in place, and a message can lose its decoration. */
+        /* Some do not matter: without a scratch copy qsort sorts in place, and a message can lose its
+         * decoration. */
         if (rc != CFR_E_NOMEM && rc != without)
             fail_msg("allocation %zu: %d", n, rc);
         if (rc == CFR_E_NOMEM)

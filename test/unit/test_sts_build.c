@@ -209,6 +209,8 @@ static void headers(void **state)
 
     (void)state;
     assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\r\nB: y"), NULL), CFR_E_INTERNAL);
+    assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\nB: y"), NULL), CFR_E_INTERNAL);
+    assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\rB: y"), NULL), CFR_E_INTERNAL);
     assert_int_equal(cfr_sts_request_header(&r, "A", (struct cfr_view){"x\0y", 3}, NULL), CFR_E_INTERNAL);
     for (int i = 0; i < CFR_STS_HEADERS_MAX; i++) {
         (void)snprintf(name, sizeof name, "N%d", i);

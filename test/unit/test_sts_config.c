@@ -11,6 +11,7 @@
 #include "sts/aws.h"
 #include "sts/aws_place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,9 +197,9 @@ static void the_rest(void **state)
            "role_arn: it must be the ARN of a role", NULL);
     checks(LIST(ROLE, "policy", "Allow *"), NULL, "policy: it must be a policy document", NULL);
     memset(policy + 6, 'x', 2040);
-    strcpy(policy + 2046, "\"}");
+    (void)snprintf(policy + 2046, 4, "\"}");
     checks(LIST(ROLE, "region", "eu-west-1", "policy", policy), NULL, NULL, "sts.eu-west-1.amazonaws.com");
-    strcpy(policy + 2046, "y\"}");
+    (void)snprintf(policy + 2046, 4, "y\"}");
     checks(LIST(ROLE, "region", "eu-west-1", "policy", policy), NULL, "it has 2049 characters", NULL);
 }
 

@@ -100,7 +100,7 @@ static void role_arns(void **state)
     }
     memset(long_arn + strlen(long_arn), 'a', 2048 - 31);
     assert_int_equal(cfr_aws_params_check_role("role_arn", long_arn, &err), 0);
-    strcat(long_arn, "a");
+    long_arn[2048] = 'a';
     assert_int_equal(cfr_aws_params_check_role("role_arn", long_arn, &err), CFR_E_CONFIG);
 }
 

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "sts/xml.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int note(void *context, const char *path, struct cfr_view text, struct cfr_err *err)
@@ -93,40 +92,46 @@ static void malformed(void **state)
 
 static void depth(void **state)
 {
-    char xml[600] = "";
+    struct cfr_str xml = {.limit = 1000};
 
     (void)state;
     for (int i = 0; i < 32; i++)
-        strcat(xml, "<a>");
+        cfr_str_addz(&xml, "<a>");
     for (int i = 0; i < 32; i++)
-        strcat(xml, "</a>");
-    reads(xml, "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a=;");
-    xml[0] = '\0';
+        cfr_str_addz(&xml, "</a>");
+    reads(xml.p, "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a=;");
+    cfr_str_free(&xml);
     for (int i = 0; i < 33; i++)
-        strcat(xml, "<a>");
-    refuses(xml, CFR_E_ANSWER, "nested too deeply");
+        cfr_str_addz(&xml, "<a>");
+    refuses(xml.p, CFR_E_ANSWER, "nested too deeply");
+    cfr_str_free(&xml);
+}
+
+/* One element with N bytes of text. */
+static struct cfr_str element_of(size_t n)
+{
+    struct cfr_str xml = {.limit = 200000};
+
+    cfr_str_addf(&xml, "<a>%0*d</a>", (int)n, 0);
+    return xml;
 }
 
 static void sizes(void **state)
 {
-    char *xml = malloc(CFR_XML_TEXT_MAX + 20);
+    struct cfr_str xml = element_of(CFR_XML_TEXT_MAX);
     struct cfr_str out = {.limit = 200000};
 
     (void)state;
-    memcpy(xml, "<a>", 3);
-    memset(xml + 3, 'x', CFR_XML_TEXT_MAX + 1);
-    memcpy(xml + 3 + CFR_XML_TEXT_MAX, "</a>", 4);
-    assert_int_equal(cfr_xml_read((struct cfr_view){xml, CFR_XML_TEXT_MAX + 7}, note, &out, NULL), 0);
+    assert_int_equal(cfr_xml_read(cfr_str_view(&xml), note, &out, NULL), 0);
     assert_int_equal(out.len, CFR_XML_TEXT_MAX + 4);
     cfr_str_free(&out);
-    memset(xml + 3, 'x', CFR_XML_TEXT_MAX + 1);
-    memcpy(xml + 4 + CFR_XML_TEXT_MAX, "</a>", 4);
-    refuses_view((struct cfr_view){xml, CFR_XML_TEXT_MAX + 8}, CFR_E_ANSWER, "more than 65536 bytes");
-    memset(xml, 'a', 3000);
-    xml[0] = '<';
-    memcpy(xml + 3000, "/>", 2);
-    refuses_view((struct cfr_view){xml, 3002}, CFR_E_ANSWER, "nested too deeply");
-    free(xml);
+    cfr_str_free(&xml);
+    xml = element_of(CFR_XML_TEXT_MAX + 1);
+    refuses_view(cfr_str_view(&xml), CFR_E_ANSWER, "more than 65536 bytes");
+    cfr_str_free(&xml);
+    cfr_str_addf(&xml, "<a%03000d/>", 0);
+    refuses_view(cfr_str_view(&xml), CFR_E_ANSWER, "nested too deeply");
+    cfr_str_free(&xml);
 }
 
 static void the_callback_can_stop(void **state)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/str.h"
 #include "token/claims.h"
 #include "token_text.h"
 
@@ -216,7 +217,7 @@ static void too_long_and_too_deep(void **state)
 {
     char *text = malloc(CFR_TOKEN_MAX + 2);
     char deep[8001];
-    char many[2000] = "{" TIMES ",\"aud\":[\"a\"";
+    struct cfr_str many = {.limit = 2000};
     struct cfr_claims c;
     struct cfr_err err = {0};
 
@@ -229,10 +230,12 @@ static void too_long_and_too_deep(void **state)
     deep[8000] = '\0';
     memcpy(deep, "{\"a\":", 5);
     refused(RS256, deep, "not JSON");
+    cfr_str_addz(&many, "{" TIMES ",\"aud\":[\"a\"");
     for (int i = 0; i < 64; i++)
-        strcat(many, ",\"a\"");
-    strcat(many, "]}");
-    refused(RS256, many, "more than 64 audiences");
+        cfr_str_addz(&many, ",\"a\"");
+    cfr_str_addz(&many, "]}");
+    refused(RS256, many.p, "more than 64 audiences");
+    cfr_str_free(&many);
 }
 
 static void error_texts_hold_no_claims(void **state)

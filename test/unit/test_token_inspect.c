@@ -9,6 +9,8 @@
 #include "token/inspect.h"
 #include "token_text.h"
 
+#include <stdio.h>
+
 #define NOW INT64_C(1767323825)
 #define GOOD                                                                                                 \
     "\"aud\":[\"sts.amazonaws.com\"],\"iss\":\"https://i\",\"sub\":\"system:serviceaccount:ns-a:sa-b\""
@@ -18,26 +20,25 @@ static char *last; /* the report of the last call */
 
 static unsigned inspect(const char *alg, const char *payload, const char *tail, const char *audience)
 {
-    char header[64] = "{\"alg\":\"";
+    char header[64];
     char *text;
-    char *file;
+    struct cfr_str file = {.limit = 100000};
     struct cfr_claims c;
     struct cfr_str out = {.limit = 65536};
     struct cfr_inspect_subject s = {.claims = &c, .now_s = NOW, .audience = audience, .region = "cn-north-1"};
     unsigned problems;
 
-    strcat(strcat(header, alg), "\"}");
+    (void)snprintf(header, sizeof header, "{\"alg\":\"%s\"}", alg);
     text = token_text(header, payload);
-    file = malloc(strlen(text) + strlen(tail) + 1);
-    strcat(strcpy(file, text), tail);
+    cfr_str_addf(&file, "%s%s", text, tail);
     assert_int_equal(cfr_claims_read(cfr_view_of(text), &c, NULL), 0);
-    s.file = cfr_view_of(file);
+    s.file = cfr_str_view(&file);
     problems = cfr_inspect_write(&s, &out);
     assert_false(out.failed);
     assert_null(strstr(out.p, text));
     cfr_claims_free(&c);
     free(text);
-    free(file);
+    cfr_str_free(&file);
     free(last);
     last = out.p;
     return problems;
@@ -112,13 +113,13 @@ static void notes_are_no_problems(void **state)
 
 static void long_token(void **state)
 {
-    char payload[20100] = "{" GOOD TIMES ",\"x\":\"";
+    struct cfr_str payload = {.limit = 40000};
 
     (void)state;
-    memset(payload + strlen(payload), 'a', 15000);
-    strcat(payload, "\"}");
-    assert_int_equal(inspect("RS256", payload, "", NULL), 1);
+    cfr_str_addf(&payload, "{" GOOD TIMES ",\"x\":\"%015000d\"}", 0);
+    assert_int_equal(inspect("RS256", payload.p, "", NULL), 1);
     says("longer than the 20000 characters");
+    cfr_str_free(&payload);
 }
 
 static void terminal_is_safe(void **state)

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Resident memory when idle with one credential, and what each further one adds, up to 1,000.
+
+usage: memory.py [BINARY...]       (default: the dynamic build; name a static one beside it to have them told apart)
+"""
+import re
+import subprocess
+import sys
+
+import common
+from common import CREDFRESH, Agent, eventually, local_cloud, scratch, verdict
+
+
+def measure(binary, directory, cloud, count):
+    agent = Agent(directory / f"agent-{count}-{len(list(directory.iterdir()))}", cloud)
+    names = ["demo"] + [f"c{i:04d}" for i in range(1, count)]
+    agent.configure(*[agent.credential(name, publish={
+        "directory": str(agent.dir / "out" / name),
+        "files": [{"name": "credentials", "format": "aws-credentials"}]}) for name in names])
+    common.CREDFRESH = binary
+    process = subprocess.Popen([binary, "run", "-c", agent.config_path], stdout=subprocess.DEVNULL,
+                               stderr=open(agent.log_path, "wb"))
+    agent.process = process
+
+    def all_fresh():
+        try:
+            _, doc = agent.request("GET", "/v1/credentials")
+        except OSError:
+            return False
+        return len(doc["credentials"]) == count and all(c["state"] == "fresh" for c in doc["credentials"])
+
+    eventually(all_fresh, f"{count} credentials", 120, 0.2)
+    with open(f"/proc/{process.pid}/smaps_rollup", encoding="ascii") as f:
+        text = f.read()
+    agent.stop()
+    kib = {key: int(value) for key, value in re.findall(r"^(\w+):\s+(\d+) kB", text, re.M)}
+    return kib
+
+
+def main():
+    good = True
+    for binary in sys.argv[1:] or [CREDFRESH]:
+        with scratch() as directory, local_cloud(directory) as cloud:
+            figures = {count: measure(binary, directory, cloud, count) for count in (1, 100, 1000)}
+        print(binary)
+        for count, kib in figures.items():
+            own = kib["Private_Dirty"]
+            print(f"  {count:5d} credentials: {kib['Rss']:6d} KiB resident, {own:6d} KiB of it its own (private dirty)")
+        for low, high in ((1, 100), (1, 1000)):
+            each = (figures[high]["Rss"] - figures[low]["Rss"]) / (high - low)
+            good = verdict(f"  growth from {low} to {high}, each", each, 8, " KiB") and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Wake-ups per minute of an idle agent with one credential: the kernel's count of voluntary context switches.
+
+usage: wakeups.py [MINUTES]
+"""
+import re
+import sys
+import time
+
+from common import Agent, local_cloud, scratch, verdict
+
+
+def switches(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return sum(int(n) for n in re.findall(r"ctxt_switches:\s+(\d+)", f.read()))
+
+
+def main():
+    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 3
+    with scratch() as directory, local_cloud(directory) as cloud:
+        agent = Agent(directory / "agent", cloud)
+        agent.configure().start()
+        agent.wait_state("fresh")
+        time.sleep(15)  # the status connection times out
+        before = switches(agent.process.pid)
+        time.sleep(minutes * 60)
+        count = switches(agent.process.pid) - before
+        agent.stop()
+    print(f"{count} wake-ups in {minutes:g} minutes")
+    return 0 if verdict("wake-ups per minute", count / minutes, 2) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

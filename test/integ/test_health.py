@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: MIT
+"""What the agent tells of itself: health, metrics, its socket, the service manager, the log."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from conftest import eventually, read_text
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+@pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Health:
+    """The pages on the listen address."""
+
+    def __init__(self, agent, *credentials, **over):
+        self.port = free_port()
+        agent.configure(*credentials, listen=f"127.0.0.1:{self.port}", **over)
+
+    def get(self, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def wait(self, path, status, limit_s=20):
+        eventually(lambda: self.get(path)[0] == status, f"{status} of {path}", limit_s)
+        return self.get(path)[1]
+
+
+# ---- readiness ----
+
+def test_not_ready_before_the_first_publish(agent):
+    token = agent.dir / "token"
+    health = Health(agent, agent.credential(token={"file": str(token)}))
+    agent.start()
+    assert health.get("/livez") == (200, "ok\n")
+    status, text = health.get("/readyz")
+    assert status == 503 and text == f"demo: not published yet: waiting for the token file {token}, which does not exist yet\n"
+    status, text = health.get("/readyz?verbose")
+    assert status == 503 and text.startswith("[-]demo failed: not published yet") and text.endswith("not ready\n")
+    token.write_text(agent.cloud.token())
+    health.wait("/readyz", 200)
+    assert health.get("/readyz") == (200, "ok\n")
+    assert re.fullmatch(r"\[\+\]demo ok, expires in 59 min \d+ s\nok\n", health.get("/readyz?verbose")[1])
+
+
+def test_not_ready_after_a_required_one_expired(cloud_factory, agent_factory):
+    cloud = cloud_factory(speed=900)  # an hour lasts four seconds
+    agent = agent_factory(cloud)
+    health = Health(agent)
+    agent.start()
+    agent.wait_generation(1)
+    assert health.get("/readyz")[0] == 200
+    cloud.admin("/outage", {"on": True})
+    text = health.wait("/readyz", 503, 40)
+    assert re.match(r"demo: expired .* ago: ", text), text
+    assert agent.published()["generation"] >= 1 and not agent.status()["ready"]
+    page = health.get("/metrics")[1]
+    assert 'credfresh_credential_ready{credential="demo"} 0' in page
+    cloud.admin("/outage", {"on": False})
+    health.wait("/readyz", 200, 60)
+
+
+def test_an_optional_one_may_be_missing(agent):
+    health = Health(agent, agent.credential(),
+                    agent.credential("extra", required=False, token={"file": str(agent.dir / "nothing")}))
+    agent.start()
+    health.wait("/readyz", 200)
+    assert "[-]extra failed (not required): not published yet" in health.get("/readyz?verbose")[1]
+    assert "ready: every required credential is published" in agent.log
+
+
+def test_one_of_two_required_is_missing(agent):
+    health = Health(agent, agent.credential(), agent.credential("extra", token={"file": str(agent.dir / "nothing")}))
+    agent.start()
+    agent.wait_generation(1)
+    status, text = health.get("/readyz")
+    assert status == 503 and text.startswith("extra: ") and "demo" not in text
+    assert "ready: every" not in agent.log
+
+
+def test_a_restart_is_ready_at_once_with_what_stands(agent):
+    health = Health(agent)
+    agent.start()
+    agent.wait_generation(1)
+    agent.kill()
+    agent.cloud.admin("/outage", {"on": True})
+    agent.start()
+    assert health.wait("/readyz", 200) == "ok\n"
+
+
+def test_other_pages(agent):
+    health = Health(agent)
+    agent.start()
+    assert health.get("/")[1] == "/livez\n/readyz\n/readyz?verbose\n/metrics\n"
+    for path in ("/v1/credentials", "/nothing", "/metrics/", "//metrics"):
+        assert health.get(path)[0] == 404, path
+    request = urllib.request.Request(f"http://127.0.0.1:{health.port}/metrics", method="POST", data=b"")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=10)
+    assert refused.value.code == 405 and refused.value.headers["Allow"] == "GET, HEAD"
+    head = urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{health.port}/metrics", method="HEAD"),
+                                  timeout=10)
+    assert head.read() == b"" and int(head.headers["Content-Length"]) > 1000
+
+
+# ---- metrics ----
+
+SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? '
+                    r'([0-9.eE+-]+|NaN|[+-]Inf)')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"')
+
+
+def parse_metrics(page):
+    """{(name, labels): value} of a page in Prometheus' text format; strict."""
+    types, samples, family = {}, {}, None
+    assert page.endswith("\n")
+    for line in page.splitlines():
+        if line.startswith("# HELP ") or line.startswith("# TYPE "):
+            _, what, name, text = line.split(" ", 3)
+            if what == "TYPE":
+                assert name not in types and text in ("counter", "gauge", "histogram"), line
+                types[name] = text
+                family = name
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        name = match[1]
+        base = re.sub("_(bucket|sum|count)$", "", name) if types.get(family) == "histogram" else name
+        assert base == family, f"{line} stands outside its family"
+        assert types[family] != "counter" or name.endswith("_total"), name
+        key = name, tuple(sorted(LABEL.findall(match[2] or "")))
+        assert key not in samples, line
+        samples[key] = float(match[3])
+    return samples
+
+
+def test_metrics(agent):
+    health = Health(agent, agent.credential(reload=[{"exec": ["/bin/true"]}]),
+                    agent.credential("extra", required=False, token={"file": str(agent.dir / "nothing")}))
+    agent.start()
+    agent.wait_state("fresh")
+    agent.cloud.fault(kind="error", code="Throttling", status=400, count=1)
+    assert agent.run("rotate", "demo").returncode == 0
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    page = health.get("/metrics")[1]
+    m = parse_metrics(page)
+
+    def value(name, **labels):
+        return m[name, tuple(sorted({"credential": "demo", **labels}.items()))]
+
+    assert abs(value("credfresh_credential_expiry_timestamp_seconds") - time.time() - 3600) < 60
+    assert abs(value("credfresh_credential_last_success_timestamp_seconds") - time.time()) < 60
+    assert value("credfresh_credential_generation") == 2 and value("credfresh_credential_ready") == 1
+    refreshes = {dict(labels)["result"]: n for (name, labels), n in m.items()
+                 if name.startswith("credfresh_") and name.endswith("_total") and dict(labels).get("credential") == "demo"
+                 and "result" in dict(labels) and "hook" not in name}
+    assert refreshes["ok"] == 2 and refreshes["retry"] == 1 and refreshes["stop"] == 0
+    buckets = [n for (name, labels), n in m.items() if name.endswith("duration_seconds_bucket")
+               and dict(labels)["credential"] == "demo"]
+    assert buckets == sorted(buckets) and buckets[-1] == 3
+    assert [n for (name, labels), n in m.items() if name.endswith("duration_seconds_count")
+            and dict(labels)["credential"] == "demo"] == [3]
+    assert any(name == "credfresh_build_info" and "version" in dict(labels) for name, labels in m)
+    assert m["credfresh_config_last_reload_successful", ()] == 1
+    assert any("hook" in name and n == 2 for (name, labels), n in m.items())
+    assert ("credfresh_credential_expiry_timestamp_seconds", (("credential", "extra"),)) not in m
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- the control socket ----
+
+def raw(agent, data, limit=1 << 20):
+    """Everything that is answered to these bytes until the connection ends or rests."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(5)
+        s.connect(str(agent.socket))
+        try:
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        answer = b""
+        try:
+            while len(answer) < limit and (more := s.recv(65536)):
+                answer += more
+        except OSError:
+            pass
+        return answer
+
+
+def test_the_sockets_modes(agent):
+    agent.start()
+    assert oct(agent.socket.stat().st_mode) == "0o140600"
+    assert oct(agent.state.stat().st_mode & 0o7777) == "0o700"
+    for path in agent.state.iterdir():
+        assert path.stat().st_mode & 0o077 == 0, path
+    agent.stop()
+    assert not agent.socket.exists()
+
+
+def test_answers(agent):
+    agent.start()
+    agent.wait_generation(1)
+    for method, path, body, status in [
+            ("GET", "/v1/credentials", None, 200), ("GET", "/v1/credentials/demo", None, 200),
+            ("GET", "/v1/credentials/nobody", None, 404), ("GET", "/v1/", None, 404), ("GET", "/v2/x", None, 404),
+            ("GET", "/livez", None, 200), ("GET", "/readyz", None, 200), ("GET", "/metrics", None, 200),
+            ("POST", "/v1/credentials", "", 405), ("DELETE", "/v1/credentials/demo", None, 405),
+            ("GET", "/v1/credentials/demo/rotate", None, 405), ("GET", "/v1/reload", None, 405),
+            ("PUT", "/v1/credentials/demo/rotate", "", 405),
+            ("POST", "/v1/credentials/nobody/rotate", "", 404), ("POST", "/v1/credentials/demo/burn", "", 404),
+            ("POST", "/v1/credentials/demo/rotate", "{", 400), ("POST", "/v1/credentials/demo/rotate", "[]", 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":7}', 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":""}', 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":"x","more":1}', 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":"' + "x" * 300 + '"}', 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":"a\\u0000b"}', 400),
+            ("POST", "/v1/credentials/demo/rotate", '{"reason":"a\\nb"}', 400),
+            ("POST", "/v1/credentials/demo/rotate?now", "", 400), ("GET", "/v1/credentials/%zz", None, 400),
+            ("GET", "/v1/credentials/a%00b", None, 400), ("GET", "/v1/credentials/" + "x" * 200, None, 400),
+            ("POST", "/v1/credentials/demo/rotate", "x" * 5000, 413)]:
+        got = agent.request(method, path, body)
+        assert got[0] == status, (method, path, body, got)
+        if status >= 400:
+            assert set(got[1]["error"]) == {"code", "message"} and got[1]["error"]["message"]
+    assert agent.generation() == 1 and len(agent.cloud.exchanges()) == 1
+    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}') == (
+        202, {"credential": "demo", "replaces": 1})
+    agent.wait_generation(2)
+    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}')[0] == 409
+    assert agent.status()["last_reason"] == "käse"
+
+
+def test_garbage_and_pipelining(agent):
+    agent.start()
+    agent.wait_generation(1)
+    one = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = b"GET /v1/credentials/demo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    answer = raw(agent, one + one + last)
+    assert answer.count(b"HTTP/1.1 200 OK") == 3 and answer.rstrip().endswith(b"]}")
+    for junk in [b"\0" * 10, b"\xff\xfe\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", os.urandom(4096),
+                 b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                 b"GET / HTTP/1.1\r\n" + b"X-Y: z\r\n" * 10000 + b"\r\n",
+                 b"POST /v1/reload HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+                 b"POST /v1/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                 b"POST /v1/credentials/demo/rotate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                 b"POST /v1/credentials/demo/rotate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 + b"1000\r\n" + b"x" * 4096 + b"\r\n" + b"1000\r\n" + b"x" * 4096 + b"\r\n0\r\n\r\n"]:
+        answer = raw(agent, junk)
+        assert b" 200 " not in answer and b" 202 " not in answer, (junk[:80], answer[:200])
+        assert agent.request("GET", "/livez")[0] == 200, junk[:80]
+    # A body that never comes holds up nobody.
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(agent.socket))
+        s.sendall(b"POST /v1/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        assert agent.request("GET", "/livez")[0] == 200
+    assert agent.generation() == 1
+
+
+def test_many_connections_at_once(agent):
+    agent.start()
+    agent.wait_generation(1)
+    held = []
+    try:
+        for _ in range(300):
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(1)
+            held.append(s)
+            s.connect(str(agent.socket))
+    except OSError:
+        pass
+    for s in held:
+        s.close()
+    eventually(lambda: agent.status().get("ready"), "an answer")
+    agent.cloud.admin("/volume/demo/renew", {})
+    agent.wait_generation(2)
+
+
+@root_only
+def test_another_user_is_refused(agent):
+    agent.start()
+    agent.wait_generation(1)
+    code = """
+import http.client, socket, sys
+c = http.client.HTTPConnection("x")
+c.sock = socket.socket(socket.AF_UNIX)
+try:
+    c.sock.connect(sys.argv[1])
+except PermissionError:
+    print("cannot connect")
+    sys.exit()
+for method, path in [("GET", "/v1/credentials"), ("POST", "/v1/credentials/demo/rotate"), ("GET", "/livez")]:
+    c.request(method, path)
+    a = c.getresponse()
+    print(a.status, a.read().decode().strip())
+"""
+    argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", code, str(agent.socket)]
+
+    def ask():
+        return subprocess.run(argv, capture_output=True, text=True, timeout=20, cwd="/").stdout
+
+    for path in [agent.state, *agent.state.parents]:
+        if str(path).startswith("/tmp/"):
+            path.chmod(0o755)
+    assert ask() == "cannot connect\n"
+    agent.socket.chmod(0o666)  # as if somebody had opened it by mistake
+    lines = ask().splitlines()
+    assert [line[:3] for line in lines] == ["403"] * 3 and "only root and the agent's own user" in lines[0]
+    assert agent.generation() == 1
+
+
+# ---- the service manager ----
+
+class Manager:
+    """Receives what services notify."""
+
+    def __init__(self, directory):
+        self.path = str(directory / "n")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.setblocking(False)
+        self.messages = []
+
+    def look(self):
+        try:
+            while True:
+                self.messages.append(dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines()))
+        except BlockingIOError:
+            return self.messages
+
+    def index(self, key):
+        return next((i for i, message in enumerate(self.look()) if key in message), -1)
+
+    def wait(self, key):
+        return eventually(lambda: [m for m in self.look() if key in m], f"{key} in {self.messages}")
+
+
+@pytest.fixture
+def manager(tmp_path):
+    made = Manager(tmp_path)
+    yield made
+    made.socket.close()
+
+
+def test_ready_only_after_the_first_publish(agent, manager):
+    token = agent.dir / "token"
+    agent.configure(agent.credential(token={"file": str(token)})).start(env={"NOTIFY_SOCKET": manager.path})
+    eventually(lambda: agent.status().get("last_error"), "the wait for a token")
+    # Neither does a reload make it ready.
+    assert agent.run("reload").returncode == 0
+    assert manager.index("READY") == -1, manager.messages
+    token.write_text(agent.cloud.token())
+    ready = manager.wait("READY")[0]
+    assert ready["READY"] == "1" and "1 credential" in ready["STATUS"]
+    assert agent.status()["published"]
+    agent.stop()
+    assert manager.wait("STOPPING")[0] == {"STOPPING": "1"}
+
+
+def test_a_reload_is_announced(agent, manager):
+    agent.start(env={"NOTIFY_SOCKET": manager.path})
+    manager.wait("READY")
+    before = time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
+    seen = len(manager.look())
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: any("READY" in m for m in manager.look()[seen:]), "READY after RELOADING")
+    reloading, ready = [m for m in manager.messages[seen:] if "RELOADING" in m or "READY" in m]
+    assert reloading["RELOADING"] == "1" and ready["READY"] == "1"
+    assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
+    # A refused one ends as well, or the manager would wait for ever.
+    agent.config_path.write_text("no: yes\n")
+    seen = len(manager.look())
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: any("READY" in m for m in manager.look()[seen:]), "READY after a refused reload")
+
+
+def test_the_watchdog_is_fed(agent, manager):
+    agent.start(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "400000"})
+    eventually(lambda: len([m for m in manager.look() if m.get("WATCHDOG") == "1"]) >= 4, "four times WATCHDOG=1")
+    agent.stop()
+
+
+def test_the_watchdog_of_another(agent, manager):
+    agent.start(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "2000", "WATCHDOG_PID": "1"})
+    manager.wait("READY")
+    agent.wait_state("fresh")
+    agent.stop()
+    assert manager.index("WATCHDOG") == -1
+
+
+def test_an_abstract_socket(agent):
+    name = f"credfresh-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind("\0" + name)
+        s.settimeout(20)
+        agent.start(env={"NOTIFY_SOCKET": "@" + name})
+        assert b"READY=1" in s.recv(4096)
+
+
+@pytest.mark.parametrize("path", ["/nonexistent", "relative", "", "/" + "x" * 300])
+def test_a_manager_that_is_not_there(agent, path):
+    agent.start(env={"NOTIFY_SOCKET": path})
+    agent.wait_generation(1)
+
+
+# ---- the log ----
+
+def test_text(agent):
+    agent.configure(log={"level": "info"}).start()
+    agent.wait_state("fresh")
+    for line in agent.log.splitlines():
+        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (error|warn |info |debug) \S", line), line
+    assert re.search(r" info  demo \[fresh\]: published first generation 1 of arn:aws:sts::", agent.log) or \
+        re.search(r" info  demo \[reloading\]: published first generation 1 of arn:aws:sts::", agent.log)
+
+
+def test_json(agent):
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/false"]}]), log={"level": "debug", "format": "json"})
+    agent.start()
+    agent.wait_generation(1)
+    eventually(lambda: "failed" in agent.log, "the hook's failure")
+    docs = [json.loads(line) for line in agent.log.splitlines()]
+    assert all(doc["level"] in ("error", "warn", "info", "debug") and doc["message"] for doc in docs)
+    about = [doc for doc in docs if "credential" in doc]
+    assert about and all(doc["credential"] == "demo" and doc["state"] for doc in about)
+
+
+def test_journal_levels(agent):
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/false"]}]), log={"level": "debug"})
+    agent.start(env={"JOURNAL_STREAM": "8:12345"})
+    eventually(lambda: "failed" in agent.log, "the hook's failure")
+    assert all(re.match(r"<[3467]>\S", line) for line in agent.log.splitlines()), agent.log
+    assert re.search(r"^<4>demo \[\w+\]: hook", agent.log, re.M) and re.search(r"^<6>demo", agent.log, re.M)
+
+
+def failures(agent, at_least):
+    eventually(lambda: agent.status().get("consecutive_failures", 0) >= at_least,
+               f"{at_least} failures:\n{agent.log}", 30)
+    return [line for line in agent.log.splitlines() if re.search(r" (warn|error) +demo", line)]
+
+
+@pytest.mark.parametrize("fault", [
+    {"kind": "error", "code": "ServiceUnavailable", "status": 503},
+    {"kind": "status", "status": 500, "body": "<html>", "content_type": "text/html"},
+    {"kind": "close"},
+    {"kind": "malformed", "body": "<oops"},
+])
+def test_each_error_is_logged_once(agent, fault):
+    agent.configure(log={"level": "info"})
+    agent.cloud.fault(**fault, count=100)
+    agent.start()
+    lines = failures(agent, 3)
+    assert len(lines) == 1, agent.log
+    agent.cloud.clear_faults()
+    agent.wait_generation(1)
+
+
+def test_an_expired_token_is_logged_once(agent):
+    token = agent.dir / "token"
+    token.write_text(agent.cloud.token(expires_in_s=-600, issued_ago_s=4200))
+    agent.configure(agent.credential(token={"file": str(token)}), log={"level": "info"}).start()
+    assert len(failures(agent, 3)) == 1, agent.log
+
+
+def test_two_errors_are_two_lines(agent):
+    agent.configure(log={"level": "info"})
+    agent.cloud.fault(kind="close", count=100)
+    agent.start()
+    failures(agent, 2)
+    agent.cloud.clear_faults()
+    agent.cloud.fault(kind="error", code="Throttling", status=400, count=100)
+    eventually(lambda: "Throttling" in agent.log, "the other error")
+    assert len(failures(agent, 2)) == 2, agent.log

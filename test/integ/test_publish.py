@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: MIT
+"""What is written: targets, formats, modes, and everything that may stand in the way."""
+import configparser
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROLE, eventually
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+@pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+def publishing(agent, publish, **over):
+    return agent.configure(agent.credential(publish=publish, **over))
+
+
+def error_of(agent):
+    return (agent.status().get("last_error") or {}).get("message", "")
+
+
+def wait_error(agent, *words):
+    eventually(lambda: all(word in error_of(agent) for word in words), f"{words} in: {error_of(agent)}\n{agent.log}")
+
+
+def once(agent, status=0):
+    done = agent.run("once", "--timeout", "20s")
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+def rotate(agent):
+    before = agent.generation()
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    agent.wait_generation(before + 1)
+
+
+def token_only(agent, volume="demo", **over):
+    """A credential without an exchange: the token is what is published."""
+    over.setdefault("publish", {"directory": str(agent.out), "files": [{"name": "token", "format": "token"},
+                                                                       {"name": "doc", "format": "json"}]})
+    return agent.credential(exchange=None, token={"file": str(agent.cloud.volumes[volume] / "token")}, **over)
+
+
+def mode(path):
+    return oct(path.stat().st_mode & 0o7777)
+
+
+# ---- targets and formats ----
+
+def test_every_format_in_one_directory(agent):
+    publishing(agent, {"directory": str(agent.out), "files": [
+        {"name": "credentials", "format": "aws-credentials", "profile": "work"},
+        {"name": "config-role", "format": "aws-config", "role_arn": ROLE, "token_path": "/run/token",
+         "session_name": "me", "region": "eu-west-1"},
+        {"name": "config-command", "format": "aws-config", "command": "/usr/bin/cat /run/x.json", "profile": "p"},
+        {"name": "process.json", "format": "aws-credential-process"},
+        {"name": "token", "format": "token"},
+        {"name": "env", "format": "env"},
+        {"name": "doc.json", "format": "json"}]})
+    once(agent)
+    doc = agent.published("doc.json")
+    fields = doc["fields"]
+    ini = configparser.ConfigParser()
+    ini.read(agent.out / "credentials")
+    assert dict(ini["work"]) == {"aws_account_id": "123456789012", **{
+        key: fields[key] for key in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")}}
+    ini = configparser.ConfigParser()
+    ini.read([agent.out / "config-role", agent.out / "config-command"])
+    assert ini["default"]["role_arn"] == ROLE and ini["default"]["web_identity_token_file"] == "/run/token"
+    assert ini["default"]["role_session_name"] == "me" and ini["default"]["region"] == "eu-west-1"
+    assert ini["profile p"]["credential_process"] == "/usr/bin/cat /run/x.json"
+    process = agent.published("process.json")
+    assert process["Version"] == 1 and process["SessionToken"] == fields["aws_session_token"]
+    assert process["AccessKeyId"] == fields["aws_access_key_id"] and process["Expiration"].endswith("Z")
+    shell = subprocess.run(["/bin/sh", "-c", f". {agent.out}/env; printf '%s %s %s' $AWS_ACCESS_KEY_ID $AWS_REGION "
+                            "$AWS_SESSION_TOKEN"], capture_output=True, text=True, check=True, env={}).stdout
+    assert shell == f"{fields['aws_access_key_id']} us-east-1 {fields['aws_session_token']}"
+    assert (agent.out / "token").read_text() == (agent.cloud.volumes["demo"] / "token").read_text()
+    assert doc["credential"] == "demo" and doc["generation"] == 1
+    for path in agent.out.iterdir():
+        if not path.name.startswith(".."):
+            assert os.readlink(path) == f"..data/{path.name}"
+
+
+def test_a_single_file(agent):
+    path = agent.dir / "deep" / "down" / "credentials"
+    publishing(agent, {"file": {"path": str(path), "format": "aws-credentials", "mode": "0440"}})
+    agent.start()
+    agent.wait_generation(1)
+    inode, text = path.stat().st_ino, path.read_text()
+    rotate(agent)
+    assert path.stat().st_ino != inode and path.read_text() != text and mode(path) == "0o440"
+    assert [p.name for p in path.parent.iterdir()] == ["credentials"]
+
+
+FOREIGN = (b"# mine; do not touch\r\n[other]\r\naws_access_key_id = AKIAOTHER\r\n aws_secret_access_key=x  \r\n\r\n"
+           b"[work]\r\n; a comment\r\n%s\r\n# the end\r\n[last]\r\nregion\t= eu-west-1")
+
+
+def test_a_profile_in_somebody_elses_file(agent):
+    path = agent.dir / "credentials"
+    path.write_bytes(FOREIGN % b"aws_access_key_id = OLD\r\naws_secret_access_key = OLD\r\n")
+    path.chmod(0o604)
+    publishing(agent, {"profile": {"path": str(path), "name": "work"}})
+    agent.start()
+    agent.wait_generation(1)
+    for _ in range(2):
+        text = path.read_bytes()
+        before, after = FOREIGN.split(b"%s")
+        assert text.startswith(before) and text.endswith(after), text
+        ours = text[len(before):-len(after)].decode().split()
+        assert ours[0] == "aws_access_key_id" and ours[2].startswith("ASIA") and "OLD" not in ours
+        ini = configparser.ConfigParser()
+        ini.read(path)
+        assert set(ini["work"]) == {"aws_access_key_id", "aws_secret_access_key", "aws_session_token",
+                                    "aws_account_id"}
+        assert mode(path) == "0o604"
+        rotate(agent)
+
+
+def test_a_profile_is_added_at_the_end_and_the_file_made(agent):
+    path, new = agent.dir / "credentials", agent.dir / "new" / "config"
+    path.write_bytes(b"[other]\na = b")
+    publishing(agent, [{"profile": {"path": str(path), "name": "work"}},
+                       {"profile": {"path": str(path), "name": "second"}},
+                       {"profile": {"path": str(new), "name": "work", "format": "aws-config", "mode": "0640",
+                                    "role_arn": ROLE, "token_path": "/run/token"}}])
+    once(agent)
+    assert path.read_bytes().startswith(b"[other]\na = b\n\n[work]\naws_access_key_id = ")
+    ini = configparser.ConfigParser()
+    ini.read([path, new])
+    assert ini["work"]["aws_access_key_id"] == ini["second"]["aws_access_key_id"]
+    assert ini["profile work"]["role_arn"] == ROLE and mode(new) == "0o640"
+
+
+@pytest.mark.parametrize("text, words", [
+    (b"[work]\na = b\n[work]\nc = d\n", ["line 3", "second time"]),
+    (b"a\0b\n", ["line 1", "NUL"]),
+    (b"\xef\xbb\xbf[work]\n", ["byte order mark"]),
+])
+def test_a_profile_file_that_is_a_matter_of_opinion(agent, text, words):
+    path = agent.dir / "credentials"
+    path.write_bytes(text)
+    publishing(agent, {"profile": {"path": str(path), "name": "work"}})
+    agent.start()
+    wait_error(agent, str(path), *words)
+    assert path.read_bytes() == text
+
+
+def test_two_targets_have_the_same(agent):
+    single = agent.dir / "single.json"
+    publishing(agent, [{"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]},
+                       {"file": {"path": str(single), "format": "json"}}])
+    agent.start()
+    for generation in (1, 2):
+        agent.wait_generation(generation)
+        assert agent.published() == json.loads(single.read_text()) and agent.published()["generation"] == generation
+        if generation == 1:
+            rotate(agent)
+
+
+@root_only
+def test_modes_and_owners(agent):
+    publishing(agent, [
+        {"directory": str(agent.out), "directory_mode": "0750", "owner": "daemon", "group": "1234", "files": [
+            {"name": "a", "format": "token", "mode": "0400", "owner": "nobody", "group": "daemon"},
+            {"name": "b", "format": "token", "mode": "0644", "owner": "4321"},
+            {"name": "c", "format": "token"}]},
+        {"file": {"path": str(agent.dir / "single"), "format": "token", "mode": "0440", "group": "1234"}}])
+    once(agent)
+
+    def dress(path):
+        st = path.stat()
+        return mode(path), st.st_uid, st.st_gid
+
+    assert dress(agent.out) == ("0o750", 1, 1234)
+    assert dress((agent.out / "..data").resolve()) == ("0o750", 1, 1234)
+    assert dress(agent.out / "a") == ("0o400", 65534, 1)
+    assert dress(agent.out / "b") == ("0o644", 4321, 0)
+    assert dress(agent.out / "c") == ("0o600", 0, 0)
+    assert dress(agent.dir / "single") == ("0o440", 0, 1234)
+
+
+# ---- the token itself ----
+
+def test_a_token_alone_is_passed_through(agent):
+    agent.configure(token_only(agent)).start()
+    agent.wait_generation(1)
+    source = agent.cloud.volumes["demo"] / "token"
+    assert (agent.out / "token").read_text() == source.read_text()
+    status = agent.status()
+    assert status["provider"] == "token" and status["identity"] == "system:serviceaccount:default:demo"
+    assert status["expires"] == status["token"]["expires"] and status["ready"]
+    agent.cloud.admin("/volume/demo/renew", {})
+    agent.wait_generation(2)
+    assert (agent.out / "token").read_text() == source.read_text()
+    assert agent.cloud.exchanges() == []
+
+
+def test_identical_content_is_no_swap_and_no_hook(agent):
+    runs, source = agent.dir / "runs", agent.dir / "token"
+    source.write_text(agent.cloud.token())
+    agent.configure(agent.credential(
+        exchange=None, token={"file": str(source)}, reload=[{"exec": ["/bin/sh", "-c", f"echo run >> {runs}"]}],
+        publish={"directory": str(agent.out), "files": [{"name": "token", "format": "token"}]}))
+    agent.start()
+    agent.wait_state("fresh")
+    data = os.readlink(agent.out / "..data")
+    for _ in range(3):
+        beside = source.with_name("beside")
+        beside.write_text(source.read_text())
+        beside.rename(source)
+        # Even when it is asked for.
+        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+        eventually(lambda: agent.status().get("state") == "fresh", "rest")
+    assert os.readlink(agent.out / "..data") == data and runs.read_text() == "run\n" and agent.generation() == 1
+
+
+# ---- generations ----
+
+def generations(agent):
+    return sorted(p.name for p in agent.out.iterdir() if p.name.startswith("..2"))
+
+
+def test_the_previous_generation_is_kept_and_then_wiped(agent):
+    agent.configure(agent.credential(keep_previous="1500ms")).start()
+    agent.wait_generation(1)
+    first = (agent.out / "..data").resolve()
+    opened = open(first / "credentials", "rb")
+    text = opened.read()
+    rotate(agent)
+    assert (first / "credentials").read_bytes() == text and len(generations(agent)) == 2
+    eventually(lambda: len(generations(agent)) == 1, "the wiping")
+    opened.seek(0)
+    assert set(opened.read()) <= {0}, "wiped, and not only removed"
+    assert agent.published()["generation"] == 2
+
+
+def test_of_three_generations_two_are_kept(agent):
+    agent.start()
+    agent.wait_generation(1)
+    for _ in range(3):
+        rotate(agent)
+    assert len(generations(agent)) == 2
+
+
+def test_the_wiping_survives_a_restart(agent):
+    agent.configure(agent.credential(keep_previous="2s")).start()
+    agent.wait_generation(1)
+    rotate(agent)
+    agent.kill()
+    assert len(generations(agent)) == 2
+    agent.start()
+    eventually(lambda: len(generations(agent)) == 1, "the wiping:\n" + agent.log)
+
+
+def test_leftovers_of_a_crash_are_cleaned(agent):
+    single = agent.dir / "single"
+    publishing(agent, [{"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]},
+                       {"file": {"path": str(single), "format": "token"}}])
+    once(agent)
+    left = agent.out / "..2020_01_01_00_00_00.000000009"
+    left.mkdir()
+    (left / "creds.json").write_text("half")
+    (agent.out / "..data_tmp").symlink_to(left.name)
+    (agent.out / "gone").symlink_to("..data/gone")
+    (agent.dir / ".single.credfresh-0123abcd").write_text("half")
+    (agent.state / ".demo.json.credfresh-0123abcd").write_text("half")
+    keep = agent.dir / ".other.credfresh-0123abcd"
+    keep.write_text("of somebody else")
+    agent.start()
+    agent.wait_state("fresh")
+    assert not left.exists() and not os.path.lexists(agent.out / "..data_tmp")
+    assert not os.path.lexists(agent.out / "gone")
+    assert not (agent.dir / ".single.credfresh-0123abcd").exists() and keep.exists()
+    assert not (agent.state / ".demo.json.credfresh-0123abcd").exists()
+    assert agent.generation() == 1
+
+
+# ---- what stands in the way ----
+
+def test_a_link_planted_as_the_directory(agent):
+    victim = agent.dir / "victim"
+    victim.mkdir()
+    agent.out.symlink_to(victim)
+    agent.start()
+    wait_error(agent, str(agent.out), "symbolic link", "not followed")
+    assert list(victim.iterdir()) == []
+    agent.out.unlink()
+    agent.wait_generation(1)
+
+
+def test_a_link_planted_as_the_file(agent):
+    victim, path = agent.dir / "victim", agent.dir / "single"
+    victim.write_text("precious")
+    path.symlink_to(victim)
+    publishing(agent, {"file": {"path": str(path), "format": "token"}})
+    agent.start()
+    wait_error(agent, str(path), "symbolic link", "remove it")
+    assert victim.read_text() == "precious"
+
+
+def test_a_link_planted_as_the_profile_file(agent):
+    victim, path = agent.dir / "victim", agent.dir / "credentials"
+    victim.write_text("[work]\n")
+    path.symlink_to(victim)
+    publishing(agent, {"profile": {"path": str(path), "name": "work"}})
+    agent.start()
+    wait_error(agent, str(path), "symbolic link")
+    assert victim.read_text() == "[work]\n"
+
+
+def test_what_is_planted_as_our_temporary_name(agent):
+    agent.out.mkdir()
+    (agent.out / "..data_tmp").symlink_to("/etc")
+    agent.start()
+    agent.wait_generation(1)  # a link is taken away, whatever it leads to
+    (agent.out / "..data_tmp").write_text("precious")
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
+    wait_error(agent, "..data_tmp", "remove it")
+    assert (agent.out / "..data_tmp").read_text() == "precious" and agent.published()["generation"] == 1
+
+
+@pytest.mark.parametrize("plant", ["file", "link", "directory"])
+def test_somebody_elses_entry_at_a_visible_name(agent, plant):
+    agent.out.mkdir()
+    path = agent.out / "credentials"
+    if plant == "file":
+        path.write_text("precious")
+    elif plant == "link":
+        path.symlink_to("/etc/passwd")
+    else:
+        path.mkdir()
+    agent.start()
+    wait_error(agent, str(path), "exists and is not credfresh's", "remove it")
+    assert os.path.lexists(path) and sorted(p.name for p in agent.out.iterdir()) == ["credentials"]
+
+
+@pytest.mark.parametrize("plant", ["file", "link"])
+def test_somebody_elses_data(agent, plant):
+    agent.out.mkdir()
+    if plant == "file":
+        (agent.out / "..data").write_text("precious")
+    else:
+        (agent.out / "..data").symlink_to("/etc")
+    agent.start()
+    wait_error(agent, str(agent.out), "..data", "remove it or publish to another directory")
+    assert [p.name for p in agent.out.iterdir()] == ["..data"]
+
+
+def test_a_file_where_the_directory_should_be(agent):
+    agent.out.write_text("precious")
+    agent.start()
+    wait_error(agent, str(agent.out), "Not a directory")
+    assert agent.out.read_text() == "precious"
+
+
+@root_only
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_bind_mounted_file(agent, in_place):
+    path, under = agent.dir / "mounted", agent.dir / "under"
+    path.write_text("")
+    under.write_text("old and rather longer than what comes, " * 100)
+    publishing(agent, {"file": {"path": str(path), "format": "json", "in_place": in_place}})
+    argv = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", str(under), str(path)]
+    agent.start(wrapper=argv)
+    if in_place:
+        agent.wait_generation(1)
+        assert json.loads(under.read_text())["generation"] == 1
+        rotate(agent)
+        assert json.loads(under.read_text())["generation"] == 2
+    else:
+        wait_error(agent, str(path), "mount point", "in_place: true", "mount the directory")
+        assert under.read_text().startswith("old")
+        assert sorted(p.name for p in agent.dir.glob(".mounted*")) == []
+
+
+# ---- what disappears ----
+
+def test_the_directory_is_made_again(agent):
+    agent.start()
+    agent.wait_generation(1)
+    shutil.rmtree(agent.out)
+    rotate(agent)
+    assert agent.published()["generation"] == 2 and mode(agent.out) == "0o755"
+
+
+@pytest.mark.parametrize("what", ["everything", "one file", "one link", "the data link", "an empty file"])
+def test_what_was_deleted_is_exchanged_again_at_restart(agent, what):
+    agent.start()
+    agent.wait_generation(1)
+    agent.stop()
+    if what == "everything":
+        shutil.rmtree(agent.out)
+    elif what == "one file":
+        (agent.out / "..data" / "token").resolve().unlink()
+    elif what == "one link":
+        (agent.out / "token").unlink()
+    elif what == "the data link":
+        (agent.out / "..data").unlink()
+    else:
+        (agent.out / "token").resolve().write_text("")
+    agent.start()
+    agent.wait_generation(2)
+    assert len(agent.cloud.exchanges()) == 2 and agent.published()["generation"] == 2
+    assert (agent.out / "token").read_text()
+
+
+def test_a_single_file_that_was_changed_is_written_again_at_restart(agent):
+    path = agent.dir / "single"
+    publishing(agent, {"file": {"path": str(path), "format": "json"}})
+    once(agent)
+    path.write_text("{}")
+    once(agent)
+    assert json.loads(path.read_text())["generation"] == 2
+
+
+def test_a_second_agent_is_refused(agent):
+    agent.start()
+    agent.wait_generation(1)
+    done = agent.run("once")
+    assert done.returncode == 1 and "is in use by another credfresh with process id" in done.stderr
+    assert str(agent.process.pid) in done.stderr and pathlib.Path(agent.state / "lock").exists()
