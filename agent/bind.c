@@ -314,7 +314,7 @@ static const char *unknown_key(struct cfr_problems *ps, const struct cfr_table *
     else if (like != NULL)
         problem(ps, scope, key->line, NULL, "unknown key %.*s; did you mean %s?", n, shown.p, like);
     else
-        problem(ps, scope, key->line, NULL, "unknown key %.*s; a %s has: %s", n, shown.p, table->name,
+        problem(ps, scope, key->line, NULL, "unknown key %.*s; this %s has: %s", n, shown.p, table->name,
                 keys.p != NULL ? keys.p : "other keys");
     cfr_str_free(&keys);
     return like;
@@ -371,7 +371,7 @@ static bool check_required(struct cfr_problems *ps, const struct cfr_table *tabl
 
     for (const struct cfr_field *f = table->fields; f->key != NULL && i < FIELDS_MAX; f++, i++) {
         if ((f->flags & CFR_FIELD_REQUIRED) != 0 && seen[i].line == 0 && !seen[i].guessed)
-            problem(ps, scope, line, f->key, "is missing here; a %s needs it", table->name);
+            problem(ps, scope, line, f->key, "is missing here; this %s needs it", table->name);
     }
     return ps->count == before;
 }

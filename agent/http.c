@@ -44,7 +44,6 @@ static CURLM *make_multi(void)
 
     if (m == NULL)
         return NULL;
-    (void)curl_multi_setopt(m, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
     (void)curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX);
     (void)curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
     (void)curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);

@@ -131,15 +131,32 @@ static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_requ
     return 0;
 }
 
+/* `Name: value` on one line, without blanks around either. */
+static bool is_header(struct cfr_view line)
+{
+    ptrdiff_t colon = cfr_view_find(line, ": ");
+    struct cfr_view name = {line.p, colon > 0 ? (size_t)colon : 0};
+    struct cfr_view value = {0};
+
+    if (name.n != 0)
+        value = (struct cfr_view){line.p + name.n + 2, line.n - name.n - 2};
+    if (name.n == 0 || value.n == 0 || memchr(name.p, ' ', name.n) != NULL ||
+        !cfr_view_eq(cfr_view_trim(value), value))
+        return false;
+    for (size_t i = 0; i < line.n; i++) {
+        if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
 {
     for (size_t i = 0; i < r->header_count; i++) {
         struct cfr_view line = cfr_secret_view(&r->headers[i]);
-        ptrdiff_t colon = cfr_view_find(line, ": ");
 
         /* Which one is not said: it may be a secret that lost its name. */
-        if (colon <= 0 || (size_t)colon + 2 >= line.n || memchr(line.p, '\n', line.n) != NULL ||
-            memchr(line.p, '\r', line.n) != NULL || memchr(line.p, '\0', line.n) != NULL)
+        if (!is_header(line))
             return cfr_err_set(err, CFR_E_CONFIG,
                                "%s: a request header is not of the form `Name: value` on one line",
                                t->target);
@@ -216,8 +233,9 @@ static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char
     bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
     bad |= curl_easy_setopt(e, CURLOPT_NOPROXY, direct ? "*" : no_proxy);
     bad |= curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    /* Not CURLOPT_PIPEWAIT: a server that hangs in one request would hold up every other to it. */
+    /* Not HTTP/2: nghttp2 copies requests and answers into memory that it frees unwiped, and libcurl gives it
+     * no other allocator. */
+    bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (r->unix_socket != NULL)
         bad |= curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
     return bad;

@@ -132,7 +132,9 @@ int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
     struct cfr_now now = cfr_clock_now();
     int rc;
 
-    cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
+    /* Before the first publish there is no readiness to suspend, and the end of a reload would announce one. */
+    if (a->announced)
+        cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
     rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
     if (rc == 0)
         rc = check_fixed(a, next, err);
@@ -148,6 +150,7 @@ int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credentials", a->count);
     }
     cfr_str_free(&all);
-    cfr_notify("READY=1");
+    if (a->announced)
+        cfr_notify("READY=1");
     return rc;
 }

@@ -28,17 +28,18 @@ static int judge(const struct cfr_config_token *config, const struct cfr_claims 
 {
     int64_t expires_s = cfr_claims_expires(claims);
     int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
-    char words[CFR_TIME_WORDS_MAX];
+    char when[CFR_TIME_RFC3339_MAX];
 
+    /* Instants and not durations, so that the same trouble has the same text at every look. */
     if (now_ms >= expires_s * 1000)
         return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
-                           "the token in %s expired %s ago and nobody replaced it: look at the kubelet, or at what else "
+                           "the token in %s expired at %s and nobody replaced it: look at the kubelet, or at what else "
                            "writes this file",
-                           config->file, cfr_time_words(now_ms - expires_s * 1000, words));
+                           config->file, cfr_time_format(expires_s, when));
     if (starts_s * 1000 > now_ms + SKEW_MS) {
         *wait_ms = starts_s * 1000 - now_ms;
-        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s from now: look at the clocks",
-                           config->file, cfr_time_words(*wait_ms, words));
+        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s: look at the clocks",
+                           config->file, cfr_time_format(starts_s, when));
     }
     if (config->audience != NULL && !cfr_claims_has_audience(claims, config->audience)) {
         struct cfr_view has = cfr_claims_audience(claims, 0);

@@ -229,6 +229,9 @@ static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_n
                            cfr_time_words(-life_ms, has));
     if (w->forced || w->replace || !cfr_credential_valid(&w->c, now))
         return 0;
+    /* The clock was set back behind its beginning: nobody can say how much of its life is left. */
+    if (now.wall_ms < w->c.life.issued_ms)
+        return 0;
     if (life_ms != INT64_MAX && now.wall_ms + life_ms < w->c.life.expires_ms - LESS_LIFE_MS)
         return cfr_err_set(err, CFR_E_WORSE,
                            "the answer lives %s, less than the %s that are left of what is published: not published",
@@ -526,8 +529,13 @@ void cfr_worker_on_token(struct cfr_worker *w)
     bool settled = w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING;
 
     read_token(w, &r);
-    /* A volume swap that left this token as it was is no reason to go to the cloud. */
-    if (!settled || (r.rc == 0 && r.token.mark != w->token_used)) {
+    if (settled && r.rc != 0) {
+        /* Told now, not when the refresh that needs it is due. */
+        note_error(w, &r.err, w->c.refresh_boot_ms - cfr_clock_now().boot_ms);
+    } else if (settled && r.token.mark == w->token_used) {
+        /* A volume swap that left this token as it was is no reason to go to the cloud. */
+        clear_error(w);
+    } else {
         if (w->c.state == CFR_STATE_WAITING)
             w->c.failures = 0;
         w->reading = &r;
@@ -576,7 +584,11 @@ void cfr_worker_on_child(struct cfr_worker *w)
 
 void cfr_worker_on_clock(struct cfr_worker *w)
 {
-    if (!w->queued && cfr_credential_due(&w->c, cfr_clock_now())) {
+    /* What was wrong may have been the clock: a token from the future, a certificate that is not valid yet. */
+    bool blamed = w->c.state == CFR_STATE_WAITING ||
+                  (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
+
+    if (!w->queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now()))) {
         step(w, CFR_EVENT_DUE);
         plan(w);
     }
@@ -703,6 +715,8 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     bool wanted = w->record.digest_material == w->config->digest_material;
     bool fresh;
 
+    /* Before all else: whatever the first exchange is for, it also does what was promised. */
+    w->rotate_wanted = w->record.pending_reason != NULL;
     if (w->record.generation == 0)
         return false;
     if (wanted && cfr_publish_verify(w->config, &w->record, &err) != 0) {
@@ -717,7 +731,6 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     w->token.mark = w->record.token_mark;
     if (w->record.retire_ms != 0)
         w->retire_boot_ms = now.boot_ms + (w->record.retire_ms > now.wall_ms ? w->record.retire_ms - now.wall_ms : 0);
-    w->rotate_wanted = w->record.pending_reason != NULL;
     return fresh && !w->rotate_wanted;
 }
 

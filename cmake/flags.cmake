@@ -10,6 +10,12 @@ target_compile_options(cfr_flags INTERFACE
     $<$<BOOL:${CFR_WERROR}>:-Werror>)
 target_link_options(cfr_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 
+# Set by the preset static, which tools/build-static.sh uses: it makes the archives that this needs.
+option(CFR_STATIC "Link the program statically, against archives only" OFF)
+if(CFR_STATIC)
+    target_link_options(cfr_flags INTERFACE -static-pie -Wl,-z,pack-relative-relocs)
+endif()
+
 if(CFR_SANITIZE)
     target_compile_options(cfr_flags INTERFACE -fsanitize=${CFR_SANITIZE} -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
@@ -24,8 +30,10 @@ if(CMAKE_BUILD_TYPE MATCHES "Rel" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd
     target_compile_options(cfr_flags INTERFACE -fcf-protection=full -fstack-clash-protection)
 endif()
 
-include(CheckPIESupported)
-check_pie_supported()
+if(NOT CFR_STATIC) # there CMake's -pie would come after -static-pie and undo it
+    include(CheckPIESupported)
+    check_pie_supported()
+endif()
 
 # cfr_module(NAME sources...): one folder, one static library.
 function(cfr_module name)

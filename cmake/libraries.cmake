@@ -1,4 +1,8 @@
 # Everything is found with pkg-config, so that PKG_CONFIG_ARGN=--static works for all alike.
+if(CFR_STATIC)
+    set(CMAKE_FIND_LIBRARY_SUFFIXES ".a")
+    set(PKG_CONFIG_ARGN "--static")
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl>=7.87)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto>=3.0)

@@ -36,8 +36,11 @@ static int64_t boot_ns(void)
     return ns_of(t);
 }
 
-__attribute__((constructor)) static void begin(void)
+/* Libraries may ask for the time before any constructor of ours would run. */
+static void begin(void)
 {
+    if (real_settime != NULL)
+        return;
     /* ISO C has no conversion of an object pointer to a function pointer. */
     *(void **)(void *)&real_gettime = dlsym(RTLD_NEXT, "clock_gettime");
     *(void **)(void *)&real_settime = dlsym(RTLD_NEXT, "timerfd_settime");
@@ -46,8 +49,10 @@ __attribute__((constructor)) static void begin(void)
 
 int clock_gettime(clockid_t id, struct timespec *out)
 {
-    int rc = real_gettime(id, out);
+    int rc;
 
+    begin();
+    rc = real_gettime(id, out);
     if (rc == 0 && (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME))
         *out = spec_of(ns_of(*out) + (boot_ns() - began_ns) * (SPEED - 1));
     return rc;
@@ -58,6 +63,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *want, struct iti
     struct itimerspec spec = *want;
     int64_t at_ns = ns_of(spec.it_value);
 
+    begin();
     /* Times of the fast boot clock; the watch for clock steps is set far ahead and left alone. */
     if ((flags & TFD_TIMER_ABSTIME) != 0 && (flags & TFD_TIMER_CANCEL_ON_SET) == 0 && at_ns != 0)
         spec.it_value = spec_of(at_ns <= began_ns ? began_ns : began_ns + (at_ns - began_ns) / SPEED);

@@ -67,7 +67,6 @@ ANSWERS = [
     (dict(kind="expiration", value="omit"), "bad-answer", "retry"),
     (dict(kind="expiration", value="past"), "bad-answer", "retry"),
     (dict(kind="expiration", value="next Tuesday"), "bad-answer", "retry"),
-    (dict(kind="short_life", s=60), "worse-credential", "retry"),
 ]
 
 
@@ -133,6 +132,19 @@ def test_answers_that_are_no_answer(agent, accept):  # noqa: F811
         provoke(agent, fault, code, error_class)
         recover(agent, generation)
     assert {entry["action"] for entry in agent.cloud.stats()["log"]} == {"AssumeRoleWithWebIdentity"}
+
+
+def test_less_life_than_what_is_published_is_refused(agent):  # noqa: F811
+    first(agent)
+    before = snapshot(agent.out)
+    agent.cloud.fault(kind="short_life", s=60, count=-1)
+    agent.cloud.admin("/volume/demo/renew", {})
+    eventually(lambda: (agent.status()["last_error"] or {}).get("code") == "worse-credential", "a refusal")
+    assert agent.status()["last_error"]["class"] == "retry"
+    assert snapshot(agent.out) == before and agent.status()["ready"]
+    agent.cloud.clear_faults()
+    agent.wait_generation(2)  # by itself, and with the new token
+    assert snapshot(agent.out)["token"] != before["token"]
 
 
 def test_a_redirect_is_not_followed(agent):  # noqa: F811

@@ -9,7 +9,7 @@ import subprocess
 from faults import (CREDFRESH, Agent, agent, agent_factory, cloud, cloud_factory, library, plain_binary,  # noqa: F401
                     read_text, snapshot)
 
-SAMPLES = 90
+SAMPLES = 250
 WORKERS = 6
 
 

@@ -45,7 +45,13 @@ class Health:
             return error.code, error.read().decode()
 
     def wait(self, path, status, limit_s=20):
-        eventually(lambda: self.get(path)[0] == status, f"{status} of {path}", limit_s)
+        def good():
+            try:
+                return self.get(path)[0] == status
+            except urllib.error.URLError:
+                return False
+
+        eventually(good, f"{status} of {path}", limit_s)
         return self.get(path)[1]
 
 
@@ -63,7 +69,7 @@ def test_not_ready_before_the_first_publish(agent):
     token.write_text(agent.cloud.token())
     health.wait("/readyz", 200)
     assert health.get("/readyz") == (200, "ok\n")
-    assert re.fullmatch(r"\[\+\]demo ok, expires in 59 min \d+ s\nok\n", health.get("/readyz?verbose")[1])
+    assert re.fullmatch(r"\[\+\]demo ok, expires in (59 min \d+ s|1 h)\nok\n", health.get("/readyz?verbose")[1])
 
 
 def test_not_ready_after_a_required_one_expired(cloud_factory, agent_factory):
@@ -243,17 +249,18 @@ def test_answers(agent):
             ("POST", "/v1/credentials/demo/rotate", '{"reason":"a\\u0000b"}', 400),
             ("POST", "/v1/credentials/demo/rotate", '{"reason":"a\\nb"}', 400),
             ("POST", "/v1/credentials/demo/rotate?now", "", 400), ("GET", "/v1/credentials/%zz", None, 400),
-            ("GET", "/v1/credentials/a%00b", None, 400), ("GET", "/v1/credentials/" + "x" * 200, None, 400),
-            ("POST", "/v1/credentials/demo/rotate", "x" * 5000, 413)]:
+            ("GET", "/v1/credentials/a%00b", None, 400), ("GET", "/v1/credentials/" + "x" * 200, None, 400)]:
         got = agent.request(method, path, body)
         assert got[0] == status, (method, path, body, got)
         if status >= 400:
             assert set(got[1]["error"]) == {"code", "message"} and got[1]["error"]["message"]
     assert agent.generation() == 1 and len(agent.cloud.exchanges()) == 1
-    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}') == (
+    head = b"POST /v1/credentials/demo/rotate HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n"
+    assert b" 413 " in raw(agent, head + b"x" * 5000) and agent.generation() == 1
+    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}'.encode()) == (
         202, {"credential": "demo", "replaces": 1})
     agent.wait_generation(2)
-    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}')[0] == 409
+    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"käse"}'.encode())[0] == 409
     assert agent.status()["last_reason"] == "käse"
 
 
@@ -436,8 +443,7 @@ def test_text(agent):
     agent.wait_state("fresh")
     for line in agent.log.splitlines():
         assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (error|warn |info |debug) \S", line), line
-    assert re.search(r" info  demo \[fresh\]: published first generation 1 of arn:aws:sts::", agent.log) or \
-        re.search(r" info  demo \[reloading\]: published first generation 1 of arn:aws:sts::", agent.log)
+    assert re.search(r" info  demo \[\w+\]: published first generation 1 of arn:aws:sts::", agent.log)
 
 
 def test_json(agent):
@@ -470,14 +476,18 @@ def failures(agent, at_least):
     {"kind": "status", "status": 500, "body": "<html>", "content_type": "text/html"},
     {"kind": "close"},
     {"kind": "malformed", "body": "<oops"},
+    {"kind": "error", "code": "AccessDenied", "status": 403},
 ])
 def test_each_error_is_logged_once(agent, fault):
     agent.configure(log={"level": "info"})
     agent.cloud.fault(**fault, count=100)
     agent.start()
-    lines = failures(agent, 3)
+    for times in (1, 2, 3):
+        lines = failures(agent, times)
+        assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
     assert len(lines) == 1, agent.log
     agent.cloud.clear_faults()
+    assert agent.request("POST", "/v1/credentials/demo/rotate")[0] == 202
     agent.wait_generation(1)
 
 

@@ -103,8 +103,9 @@ static void test_bad_requests_do_not_start(void **state)
                                        "http://128.0.0.1/",
                                        "http://localhost.example.com/",
                                        ""};
-    static const char *const headers[] = {"NoColon SESAME", "X: a\r\nSESAME: b", ": SESAME",
-                                          "Name:", "X: a\nSESAME"};
+    static const char *const headers[] = {
+        "NoColon SESAME", "X: a\r\nSESAME: b", ": SESAME", "Name:",       "X: SESAME ", "X:  a",
+        "X y: a",         "X: \x01",           "X: ",      "X: a\nSESAME"};
     struct cfr_http *h = engine();
     struct got g = {0};
     char url[256];

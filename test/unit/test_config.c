@@ -346,12 +346,13 @@ static void keys(void **state)
     static const struct refusal cases[] = {
         {"state-dir: /x\n" HEAD PUB, "f:1: unknown key state-dir; did you mean state_dir?\n"},
         {HEAD PUB "    reloads: []\n", "f:6: credential a: unknown key reloads; did you mean reload?\n"},
-        {HEAD PUB "    colour: red\n", "f:6: credential a: unknown key colour; a credential has: name, "
+        {HEAD PUB "    colour: red\n", "f:6: credential a: unknown key colour; this credential has: name, "
                                        "required, token, exchange, publish, reload, "
                                        "keep_previous\n"},
-        {HEAD PUB "    \"a\\nb\": red\n", "f:6: credential a: unknown key (not printable); a credential has: "
-                                          "name, required, token, exchange, publish, "
-                                          "reload, keep_previous\n"},
+        {HEAD PUB "    \"a\\nb\": red\n",
+         "f:6: credential a: unknown key (not printable); this credential has: "
+         "name, required, token, exchange, publish, "
+         "reload, keep_previous\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
         {HEAD PUB "    name: b\n", "f:6: credential a: name: stands twice, first on line 3; remove one\n"},
         {HEAD PUB "version: 1\n", "f:6: version: stands twice, first on line 1; remove one\n"},
@@ -362,8 +363,8 @@ static void keys(void **state)
         {HEAD PUB "    keep_previous: null\n",
          "f:6: credential a: keep_previous: has no value; write one, or leave the key out\n"},
         {"credentials:\n  - name: a\n    token: {file: /t}\n    publish: {file: {path: /d, format: json}}\n",
-         "f:1: version: is missing here; a configuration needs it\n"},
-        {"version: 1\n", "f:1: credentials: is missing here; a configuration needs it\n"},
+         "f:1: version: is missing here; this configuration needs it\n"},
+        {"version: 1\n", "f:1: credentials: is missing here; this configuration needs it\n"},
         {"version: 1\ncredentials: []\n", "f:2: credentials: is empty; write at least 1\n"},
         {"version: 2\ncredentials: []\n",
          "f:1: version: 2 is not possible here; write 1\nf:2: credentials: is empty; write at least 1\n"},
@@ -372,9 +373,9 @@ static void keys(void **state)
          "f:1: version: \"1\" is text because of its quotes; write 1 without them\n"
          "f:2: credentials: a list is wanted here, not a mapping; write each item after a dash\n"},
         {"version: 1\ncredentials:\n  - {}\n  - x\n",
-         "f:3: credential number 1: name: is missing here; a credential needs it\n"
-         "f:3: credential number 1: token: is missing here; a credential needs it\n"
-         "f:3: credential number 1: publish: is missing here; a credential needs it\n"
+         "f:3: credential number 1: name: is missing here; this credential needs it\n"
+         "f:3: credential number 1: token: is missing here; this credential needs it\n"
+         "f:3: credential number 1: publish: is missing here; this credential needs it\n"
          "f:4: credential number 2: each item must be a mapping, not text; write `- name: ...`\n"},
         {"version: 1\ncredentials:\n  - token: /t/token\n    name: a\n" PUB,
          "f:3: credential a: token: a mapping is wanted here, not text; write `file: ...` below it, "
@@ -496,11 +497,12 @@ static void files_and_directories(void **state)
         {HEAD "    publish: {file: {path: /e, format: token}, directory_mode: \"0755\"}\n",
          "f:5: credential a: publish.directory_mode: belongs to `directory`; write `mode` in the file\n"},
         {HEAD "    publish: {file: {path: /e, format: token, name: t}}\n",
-         "f:5: credential a: publish.file: unknown key name; a single file has: path, format, mode, owner, "
+         "f:5: credential a: publish.file: unknown key name; this single file has: path, format, mode, "
+         "owner, "
          "group, "
          "profile, role_arn, session_name, token_path, region, command, in_place\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t}]}\n",
-         "f:5: credential a: publish.files.format: is missing here; a file of a directory needs it\n"},
+         "f:5: credential a: publish.files.format: is missing here; this file of a directory needs it\n"},
     };
 
     (void)state;
@@ -643,7 +645,7 @@ static void hooks(void **state)
         {HOOK "exec: [/x]\n        timeout: 11m\n",
          "f:8: credential a: reload.timeout: 11m is out of range; write a duration from 100ms to 10m\n"},
         {HOOK "http: {method: POST}\n",
-         "f:7: credential a: reload.http.url: is missing here; a http request needs it\n"},
+         "f:7: credential a: reload.http.url: is missing here; this http request needs it\n"},
         {HOOK "http: {url: \"ftp://127.0.0.1\"}\n",
          "f:7: credential a: reload.http.url: write one that begins with https:// or http://\n"},
         {HOOK "http: {url: \"http://localhost:80/\"}\n",

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Clocks that are set, clocks that are wrong, and time that passes while nobody looks."""
+import calendar
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, needs, plain_binary,  # noqa: F401
+                    snapshot)
+
+DAY_S = 86400
+LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+
+
+def seconds(text):
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+class Clock:
+    """The wall clock of one agent; its boot clock stays as it is."""
+
+    def __init__(self, agent, offset_s=0):  # noqa: F811
+        if not os.path.exists(LIBRARY):
+            pytest.skip("libfaketime is not installed")
+        self.path = agent.dir / "clock"
+        self.offset_s = offset_s
+        self.set(offset_s)
+        self.env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": str(self.path), "FAKETIME_NO_CACHE": "1",
+                    "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
+
+    def set(self, offset_s):
+        new = self.path.with_suffix(".new")
+        new.write_text(f"{offset_s:+d}\n")
+        new.rename(self.path)
+        self.offset_s = offset_s
+
+    def now(self):
+        return time.time() + self.offset_s
+
+
+def long_token(agent):  # noqa: F811
+    """A token that is good on all the days that the clock may show, and a connection without certificates."""
+    path = agent.dir / "token"
+    path.write_text(agent.cloud.token(issued_ago_s=3 * DAY_S, expires_in_s=30 * DAY_S))
+    credential = agent.credential(token={"file": str(path)})
+    credential["exchange"]["aws"].update(endpoint=agent.cloud.http)
+    return agent.configure(credential)
+
+
+def check_schedule(agent, clock):  # noqa: F811
+    """The next refresh lies in the second half of an hour that begins now, by the agent's own clock."""
+    wait = seconds(agent.status()["next_refresh"]) - clock.now()
+    assert 1700 < wait < 3000, agent.status()
+    assert agent.status()["ready"]
+
+
+def is_calm(agent, most):  # noqa: F811
+    """No hot loop: while many events are handled there are no more than MOST exchanges."""
+    for _ in range(30):
+        agent.status()
+    assert len(agent.cloud.exchanges()) <= most
+    ticks = cpu_ticks(agent)
+    for _ in range(30):
+        agent.status()
+        time.sleep(0.01)
+    assert cpu_ticks(agent) - ticks < 25  # of a hundred each second
+
+
+def cpu_ticks(agent):  # noqa: F811
+    fields = open(f"/proc/{agent.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@plain_binary
+@pytest.mark.parametrize("by_s", [DAY_S, -DAY_S], ids=["forward", "back"])
+def test_a_step_of_a_day_refreshes_at_once(agent, by_s):  # noqa: F811
+    clock = Clock(long_token(agent))
+    agent.start(env=clock.env)
+    agent.wait_generation(1)
+    check_schedule(agent, clock)
+    clock.set(by_s)
+    agent.wait_generation(2)
+    assert f"the clock was set {'forward' if by_s > 0 else 'back'}" in agent.log
+    assert agent.status()["last_error"] is None
+    check_schedule(agent, clock)
+    is_calm(agent, most=2)
+    clock.set(0)  # and somebody mends it
+    agent.wait_generation(3)
+    check_schedule(agent, clock)
+    is_calm(agent, most=3)
+
+
+@plain_binary
+@pytest.mark.parametrize("offset_s", [DAY_S, -DAY_S], ids=["ahead", "behind"])
+def test_a_clock_that_was_always_wrong_gives_the_right_schedule(agent, offset_s):  # noqa: F811
+    clock = Clock(long_token(agent), offset_s)
+    agent.start(env=clock.env)
+    agent.wait_generation(1)
+    check_schedule(agent, clock)
+    is_calm(agent, most=1)
+    agent.stop()
+    clock.set(0)  # set right while nothing ran: what is written down is of another time
+    agent.start(env=clock.env)
+    agent.wait_generation(2)
+    check_schedule(agent, clock)
+    is_calm(agent, most=2)
+
+
+@plain_binary
+def test_a_token_from_the_future_is_taken_when_the_clock_is_set(agent):  # noqa: F811
+    agent.start()
+    agent.wait_generation(1)
+    agent.stop()
+    clock = Clock(agent, -DAY_S)
+    credential = agent.credential(name="late")
+    credential["exchange"]["aws"].update(endpoint=agent.cloud.http)
+    agent.configure(credential).start(env=clock.env)
+    eventually(lambda: "look at the clocks" in ((agent.status("late").get("last_error") or {}).get("message") or ""),
+               "the refusal")
+    clock.set(0)
+    agent.wait_generation(1, "late")
+
+
+@plain_binary
+@as_root
+def test_boot_time_of_another_machine_changes_nothing(agent):  # noqa: F811
+    needs("unshare")
+    agent.start()
+    agent.wait_generation(1)
+    agent.stop()
+    agent.start(wrapper=["unshare", "-T", "--boottime", str(40 * DAY_S), "--monotonic", str(40 * DAY_S)])
+    agent.wait_state("fresh")
+    wait = seconds(agent.status()["next_refresh"]) - time.time()
+    assert 1000 < wait < 3600, agent.status()
+    agent.cloud.admin("/volume/demo/renew", {})
+    agent.wait_generation(2)
+    assert len(agent.cloud.exchanges()) == 2
+
+
+def test_stopped_across_the_refresh_it_refreshes_at_once(cloud_factory, agent_factory):  # noqa: F811
+    cloud = cloud_factory(speed=600)  # noqa: F811 an hour lasts six seconds
+    agent = agent_factory(cloud)  # noqa: F811
+    path = agent.dir / "token"
+    path.write_text(cloud.token(expires_in_s=DAY_S))
+    agent.configure(agent.credential(token={"file": str(path)})).start()
+    agent.wait_generation(1)
+    due = agent.published()["expires_at"] if "expires_at" in agent.published() else agent.status()["expires"]
+    os.kill(agent.process.pid, signal.SIGSTOP)
+    before = len(cloud.exchanges())
+    eventually(lambda: time.time() > seconds(due) + 1, "the end of the session")
+    assert len(cloud.exchanges()) == before
+    os.kill(agent.process.pid, signal.SIGCONT)
+    eventually(lambda: len(cloud.exchanges()) > before, "an exchange", limit_s=5)
+    agent.wait_generation(2)
+    assert agent.status()["ready"]
+
+
+@plain_binary
+def test_a_restart_after_a_long_time(agent):  # noqa: F811
+    clock = Clock(long_token(agent))
+    agent.start(env=clock.env)
+    agent.wait_generation(1)
+    agent.stop()
+    before = snapshot(agent.out)
+    clock.set(20 * DAY_S)
+    agent.start(env=clock.env)
+    agent.wait_generation(2)
+    assert snapshot(agent.out) != before
+    check_schedule(agent, clock)
+    is_calm(agent, most=2)
