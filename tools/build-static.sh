@@ -100,7 +100,7 @@ make_libmicrohttpd() {
 }
 
 # Everything that the rebuilt libraries depend on names their folder, so that a change of any of it rebuilds them.
-key=$({ cat "$0" && dpkg-query -W gcc gcc-12 libc6-dev libssl-dev libnghttp2-dev; } | sha256sum | cut -c 1-16)
+key=$({ sed -n '/^pins=/,/^key=/p' tools/build-static.sh && dpkg-query -W gcc gcc-12 libc6-dev libssl-dev libnghttp2-dev; } | sha256sum | cut -c 1-16)
 prefix=$cache/$arch-$key
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig:/usr/lib/$arch/pkgconfig:/usr/share/pkgconfig"
 

@@ -43,7 +43,7 @@ one() {
 }
 one cjson/ base/json.c
 one expat.h sts/xml.c
-one openssl/ sts/sigv4.c
+one openssl/ sts/sigv4.c agent/http.c
 one microhttpd.h agent/server.c
 one yaml.h agent/yaml.c
 one curl/ agent/http_transfer.h
