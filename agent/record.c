@@ -239,3 +239,8 @@ int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_e
     r->reasons[r->reason_count++] = copy;
     return 0;
 }
+
+void cfr_record_drop_reason(struct cfr_record *r)
+{
+    free(r->reasons[--r->reason_count]);
+}

@@ -37,5 +37,7 @@ int cfr_record_save(int state_fd, const char *name, const struct cfr_record *r, 
 bool cfr_record_has_reason(const struct cfr_record *r, const char *reason);
 /* Remembers REASON as used, forgetting the oldest beyond the limit. CFR_E_NOMEM. */
 int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_err *err);
+/* Takes back the last cfr_record_add_reason. */
+void cfr_record_drop_reason(struct cfr_record *r);
 
 #endif

@@ -21,12 +21,13 @@ typedef void cfr_server_fn(void *ctx, const struct cfr_peer *peer, const struct 
                            struct cfr_response *response);
 
 /* Listens on ADDRESS, "127.0.0.1:9080", "[::1]:9080", ":9080" (all addresses) or a port of 0 (any; see
- * cfr_server_address). CFR_E_CONFIG, CFR_E_CONFLICT (in use), CFR_E_PERM. At most 256 connections, 32 per address,
- * 10 s of idling, 8 KiB of request head, CFR_ROUTES_BODY_MAX of body. */
+ * cfr_server_address). CFR_E_CONFIG, CFR_E_CONFLICT (in use), CFR_E_PERM. At most 256 connections, 32 per
+ * address, 10 s of idling, 8 KiB of request head, CFR_ROUTES_BODY_MAX of body. */
 int cfr_server_open_tcp(const char *address, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
                         struct cfr_err *err);
-/* Listens on a Unix socket of mode 0600, made beside and renamed into place; a socket that nobody listens on is
- * replaced, one that is alive is CFR_E_CONFLICT, a path longer than the kernel takes (107 bytes) CFR_E_CONFIG. */
+/* Listens on a Unix socket of mode 0600, made beside and renamed into place; a socket that nobody listens on
+ * is replaced, one that is alive is CFR_E_CONFLICT, a path longer than the kernel takes (107 bytes)
+ * CFR_E_CONFIG. */
 int cfr_server_open_unix(const char *path, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
                          struct cfr_err *err);
 /* Stops listening, ends connections, removes the socket file. */

@@ -613,6 +613,7 @@ static void on_hook(void *ctx, const char *name, const char *error, bool news)
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
 {
     bool named = reason != NULL && reason[0] != '\0';
+    char *before;
     char *copy;
     int rc;
 
@@ -627,13 +628,19 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
         free(copy);
         return rc;
     }
-    free(w->record.pending_reason);
+    before = w->record.pending_reason;
     w->record.pending_reason = copy;
     w->record.digest = w->config->digest;
     /* Written down before it is promised: a crash must neither forget it nor do it twice. */
     rc = cfr_record_save(w->host->state_fd, w->config->name, &w->record, err);
-    if (rc != 0)
+    if (rc != 0) {
+        w->record.pending_reason = before;
+        free(copy);
+        if (named)
+            cfr_record_drop_reason(&w->record);
         return cfr_err_prefix(err, "cannot write down the rotation");
+    }
+    free(before);
     cfr_log(CFR_LOG_INFO, w->config->name, state_of(w), "rotation asked for%s%s", named ? ": " : "",
             named ? reason : "");
     w->rotate_wanted = true;

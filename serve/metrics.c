@@ -3,6 +3,7 @@
 #include "serve/status.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 const double cfr_status_bounds[CFR_STATUS_BUCKETS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0};
 
@@ -19,14 +20,17 @@ void cfr_status_observe(struct cfr_status_histogram *h, double seconds)
 
 static void add_label(struct cfr_str *out, const char *key, const char *value)
 {
-    cfr_str_addf(out, "%s=\"", key);
-    for (const char *p = value != NULL ? value : ""; *p != '\0'; p++) {
-        if (*p == '\n')
-            cfr_str_addz(out, "\\n");
-        else if (*p == '\\' || *p == '"')
-            cfr_str_addf(out, "\\%c", *p);
-        else
-            cfr_str_add(out, (struct cfr_view){p, 1});
+    cfr_str_addz(out, key);
+    cfr_str_addz(out, "=\"");
+    while (value != NULL && *value != '\0') {
+        size_t n = strcspn(value, "\n\\\"");
+
+        cfr_str_add(out, (struct cfr_view){value, n});
+        value += n;
+        if (*value == '\0')
+            break;
+        cfr_str_addz(out, *value == '\n' ? "\\n" : *value == '"' ? "\\\"" : "\\\\");
+        value++;
     }
     cfr_str_addz(out, "\"");
 }
@@ -35,7 +39,8 @@ static void add_label(struct cfr_str *out, const char *key, const char *value)
 static void begin(struct cfr_str *out, const char *family, const char *name, const char *key,
                   const char *value)
 {
-    cfr_str_addf(out, "%s{", family);
+    cfr_str_addz(out, family);
+    cfr_str_addz(out, "{");
     add_label(out, "credential", name);
     if (key != NULL) {
         cfr_str_addz(out, ",");

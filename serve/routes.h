@@ -5,7 +5,7 @@
 
 #include "serve/status.h"
 
-#define CFR_ROUTES_BODY_MAX 4096
+#define CFR_ROUTES_BODY_MAX   4096
 #define CFR_ROUTES_REASON_MAX 256
 
 struct cfr_request {
@@ -33,13 +33,14 @@ struct cfr_action {
 };
 
 /* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics; `/` lists them. 404, 405. */
-void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out);
-/* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and POST
- * /v1/reload (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages; `/` lists them.
- * With a wish other than NONE the agent acts and answers by one of the functions below; else OUT is the answer: 400,
- * 404, 405 say in words what was wrong. */
-void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status, struct cfr_action *action,
-                        struct cfr_response *out);
+void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
+                       struct cfr_response *out);
+/* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and
+ * POST /v1/reload (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages;
+ * `/` lists them. With a wish other than NONE the agent acts and answers by one of the functions below; else
+ * OUT is the answer: 400, 404, 405 say in words what was wrong. */
+void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_action *action, struct cfr_response *out);
 /* The functions below replace what OUT held before. */
 /* 202 {"credential":NAME,"replaces":GENERATION}; GENERATION is null when nothing is published yet. */
 void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out);

@@ -6,15 +6,16 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define CFR_STATUS_PAGE_MAX 33554432
-#define CFR_STATUS_BUCKETS 10
+/* A credential takes about 2.5 KiB of the metrics page. */
+#define CFR_STATUS_PAGE_MAX 134217728
+#define CFR_STATUS_BUCKETS  10
 
 struct cfr_status_hook {
-    const char *name;     /* what it does, in words: "signal HUP to /run/app.pid" */
-    const char *result;   /* "none", "ok", "failed", "running", "pending" */
-    const char *error;    /* last error text or NULL */
-    int64_t last_run_s;   /* 0 = never */
-    uint64_t generation;  /* the last one it succeeded for */
+    const char *name;    /* what it does, in words: "signal HUP to /run/app.pid" */
+    const char *result;  /* "none", "ok", "failed", "running", "pending" */
+    const char *error;   /* last error text or NULL */
+    int64_t last_run_s;  /* 0 = never */
+    uint64_t generation; /* the last one it succeeded for */
     uint64_t runs_ok;
     uint64_t runs_failed;
 };
@@ -30,25 +31,25 @@ void cfr_status_observe(struct cfr_status_histogram *h, double seconds);
 
 struct cfr_status_credential {
     const char *name;
-    const char *state;        /* "waiting", "exchanging", ... */
-    const char *provider;     /* "aws", "token" */
-    const char *identity;     /* ARN or NULL */
+    const char *state;    /* "waiting", "exchanging", ... */
+    const char *provider; /* "aws", "token" */
+    const char *identity; /* ARN or NULL */
     bool required;
-    bool published;           /* something is published */
-    uint64_t generation;      /* 0 = none */
-    int64_t issued_s;         /* local wall clock; 0 = unknown */
-    int64_t expires_s;        /* 0 = never expires (when published) */
-    int64_t refresh_s;        /* next refresh or retry, wall clock; 0 = none planned */
-    int64_t last_success_s;   /* 0 = never */
-    int64_t token_issued_s;   /* of the subject token last read; 0 = unknown */
+    bool published;         /* something is published */
+    uint64_t generation;    /* 0 = none */
+    int64_t issued_s;       /* local wall clock; 0 = unknown */
+    int64_t expires_s;      /* 0 = never expires (when published) */
+    int64_t refresh_s;      /* next refresh or retry, wall clock; 0 = none planned */
+    int64_t last_success_s; /* 0 = never */
+    int64_t token_issued_s; /* of the subject token last read; 0 = unknown */
     int64_t token_expires_s;
-    bool token_overdue;       /* past 80 % of its life and nobody replaced it */
-    const char *token_note;   /* e.g. that it is a subPath mount; or NULL */
-    const char *error;        /* last error in words, NULL when the last attempt went well */
-    int error_code;           /* CFR_E_... or 0 */
+    bool token_overdue;     /* past 80 % of its life and nobody replaced it */
+    const char *token_note; /* e.g. that it is a subPath mount; or NULL */
+    const char *error;      /* last error in words, NULL when the last attempt went well */
+    int error_code;         /* CFR_E_... or 0 */
     int64_t error_s;
-    uint32_t failures;        /* consecutive */
-    const char *reason;       /* of the last forced rotation, or NULL */
+    uint32_t failures;  /* consecutive */
+    const char *reason; /* of the last forced rotation, or NULL */
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT]; /* by class */
     struct cfr_status_histogram duration;
@@ -73,12 +74,12 @@ struct cfr_status {
 
 /* True when C is published and has not expired at NOW: what readiness is about. */
 bool cfr_status_is_ready(const struct cfr_status_credential *c, int64_t now_s);
-/* {"version":1,"agent":{...},"credentials":[...]}; ONLY limits it to one credential by name (NULL = all). Instants
- * are RFC 3339 in UTC, or null where there is none; `expires` of a published credential is null when it never does.
- * docs/ describes each key; keys are added, never renamed or removed. */
+/* {"version":1,"agent":{...},"credentials":[...]}; ONLY limits it to one credential by name (NULL = all).
+ * Instants are RFC 3339 in UTC, or null where there is none; `expires` of a published credential is null when
+ * it never does. docs/ describes each key; keys are added, never renamed or removed. */
 void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_str *out);
-/* "ok" and true; or one line per required credential that is not published or is expired, saying why. VERBOSE lists
- * every credential, and the verdict last. */
+/* "ok" and true; or one line per required credential that is not published or is expired, saying why. VERBOSE
+ * lists every credential, and the verdict last. */
 bool cfr_status_ready(const struct cfr_status *s, bool verbose, struct cfr_str *out);
 /* Prometheus text format 0.0.4. */
 void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out);

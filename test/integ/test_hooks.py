@@ -274,6 +274,14 @@ def alive(pid):
         return False
 
 
+def end_left(agent, pids):
+    """What a failing test would leave behind: those that still run a command of this test."""
+    agent.stop()
+    for pid in read_text(pids).split():
+        if alive(pid) and str(pids) in read_text(f"/proc/{pid}/cmdline") + read_text(f"/proc/{pid}/environ"):
+            os.kill(int(pid), signal.SIGKILL)
+
+
 def test_a_command_that_takes_too_long_is_ended_with_its_children(hooked, tmp_path):
     pids = tmp_path / "pids"
     command = script(tmp_path / "hook", f"""
@@ -287,8 +295,11 @@ while :; do sleep 0.1; done
     told = wait_hook(agent, "failed", limit_s=30)
     assert told["error"] == "took longer than its timeout of 300 ms and was ended"
     assert read_text(tmp_path / "term") == "term\n", "asked first, then killed"
-    first = [int(pid) for pid in read_text(pids).split()[:2]]
-    eventually(lambda: not any(alive(pid) for pid in first), "the end of its process group")
+    try:
+        first = [int(pid) for pid in read_text(pids).split()[:2]]
+        eventually(lambda: not any(alive(pid) for pid in first), "the end of its process group")
+    finally:
+        end_left(agent, pids)
 
 
 def test_children_that_outlive_an_ended_command(hooked, tmp_path):
@@ -301,9 +312,12 @@ sleep 1000
 """)
     agent = hooked({"exec": [command], "timeout": "500ms"})
     agent.start()
-    wait_hook(agent, "failed")
-    first = int(read_text(pids).split()[0])
-    eventually(lambda: not alive(first), "the end of its process group")
+    try:
+        wait_hook(agent, "failed")
+        first = int(read_text(pids).split()[0])
+        eventually(lambda: not alive(first), "the end of its process group")
+    finally:
+        end_left(agent, pids)
 
 
 def test_a_running_command_ends_with_the_agent(hooked, tmp_path):

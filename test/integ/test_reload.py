@@ -143,6 +143,7 @@ def test_while_an_exchange_is_under_way(agent):
     reload(agent)
     agent.wait_generation(1)
     agent.wait_generation(1, "second")
+    eventually(lambda: any(entry["fault"] == "delay" for entry in agent.cloud.exchanges()), "the slow answer")
     assert len(agent.cloud.exchanges()) == 2, "the one under way went on"
 
 
