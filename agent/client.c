@@ -10,25 +10,16 @@
 #define CALL_TIMEOUT_MS 10000
 #define ANSWER_MAX 33554432
 
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
-
 char *cfr_client_socket(const struct cfr_options *o)
 {
-    struct cfr_config *config = NULL;
-    struct cfr_err err = {0};
     char *path = NULL;
 
+    cfr_json_setup();
     if (o->socket != NULL)
         return strdup(o->socket);
-    cfr_json_setup();
-    if (cfr_config_load(o->config, environment, &config, NULL, &err) == 0)
-        path = strdup(config->control_socket);
-    else if (o->config_given)
-        cfr_command_complain("%s; trying %s", err.text, CFR_DEFAULT_SOCKET);
-    cfr_config_free(config);
+    path = cfr_config_socket(o->config);
+    if (path == NULL && o->config_given)
+        cfr_command_complain("cannot read %s; trying %s", o->config, CFR_DEFAULT_SOCKET);
     return path != NULL ? path : strdup(CFR_DEFAULT_SOCKET);
 }
 

@@ -6,6 +6,7 @@
 #include "agent/config_check.h"
 #include "agent/config_tables.h"
 #include "agent/digest.h"
+#include "agent/yaml.h"
 #include "base/log.h"
 #include "files/file.h"
 
@@ -227,4 +228,44 @@ int cfr_config_load(const char *path, const char *(*env)(const char *), struct c
     if (large)
         (void)malloc_trim(0);
     return rc;
+}
+
+/* The text of a key of the whole file, or an empty view. */
+static struct cfr_view top_text(const struct cfr_yaml *doc, const char *key)
+{
+    const struct cfr_yaml_node *root = cfr_yaml_root(doc);
+    const struct cfr_yaml_node *value = root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, key, NULL) : NULL;
+
+    return value != NULL && value->kind == CFR_YAML_SCALAR ? value->text : (struct cfr_view){NULL, 0};
+}
+
+static char *socket_in(const struct cfr_yaml *doc)
+{
+    struct cfr_view path = top_text(doc, "control_socket");
+    struct cfr_view dir = top_text(doc, "state_dir");
+    struct cfr_str made = {.limit = 4096};
+
+    if (path.n != 0)
+        return cfr_str_dup(path);
+    if (dir.n == 0)
+        dir = cfr_view_of(cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback);
+    cfr_str_add(&made, dir);
+    cfr_str_addz(&made, "/" SOCKET_NAME);
+    return made.p;
+}
+
+char *cfr_config_socket(const char *path)
+{
+    struct cfr_secret content;
+    struct cfr_yaml *doc = NULL;
+    char *found = NULL;
+    int line;
+
+    cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
+    if (cfr_file_read(path, &content, NULL) == 0 &&
+        cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)
+        found = socket_in(doc);
+    cfr_yaml_free(doc);
+    cfr_secret_free(&content);
+    return found;
 }

@@ -143,6 +143,9 @@ int cfr_config_load(const char *path, const char *(*env)(const char *), struct c
 int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
                      struct cfr_config **out, struct cfr_str *all, struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
+/* The control socket that FILE names, heap; NULL if FILE cannot be read as YAML. Looks at nothing else, so that an
+ * agent can be asked while its file has a mistake. Blocks on disk. */
+char *cfr_config_socket(const char *path);
 
 struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index);
 struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name);

@@ -190,7 +190,7 @@ static void ended(struct cfr_hooks *h, int rc, const struct cfr_err *err, struct
         else if (++k->attempts == h->max_attempts && h->max_attempts != 0)
             k->given_up = true;
     }
-    h->ended(h->ctx, k->name, rc != 0 ? err->text : NULL, news);
+    h->ended(h->ctx, k->name, k->tried, rc != 0 ? err->text : NULL, news);
 }
 
 static void on_http(void *ctx, const struct cfr_http_answer *answer)

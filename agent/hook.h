@@ -11,8 +11,9 @@
 
 struct cfr_hooks; /* all hooks of one credential */
 
-/* Called whenever a hook has ended: ERROR is NULL when it went well; NEWS is false when it failed as it did before. */
-typedef void cfr_hooks_fn(void *ctx, const char *name, const char *error, bool news);
+/* Called whenever a hook has ended that was run for GENERATION: ERROR is NULL when it went well; NEWS is false when it
+ * failed as it did before. */
+typedef void cfr_hooks_fn(void *ctx, const char *name, uint64_t generation, const char *error, bool news);
 
 /* MAX_ATTEMPTS: give a hook up for this generation after so many (0 = never). C is borrowed. CFR_E_NOMEM. */
 int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,

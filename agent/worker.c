@@ -594,7 +594,7 @@ void cfr_worker_on_clock(struct cfr_worker *w)
     }
 }
 
-static void on_hook(void *ctx, const char *name, const char *error, bool news)
+static void on_hook(void *ctx, const char *name, uint64_t generation, const char *error, bool news)
 {
     struct cfr_worker *w = ctx;
 
@@ -603,7 +603,7 @@ static void on_hook(void *ctx, const char *name, const char *error, bool news)
                 error);
     else
         cfr_log(CFR_LOG_INFO, w->config->name, state_of(w), "hook \"%s\" done for generation %" PRIu64, name,
-                w->record.generation);
+                generation);
     save(w);
     if (!cfr_hooks_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
         step(w, CFR_EVENT_TOLD);

@@ -108,23 +108,21 @@ struct cfr_view cfr_secret_view(const struct cfr_secret *s)
     return (struct cfr_view){s->p, s->len};
 }
 
-int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+static bool json_plain(unsigned char c)
+{
+    return c >= 0x20 && c != 0x7f && c != '"' && c != '\\';
+}
+
+static size_t json_escape(unsigned char c, char out[6])
 {
     static const char hex[] = "0123456789abcdef";
-    int rc = cfr_secret_append_str(s, "\"", err);
+    const char unicode[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
 
-    for (size_t i = 0; rc == 0 && i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        char esc[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-
-        if (c == '"' || c == '\\')
-            rc = cfr_secret_append(s, (struct cfr_view){(char[]){'\\', (char)c}, 2}, err);
-        else if (c < 0x20 || c == 0x7f)
-            rc = cfr_secret_append(s, (struct cfr_view){esc, 6}, err);
-        else
-            rc = cfr_secret_append(s, (struct cfr_view){text.p + i, 1}, err);
-    }
-    return rc != 0 ? rc : cfr_secret_append_str(s, "\"", err);
+    memcpy(out, unicode, sizeof unicode);
+    if (c != '"' && c != '\\')
+        return sizeof unicode;
+    out[1] = (char)c;
+    return 2;
 }
 
 static bool unreserved(unsigned char c)
@@ -133,18 +131,51 @@ static bool unreserved(unsigned char c)
            c == '_' || c == '~';
 }
 
-int cfr_secret_append_percent(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+static size_t percent_escape(unsigned char c, char out[6])
 {
     static const char hex[] = "0123456789ABCDEF";
+
+    out[0] = '%';
+    out[1] = hex[c >> 4];
+    out[2] = hex[c & 15];
+    return 3;
+}
+
+/* Appends TEXT in stretches: what is PLAIN as it is, everything else byte by byte through ESCAPE. */
+static int append_escaped(struct cfr_secret *s, struct cfr_view text, bool (*plain)(unsigned char),
+                          size_t (*escape)(unsigned char, char out[6]), struct cfr_err *err)
+{
+    size_t done = 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        char esc[3] = {'%', hex[c >> 4], hex[c & 15]};
+        char esc[6];
+        size_t n;
 
-        rc = cfr_secret_append(s, unreserved(c) ? (struct cfr_view){text.p + i, 1} : (struct cfr_view){esc, 3}, err);
+        if (plain((unsigned char)text.p[i]))
+            continue;
+        rc = cfr_secret_append(s, (struct cfr_view){text.p + done, i - done}, err);
+        n = escape((unsigned char)text.p[i], esc);
+        if (rc == 0)
+            rc = cfr_secret_append(s, (struct cfr_view){esc, n}, err);
+        cfr_secret_wipe(esc, sizeof esc);
+        done = i + 1;
     }
-    return rc;
+    return rc != 0 || done == text.n ? rc
+                                     : cfr_secret_append(s, (struct cfr_view){text.p + done, text.n - done}, err);
+}
+
+int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+{
+    int rc = cfr_secret_append_str(s, "\"", err);
+
+    rc = rc != 0 ? rc : append_escaped(s, text, json_plain, json_escape, err);
+    return rc != 0 ? rc : cfr_secret_append_str(s, "\"", err);
+}
+
+int cfr_secret_append_percent(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
+{
+    return append_escaped(s, text, unreserved, percent_escape, err);
 }
 
 bool cfr_secret_equal(struct cfr_view a, struct cfr_view b)

@@ -117,11 +117,13 @@ if [ ! -d "$prefix" ]; then
     echo "static: rebuilding libcurl, cJSON and libmicrohttpd from Debian's sources, about a minute; the log is $log"
     work=$(mktemp -d "$cache/work.XXXXXX")
     trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' INT TERM
     logged "$log" make_libraries
-    mv -T "$work/stage$prefix" "$prefix" # at once, so that it is either complete or not there
+    # At once, so that it is either complete or not there; another run may have been first.
+    mv -T "$work/stage$prefix" "$prefix" || [ -d "$prefix" ]
 fi
 
-cmake --preset static >/dev/null
+cmake --preset static --fresh >/dev/null # CMake's cache would keep what was found under another prefix
 logged build/static/build.log cmake --build --preset static --target credfresh -j "$jobs"
 program=build/static/agent/credfresh
 strip -o build/static/credfresh $program

@@ -304,7 +304,8 @@ def test_the_reference_mentions_every_key():
     page = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
     root = pathlib.Path(__file__).resolve().parents[2]
     sources = [root / "agent/config_tables.c", *sorted((root / "sts").glob("*_config.c"))]
-    keys = {key for path in sources for key in re.findall(r'\.key = "(\w+)"', path.read_text())}
+    keys = {key or field for path in sources
+            for key, field in re.findall(r'\.key = "(\w+)"|\{FIELD\w*\((\w+),', path.read_text())}
     assert len(keys) > 50
     missing = [key for key in sorted(keys) if f"`{key}`" not in page]
     assert not missing

@@ -278,7 +278,7 @@ def end_left(agent, pids):
     """What a failing test would leave behind: those that still run a command of this test."""
     agent.stop()
     for pid in read_text(pids).split():
-        if alive(pid) and str(pids) in read_text(f"/proc/{pid}/cmdline") + read_text(f"/proc/{pid}/environ"):
+        if alive(pid) and str(pids.parent) in read_text(f"/proc/{pid}/cmdline") + read_text(f"/proc/{pid}/environ"):
             os.kill(int(pid), signal.SIGKILL)
 
 
