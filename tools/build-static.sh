@@ -1,7 +1,7 @@
 #!/bin/sh
-# The static binary: build/static/agent/credfresh, and build/static/credfresh without its symbols. Debian 12; root only for
-# what has to be installed first. Two minutes the first time; the rebuilt libraries are kept in $CFR_CACHE/static
-# (default /var/cache/credfresh).
+# The static binary: build/static/agent/credfresh, and build/static/credfresh without its symbols. For Debian 12, as
+# root, which is needed to install and to teach apt where Debian's sources are. Two minutes the first time; sources
+# and rebuilt libraries are kept in $CFR_CACHE/static (default /var/cache/credfresh).
 set -eu
 cd "$(dirname "$0")/.."
 sh tools/setup.sh build static
@@ -57,7 +57,7 @@ fetch() {
     if [ ! -f "$dsc" ]; then
         is_offered "$1" "$2" || { [ "$(id -u)" != 0 ] || apt-get update -q; }
         is_offered "$1" "$2" || { add_sources && apt-get update -q; }
-        is_offered "$1" "$2" || die "apt does not offer the source $1 $2; when Debian has replaced it, renew its pin in $0"
+        is_offered "$1" "$2" || die "apt does not offer the source $1 $2; if Debian has replaced it, renew its pin"
         mkdir "$work/download"
         (cd "$work/download" && apt-get source -q --download-only -o APT::Get::AllowUnauthenticated=false "$1=$2")
         mv "$work/download/$1_"*.tar.* "$cache/sources/"
@@ -100,7 +100,11 @@ make_libmicrohttpd() {
 }
 
 # Everything that the rebuilt libraries depend on names their folder, so that a change of any of it rebuilds them.
-key=$({ sed -n '/^pins=/,/^key=/p' tools/build-static.sh && dpkg-query -W gcc gcc-12 libc6-dev libssl-dev libnghttp2-dev; } | sha256sum | cut -c 1-16)
+key=$({
+    echo "$pins"
+    sed -n '/^cflags=/,/^key=/p' tools/build-static.sh
+    dpkg-query -W gcc gcc-12 libc6-dev libssl-dev libnghttp2-dev
+} | sha256sum | cut -c 1-16)
 prefix=$cache/$arch-$key
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig:/usr/lib/$arch/pkgconfig:/usr/share/pkgconfig"
 

@@ -125,7 +125,7 @@ static const char *no_env(const char *name)
     return NULL;
 }
 
-static void die(unsigned long n, const char *what, const char *text)
+__attribute__((noreturn)) static void die(unsigned long n, const char *what, const char *text)
 {
     (void)fprintf(stderr, "allocation %lu: %s: %s\n", n, what, text);
     exit(1); // NOLINT(concurrency-mt-unsafe): there is one thread

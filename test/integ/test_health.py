@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from conftest import eventually, read_text
+from conftest import eventually
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 

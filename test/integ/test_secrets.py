@@ -2,9 +2,9 @@
 """No secret is where secrets do not belong: not in what the agent says, keeps or hands on, and not in its memory."""
 import os
 import re
-import shutil
+import socket
 import subprocess
-import sys
+import urllib.error
 import urllib.request
 
 import pytest
@@ -77,7 +77,6 @@ def everything_said(agent, port):
 
 
 def test_nothing_secret_is_said_or_kept(agent):
-    import socket
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
