@@ -119,11 +119,12 @@ static int open_workers(struct cfr_agent *a, struct cfr_err *err)
     if (a->workers == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     for (size_t i = 0; i < a->config->credentials.count; i++) {
-        int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &a->workers[i], err);
+        struct cfr_worker *w;
+        int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);
 
         if (rc != 0)
             return rc;
-        a->count++;
+        a->workers[a->count++] = w;
     }
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_start(a->workers[i]);
@@ -337,7 +338,8 @@ static void tell_unfinished(const struct cfr_agent *a)
     for (size_t i = 0; i < a->count; i++) {
         const struct cfr_worker *w = a->workers[i];
 
-        if (cfr_worker_outcome(w) != CFR_WORKER_GOOD)
+        /* Every place below count is filled, which the analyzer does not see. */
+        if (w != NULL && cfr_worker_outcome(w) != CFR_WORKER_GOOD)
             cfr_log(CFR_LOG_ERROR, w->config->name, cfr_credential_state_name(w->c.state), "not done: %s",
                     w->error != NULL ? w->error : "a hook did not succeed, or the time was too short");
     }

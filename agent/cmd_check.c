@@ -170,7 +170,7 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
     struct cfr_err err = result->err;
     char words[CFR_TIME_WORDS_MAX];
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    int64_t left_s = result->grant != NULL ? result->grant->expires_s - now_s : 0;
+    int64_t left_s = result->grant->expires_s - now_s;
 
     if (result->rc == 0 && cfr_publish_rehearse(o->credential, result->grant, &err) == 0)
         say("ok", name, "exchanged in %.0f ms: %s, good for %s", result->duration_s * 1000,

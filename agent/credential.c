@@ -154,7 +154,7 @@ int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum
 
     /* Jitter on top, or everybody who was told the same number comes back together. */
     if (retry_after_ms >= 0 && delay_ms < retry_after_ms + retry_after_ms / 10)
-        delay_ms = retry_after_ms + (int64_t)((double)(retry_after_ms / 10) * chance);
+        delay_ms = retry_after_ms + (int64_t)((double)retry_after_ms * 0.1 * chance);
     if (c->failures < UINT32_MAX)
         c->failures++;
     c->retry_boot_ms = now.boot_ms + delay_ms;

@@ -150,6 +150,7 @@ static int render_target(const struct cfr_config_credential *c, const struct cfr
     struct rendered *r = calloc(1, sizeof *r);
     int rc;
 
+    *out = NULL;
     if (r == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (t->directory != NULL)
@@ -194,7 +195,7 @@ int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *g
     *changed = false;
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++)
         rc = render_target(c, grant, generation, target_at(c, i), &all[i], err);
-    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+    for (size_t i = 0; rc == 0 && i < c->publish.count && all[i] != NULL; i++) {
         bool one = false;
 
         rc = write_target(target_at(c, i), all[i], now_s, &one, err);
@@ -218,7 +219,7 @@ int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr
         struct rendered *r = NULL;
 
         rc = render_target(c, grant, 1, target_at(c, i), &r, err);
-        if (rc == 0)
+        if (r != NULL)
             forget(r);
     }
     return rc;

@@ -21,7 +21,7 @@
     X(PATH, LOCAL, "path")                                                                                   \
     X(MISSING, LOCAL, "missing")                                                                             \
     X(LIMIT, LOCAL, "limit")                                                                                 \
-    X(TOKEN, LOCAL, "token")                                                                                 \
+    X(TOKEN, STOP, "token")                                                                                  \
     X(TOKEN_EXPIRED, RETRY, "token-expired")                                                                 \
     X(NET, RETRY, "network")                                                                                 \
     X(TIMEOUT, RETRY, "timeout")                                                                             \

@@ -4,6 +4,7 @@
 
 usage: memory.py [BINARY...]       (default: the dynamic build; name a static one beside it to have them told apart)
 """
+import os
 import re
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def measure(binary, directory, cloud, count):
 
 def main():
     good = True
+    os.sync()  # pages of a file that was just built count as dirty until they are written
     for binary in sys.argv[1:] or [CREDFRESH]:
         with scratch() as directory, local_cloud(directory) as cloud:
             figures = {count: measure(binary, directory, cloud, count) for count in (1, 100, 1000)}

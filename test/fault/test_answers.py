@@ -11,7 +11,7 @@ from faults import ROLE, agent, agent_factory, cloud, cloud_factory, eventually,
 # Code on the wire, HTTP status, our code, our class. Every row of the table of errors in the reference.
 ERRORS = [
     ("IDPCommunicationError", 400, "identity-provider", "retry"),
-    ("InvalidIdentityToken", 400, "token", "local"),
+    ("InvalidIdentityToken", 400, "token", "stop"),
     ("ExpiredTokenException", 400, "token-expired", "retry"),
     ("IDPRejectedClaim", 403, "denied", "stop"),
     ("AccessDenied", 403, "denied", "stop"),
