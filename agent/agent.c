@@ -28,8 +28,7 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
-/* Secrets pass through this memory: no core dumps, and no reading by other processes of the same user. */
-static void harden(void)
+void cfr_agent_harden(void)
 {
     struct rlimit none = {0, 0};
 
@@ -224,13 +223,26 @@ static void on_signals(struct cfr_agent *a)
         (void)cfr_agent_reload(a, &err);
 }
 
+/* Once a minute: whatever no event told of. */
+static void on_tick(struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        cfr_worker_on_tick(a->workers[i]);
+        if (a->host.watch == NULL)
+            cfr_worker_on_token(a->workers[i]);
+    }
+    if (a->host.watch != NULL)
+        cfr_watch_rescan(a->host.watch, on_changed_file, a);
+}
+
 static void on_alarm(struct cfr_agent *a)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_timer *due;
 
     cfr_clock_drain_alarm(a->alarm_fd);
-    while ((due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL)
+    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. */
+    for (size_t i = 0; i < a->count && (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL; i++)
         cfr_worker_on_timer((struct cfr_worker *)due);
     if (a->watchdog_boot_ms <= now.boot_ms) {
         a->watchdog_boot_ms = now.boot_ms + cfr_notify_watchdog_ms();
@@ -238,11 +250,7 @@ static void on_alarm(struct cfr_agent *a)
     }
     if (a->tick_boot_ms <= now.boot_ms) {
         a->tick_boot_ms = now.boot_ms + TICK_MS;
-        if (a->host.watch != NULL)
-            cfr_watch_rescan(a->host.watch, on_changed_file, a);
-        else
-            for (size_t i = 0; i < a->count; i++)
-                cfr_worker_on_token(a->workers[i]);
+        on_tick(a);
     }
 }
 
@@ -390,7 +398,6 @@ int cfr_agent_run(const struct cfr_agent_options *options)
     struct cfr_err err = {0};
     int status = CFR_EXIT_FAILED;
 
-    harden();
     cfr_json_setup();
     cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, getenv("JOURNAL_STREAM") != NULL);
     if (load(&a, &err) != 0) {

@@ -46,6 +46,9 @@ struct cfr_agent {
     bool stopping;
 };
 
+/* For every subcommand, before anything else: secrets may pass through this memory, so no core dumps, and no reading by
+ * other processes of the same user. */
+void cfr_agent_harden(void);
 /* Runs until a signal or, with once, until everything is published or the time is up. Returns an exit status. */
 int cfr_agent_run(const struct cfr_agent_options *options);
 

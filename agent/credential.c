@@ -152,6 +152,12 @@ int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum
     };
     int64_t delay_ms = cfr_refresh_backoff(c->failures, pace[class].base_ms, pace[class].cap_ms, chance);
 
+    /* Obeyed, but not until what is published has ended: a day's notice must not cost the credential. */
+    int64_t left_ms = c->published && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
+    int64_t patience_ms = left_ms / 2 > pace[class].cap_ms ? left_ms / 2 : pace[class].cap_ms;
+
+    if (retry_after_ms > patience_ms)
+        retry_after_ms = patience_ms;
     /* Jitter on top, or everybody who was told the same number comes back together. */
     if (retry_after_ms >= 0 && delay_ms < retry_after_ms + retry_after_ms / 10)
         delay_ms = retry_after_ms + (int64_t)((double)retry_after_ms * 0.1 * chance);

@@ -93,10 +93,8 @@ static void end_running(struct cfr_hooks *h)
 {
     if (h->http_handle != NULL)
         cfr_http_cancel(h->http, h->http_handle);
-    if (h->pidfd >= 0) {
-        cfr_process_kill_group(h->pid, SIGKILL);
-        (void)cfr_process_reap(h->pid, h->pidfd, NULL);
-    }
+    if (h->pidfd >= 0)
+        cfr_process_end(h->pid, h->pidfd);
     h->http_handle = NULL;
     h->pidfd = -1;
     h->running = h->count;

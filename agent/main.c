@@ -196,6 +196,7 @@ int main(int argc, char **argv)
     const struct cfr_command *c = argc > 1 ? find(argv[1]) : NULL;
     struct cfr_options o;
 
+    cfr_agent_harden();
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         c = find("help");
     if (argc > 1 && strcmp(argv[1], "--version") == 0)

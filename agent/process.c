@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 
 #define START_SLACK_MS 2000
 #define MATCHES_MAX 256
+#define END_WAIT_MS 200
 
 static int pidfd_open(pid_t pid)
 {
@@ -310,4 +312,17 @@ int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err)
 void cfr_process_kill_group(pid_t pid, int signal)
 {
     (void)kill(-pid, signal);
+    /* It may have left its group; until it is reaped the number is its own. */
+    (void)kill(pid, signal);
+}
+
+void cfr_process_end(pid_t pid, int pidfd)
+{
+    struct pollfd p = {pidfd, POLLIN, 0};
+
+    cfr_process_kill_group(pid, SIGKILL);
+    /* What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up everybody. */
+    if (poll(&p, 1, END_WAIT_MS) == 1)
+        (void)waitpid(pid, NULL, WNOHANG);
+    (void)close(pidfd);
 }

@@ -23,7 +23,9 @@ int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, i
 /* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
  * killed by signal 9"). */
 int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);
-/* Signals the whole process group. */
+/* Kills it with its group and reaps it; gives up, leaving a zombie, when it does not end at once. Closes PIDFD. */
+void cfr_process_end(pid_t pid, int pidfd);
+/* Signals the whole process group, and the process itself wherever it is. Not after it was reaped. */
 void cfr_process_kill_group(pid_t pid, int signal);
 
 #endif

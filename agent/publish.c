@@ -240,9 +240,17 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
     return rc;
 }
 
-static int verify_directory(const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
+static int present_directory(const struct cfr_config_publish *t, struct cfr_err *err)
 {
     const char *names[CFR_CONFIG_FILES_MAX];
+
+    for (size_t i = 0; i < t->files.count; i++)
+        names[i] = file_at(t, i)->name;
+    return cfr_generation_verify(t->directory, names, t->files.count, err);
+}
+
+static int verify_directory(const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
+{
     uint64_t current = 0;
     int rc = cfr_generation_current(t->directory, &current, err);
 
@@ -252,9 +260,7 @@ static int verify_directory(const struct cfr_config_publish *t, const struct cfr
     if (current == 0 || current > record->generation)
         return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", t->directory,
                            (unsigned long long)record->generation);
-    for (size_t i = 0; i < t->files.count; i++)
-        names[i] = file_at(t, i)->name;
-    return cfr_generation_verify(t->directory, names, t->files.count, err);
+    return present_directory(t, err);
 }
 
 static int verify_single(const char *path, const struct cfr_file_mark *remembered, struct cfr_err *err)
@@ -290,6 +296,24 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_r
             rc = verify_directory(t, record, err);
         else if (t->file != NULL)
             rc = verify_single(t->file->path, &record->targets[i], err);
+        else
+            rc = verify_profile(t->profile, err);
+    }
+    return rc;
+}
+
+int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err)
+{
+    struct cfr_file_mark mark;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = target_at(c, i);
+
+        if (t->directory != NULL)
+            rc = present_directory(t, err);
+        else if (t->file != NULL)
+            rc = cfr_single_mark(t->file->path, &mark, err);
         else
             rc = verify_profile(t->profile, err);
     }

@@ -18,6 +18,8 @@ int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr
 int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *err);
 /* 0 if all targets stand as RECORD remembers them; else why not. */
 int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err);
+/* 0 if something complete stands at every target, whoever wrote it; else what is missing. */
+int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);
 /* Wipes previous generations. */

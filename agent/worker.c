@@ -144,7 +144,8 @@ static void note_token(struct cfr_worker *w, const struct cfr_token_file *t, str
         cfr_log(CFR_LOG_INFO, w->config->name, state_of(w), "the token file was renewed at last");
     w->token.issued_s = t->issued_s;
     w->token.expires_s = t->expires_s;
-    if (t->mark != 0 && t->mark != w->token.mark) {
+    /* A token known from an earlier run has no deadline yet. */
+    if (t->mark != 0 && (t->mark != w->token.mark || w->token.overdue_boot_ms == INT64_MAX)) {
         w->token.mark = t->mark;
         w->token.overdue = false;
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
@@ -174,6 +175,8 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
     bool sub_path;
     char words[CFR_TIME_WORDS_MAX];
 
+    /* Before all else: a new token that cannot be used yet (queued, exchanging) leaves the deadline as it is. */
+    w->token.overdue_boot_ms = now.boot_ms + LOOK_AGAIN_MS;
     if (cfr_token_file_read(w->config->token, now.wall_ms, &t, &wait_ms, &err) == 0 && t.mark != known) {
         cfr_token_file_free(&t);
         cfr_worker_on_token(w);
@@ -189,7 +192,6 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
                          : "look at the kubelet of this node");
     w->token.overdue = true;
     w->token.sub_path = sub_path;
-    w->token.overdue_boot_ms = now.boot_ms + LOOK_AGAIN_MS;
 }
 
 /* ---- publishing ---- */
@@ -239,13 +241,9 @@ static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_n
     return 0;
 }
 
-static void remember(struct cfr_worker *w, struct cfr_grant *grant, uint64_t generation, struct cfr_now now)
+/* What is known of the content that stands, whether or not this run wrote it. */
+static void remember_life(struct cfr_worker *w, struct cfr_grant *grant, struct cfr_now now)
 {
-    int64_t keep_ms = keep_previous_ms(w);
-
-    w->record.retire_ms = now.wall_ms + keep_ms;
-    w->retire_boot_ms = now.boot_ms + keep_ms;
-    w->record.generation = generation;
     w->record.issued_ms = w->c.life.issued_ms;
     w->record.expires_ms = w->c.life.expires_ms;
     w->record.last_success_s = now.wall_ms / 1000;
@@ -257,6 +255,15 @@ static void remember(struct cfr_worker *w, struct cfr_grant *grant, uint64_t gen
     w->record.identity = grant->identity;
     grant->identity = NULL;
     w->replace = false;
+}
+
+static void remember_generation(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
+{
+    int64_t keep_ms = keep_previous_ms(w);
+
+    w->record.retire_ms = now.wall_ms + keep_ms;
+    w->retire_boot_ms = now.boot_ms + keep_ms;
+    w->record.generation = generation;
 }
 
 static void announce(const struct cfr_worker *w, bool first, struct cfr_now now)
@@ -300,6 +307,7 @@ static void publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t serve
     int64_t life_ms = life_of(grant, server_date_s, now);
     uint64_t generation = next_generation(w);
     bool first = w->record.generation == 0;
+    bool known = !first && cfr_publish_verify(w->config, &w->record, NULL) == 0;
     bool changed = false;
     struct cfr_err err = {0};
     int rc = judge_grant(w, life_ms, now, &err);
@@ -316,8 +324,10 @@ static void publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t serve
     w->exchanges_ok++;
     begin_life(w, grant, life_ms, now);
     finish_rotation(w);
-    if (changed) {
-        remember(w, grant, generation, now);
+    remember_life(w, grant, now);
+    /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
+    if (changed || !known) {
+        remember_generation(w, generation, now);
         cfr_hooks_request(w->hooks, generation, first, now);
         save(w);
         announce(w, first, now);
@@ -523,6 +533,13 @@ static void step(struct cfr_worker *w, enum cfr_event event)
 
 /* ---- events ---- */
 
+/* The last attempt did not fail for its token: the same one is no reason to try before the time that was planned. */
+static bool is_outage(const struct cfr_worker *w)
+{
+    return w->c.state == CFR_STATE_BACKOFF && (w->error_code == CFR_E_NET || w->error_code == CFR_E_TIMEOUT ||
+                                               w->error_code == CFR_E_THROTTLED || w->error_code == CFR_E_UNAVAILABLE);
+}
+
 void cfr_worker_on_token(struct cfr_worker *w)
 {
     struct reading r;
@@ -535,7 +552,7 @@ void cfr_worker_on_token(struct cfr_worker *w)
     } else if (settled && r.token.mark == w->token_used) {
         /* A volume swap that left this token as it was is no reason to go to the cloud. */
         clear_error(w);
-    } else {
+    } else if (r.rc != 0 || r.token.mark != w->token_used || !is_outage(w)) {
         if (w->c.state == CFR_STATE_WAITING)
             w->c.failures = 0;
         w->reading = &r;
@@ -550,10 +567,13 @@ static void retire(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
+    if (cfr_publish_retire(w->config, &err) != 0) {
+        cfr_log(CFR_LOG_WARN, w->config->name, state_of(w), "cannot remove the previous generation: %s", err.text);
+        w->retire_boot_ms = cfr_clock_now().boot_ms + LOOK_AGAIN_MS;
+        return;
+    }
     w->retire_boot_ms = INT64_MAX;
     w->record.retire_ms = 0;
-    if (cfr_publish_retire(w->config, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, state_of(w), "cannot remove the previous generation: %s", err.text);
     save(w);
 }
 
@@ -573,6 +593,18 @@ void cfr_worker_on_timer(struct cfr_worker *w)
         step(w, CFR_EVENT_DUE);
     }
     plan(w);
+}
+
+void cfr_worker_on_tick(struct cfr_worker *w)
+{
+    struct cfr_err err = {0};
+
+    if (w->c.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
+        cfr_log(CFR_LOG_WARN, w->config->name, state_of(w), "what was published is gone, so it is published anew: %s",
+                err.text);
+        step(w, CFR_EVENT_DUE);
+    }
+    cfr_worker_on_timer(w);
 }
 
 void cfr_worker_on_child(struct cfr_worker *w)
@@ -644,6 +676,8 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     cfr_log(CFR_LOG_INFO, w->config->name, state_of(w), "rotation asked for%s%s", named ? ": " : "",
             named ? reason : "");
     w->rotate_wanted = true;
+    /* An exchange that is under way began before this was asked, and does not count for it. */
+    w->forced = false;
     step(w, CFR_EVENT_ROTATE);
     plan(w);
     return 0;

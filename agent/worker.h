@@ -83,6 +83,8 @@ void cfr_worker_on_token(struct cfr_worker *w);
 void cfr_worker_on_timer(struct cfr_worker *w);
 void cfr_worker_on_child(struct cfr_worker *w);
 void cfr_worker_on_clock(struct cfr_worker *w);
+/* Once a minute: published files that somebody removed are published anew, a lost deadline is planned again. */
+void cfr_worker_on_tick(struct cfr_worker *w);
 /* Gives turns to queued workers while there are any to give. */
 void cfr_worker_serve_queue(struct cfr_host *host);
 
