@@ -14,7 +14,7 @@
 #include "serve/status.h"
 
 struct cfr_worker;
-struct reading; /* private to worker.c */
+struct reading; /* private to agent/worker_*.c */
 
 /* What all workers share; owned by the agent. */
 struct cfr_host {

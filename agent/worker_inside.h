@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the worker's parts share: worker.c (its life), worker_step.c (events), worker_try.c (token and exchange) and
+ * worker_publish.c. Private to them. */
+#ifndef CFR_AGENT_WORKER_INSIDE_H
+#define CFR_AGENT_WORKER_INSIDE_H
+
+#include "agent/token_file.h"
+#include "agent/worker.h"
+
+#define CFR_WORKER_LOOK_AGAIN_MS 60000 /* what is overdue or could not be cleaned is looked at again after a minute */
+
+/* The token file as it was just read. */
+struct reading {
+    struct cfr_token_file token;
+    struct cfr_err err;
+    int64_t wait_ms;
+    int rc;
+};
+
+/* worker_step.c */
+const char *cfr_worker_state_name(const struct cfr_worker *w);
+int64_t cfr_worker_window_ms(const struct cfr_worker *w);
+struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w);
+/* Sets the timer; after everything that may have moved a deadline. */
+void cfr_worker_plan(struct cfr_worker *w);
+/* Writes the record; a failure is told, and no reason to stop. */
+void cfr_worker_save(struct cfr_worker *w);
+void cfr_worker_clear_error(struct cfr_worker *w);
+/* Each error once: the same one again is only news for a debugger. */
+void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_ms);
+/* An attempt failed: backs off. RETRY_AFTER_S is -1 if the server did not say. */
+void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s);
+/* Gives the machine an event and does what it says. */
+void cfr_worker_step(struct cfr_worker *w, enum cfr_event event);
+void cfr_worker_tell(struct cfr_worker *w);
+cfr_hooks_fn cfr_worker_on_hook;
+
+/* worker_try.c */
+void cfr_worker_read_token(const struct cfr_worker *w, struct reading *r);
+void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
+void cfr_worker_try(struct cfr_worker *w);
+void cfr_worker_cancel(struct cfr_worker *w);
+
+/* worker_publish.c */
+void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t server_date_s);
+
+#endif

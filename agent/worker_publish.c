@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of a grant: judged, published, written down, announced. */
+#include "agent/worker_inside.h"
+
+#include "agent/publish.h"
+#include "base/log.h"
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define SKEW_MS      30000 /* a server's clock this far from ours is believed over ours */
+#define LESS_LIFE_MS 1000  /* answers are dated in whole seconds */
+
+static void finish_rotation(struct cfr_worker *w)
+{
+    if (!w->forced)
+        return;
+    w->forced = false;
+    w->rotate_wanted = false;
+    free(w->last_reason);
+    w->last_reason = w->record.pending_reason;
+    w->record.pending_reason = NULL;
+}
+
+static int64_t keep_previous_ms(const struct cfr_worker *w)
+{
+    return w->config->keep_previous_ms >= 0 ? w->config->keep_previous_ms : w->host->config->keep_previous_ms;
+}
+
+/* How long GRANT lives, by the clock of who granted it where that is known to differ from ours. */
+static int64_t life_of(const struct cfr_grant *grant, int64_t server_date_s, struct cfr_now now)
+{
+    int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
+    int64_t base_ms = skew_ms > SKEW_MS || skew_ms < -SKEW_MS ? server_date_s * 1000 : now.wall_ms;
+
+    return grant->expires_s == 0 ? INT64_MAX : grant->expires_s * 1000 - base_ms;
+}
+
+static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
+{
+    char had[CFR_TIME_WORDS_MAX];
+    char has[CFR_TIME_WORDS_MAX];
+
+    if (life_ms <= 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
+                           cfr_time_words(-life_ms, has));
+    if (w->forced || w->replace || !cfr_credential_valid(&w->c, now))
+        return 0;
+    /* The clock was set back behind its beginning: nobody can say how much of its life is left. */
+    if (now.wall_ms < w->c.life.issued_ms)
+        return 0;
+    if (life_ms != INT64_MAX && now.wall_ms + life_ms < w->c.life.expires_ms - LESS_LIFE_MS)
+        return cfr_err_set(err, CFR_E_WORSE,
+                           "the answer lives %s, less than the %s that are left of what is published: not published",
+                           cfr_time_words(life_ms, has), cfr_time_words(w->c.life.expires_ms - now.wall_ms, had));
+    return 0;
+}
+
+/* What is known of the content that stands, whether or not this run wrote it. */
+static void remember_life(struct cfr_worker *w, struct cfr_grant *grant, struct cfr_now now)
+{
+    w->record.issued_ms = w->c.life.issued_ms;
+    w->record.expires_ms = w->c.life.expires_ms;
+    w->record.last_success_s = now.wall_ms / 1000;
+    w->record.digest_material = w->config->digest_material;
+    w->record.token_mark = w->token_used;
+    w->record.token_issued_s = w->token.issued_s;
+    w->record.token_expires_s = w->token.expires_s;
+    free(w->record.identity);
+    w->record.identity = grant->identity;
+    grant->identity = NULL;
+    w->replace = false;
+}
+
+static void remember_generation(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
+{
+    int64_t keep_ms = keep_previous_ms(w);
+
+    w->record.retire_ms = now.wall_ms + keep_ms;
+    w->retire_boot_ms = now.boot_ms + keep_ms;
+    w->record.generation = generation;
+}
+
+static void announce(const struct cfr_worker *w, bool first, struct cfr_now now)
+{
+    char life[CFR_TIME_WORDS_MAX];
+    char next[CFR_TIME_WORDS_MAX];
+
+    if (w->c.life.expires_ms == INT64_MAX)
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s generation %" PRIu64 ", which does not expire",
+                first ? "published first" : "published", w->record.generation);
+    else
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                "%s generation %" PRIu64 "%s%s, valid for %s, next refresh in %s",
+                first ? "published first" : "published", w->record.generation,
+                w->record.identity != NULL ? " of " : "", w->record.identity != NULL ? w->record.identity : "",
+                cfr_time_words(w->c.life.expires_ms - now.wall_ms, life),
+                cfr_time_words(w->c.refresh_wall_ms - now.wall_ms, next));
+}
+
+/* An exchange begins a life now; a token that is passed on is already some way into its own. */
+static void begin_life(struct cfr_worker *w, const struct cfr_grant *grant, int64_t life_ms, struct cfr_now now)
+{
+    struct cfr_refresh_life life = {grant->issued_s * 1000, grant->expires_s * 1000};
+
+    if (w->config->exchange != NULL)
+        cfr_credential_renewed(&w->c, now, life_ms, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+    else
+        (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+}
+
+static uint64_t next_generation(const struct cfr_worker *w)
+{
+    uint64_t newest = cfr_publish_newest(w->config);
+
+    return (newest > w->record.generation ? newest : w->record.generation) + 1;
+}
+
+void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t server_date_s)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t life_ms = life_of(grant, server_date_s, now);
+    uint64_t generation = next_generation(w);
+    bool first = w->record.generation == 0;
+    bool known = !first && cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    bool changed = false;
+    struct cfr_err err = {0};
+    int rc = judge_grant(w, life_ms, now, &err);
+
+    grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
+    if (rc == 0)
+        rc = cfr_publish(w->config, grant, generation, now.wall_ms / 1000, &w->record, &changed, &err);
+    if (rc != 0) {
+        w->exchanges_failed[cfr_err_class(rc)]++;
+        cfr_worker_fail(w, &err, -1);
+        return;
+    }
+    cfr_worker_clear_error(w);
+    w->exchanges_ok++;
+    begin_life(w, grant, life_ms, now);
+    finish_rotation(w);
+    remember_life(w, grant, now);
+    /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
+    if (changed || !known) {
+        remember_generation(w, generation, now);
+        cfr_hooks_request(w->hooks, generation, first, now);
+        cfr_worker_save(w);
+        announce(w, first, now);
+        cfr_worker_step(w, CFR_EVENT_PUBLISHED);
+    } else {
+        cfr_worker_save(w);
+        cfr_worker_step(w, CFR_EVENT_SAME);
+    }
+}
