@@ -16,6 +16,17 @@
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
 
 /* Ours and the environment's. libcurl takes `*` as "all" only where it stands alone. */
+static bool has_proxy(void)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (getenv(names[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
 char *cfr_http_setup_no_proxy(void)
 {
     const char *env = getenv("no_proxy");
@@ -23,8 +34,9 @@ char *cfr_http_setup_no_proxy(void)
 
     if (env == NULL)
         env = getenv("NO_PROXY");
-    if (env != NULL && strcmp(env, "*") == 0)
-        cfr_str_addz(&s, env);
+    /* With nothing to keep away from, libcurl need not go through the list for each request. */
+    if (!has_proxy() || (env != NULL && strcmp(env, "*") == 0))
+        cfr_str_addz(&s, "*");
     else
         cfr_str_addf(&s, "%s%s%s", never_proxied, env != NULL ? "," : "", env != NULL ? env : "");
     if (s.failed)

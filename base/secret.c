@@ -108,11 +108,6 @@ struct cfr_view cfr_secret_view(const struct cfr_secret *s)
     return (struct cfr_view){s->p, s->len};
 }
 
-static bool json_plain(unsigned char c)
-{
-    return c >= 0x20 && c != 0x7f && c != '"' && c != '\\';
-}
-
 static size_t json_escape(unsigned char c, char out[6])
 {
     static const char hex[] = "0123456789abcdef";
@@ -125,12 +120,6 @@ static size_t json_escape(unsigned char c, char out[6])
     return 2;
 }
 
-static bool unreserved(unsigned char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
-}
-
 static size_t percent_escape(unsigned char c, char out[6])
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -141,21 +130,33 @@ static size_t percent_escape(unsigned char c, char out[6])
     return 3;
 }
 
+/* One bit for each byte value, from 0 on: set for what needs no escape. */
+struct plain_set {
+    uint64_t bits[4];
+};
+
+/* Printable ASCII but the quotation mark and the backslash, and every byte of a longer UTF-8 sequence. */
+static const struct plain_set json_plain = {
+    {UINT64_C(0xfffffffb00000000), UINT64_C(0x7fffffffefffffff), UINT64_MAX, UINT64_MAX}};
+/* Letters, digits and -._~ (RFC 3986, 2.3). */
+static const struct plain_set percent_plain = {{UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe), 0, 0}};
+
 /* Appends TEXT in stretches: what is PLAIN as it is, everything else byte by byte through ESCAPE. */
-static int append_escaped(struct cfr_secret *s, struct cfr_view text, bool (*plain)(unsigned char),
+static int append_escaped(struct cfr_secret *s, struct cfr_view text, const struct plain_set *plain,
                           size_t (*escape)(unsigned char, char out[6]), struct cfr_err *err)
 {
     size_t done = 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
         char esc[6];
         size_t n;
 
-        if (plain((unsigned char)text.p[i]))
+        if ((plain->bits[c >> 6] >> (c & 63) & 1) != 0)
             continue;
         rc = cfr_secret_append(s, (struct cfr_view){text.p + done, i - done}, err);
-        n = escape((unsigned char)text.p[i], esc);
+        n = escape(c, esc);
         if (rc == 0)
             rc = cfr_secret_append(s, (struct cfr_view){esc, n}, err);
         cfr_secret_wipe(esc, sizeof esc);
@@ -169,13 +170,13 @@ int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cf
 {
     int rc = cfr_secret_append_str(s, "\"", err);
 
-    rc = rc != 0 ? rc : append_escaped(s, text, json_plain, json_escape, err);
+    rc = rc != 0 ? rc : append_escaped(s, text, &json_plain, json_escape, err);
     return rc != 0 ? rc : cfr_secret_append_str(s, "\"", err);
 }
 
 int cfr_secret_append_percent(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
 {
-    return append_escaped(s, text, unreserved, percent_escape, err);
+    return append_escaped(s, text, &percent_plain, percent_escape, err);
 }
 
 bool cfr_secret_equal(struct cfr_view a, struct cfr_view b)

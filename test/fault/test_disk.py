@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from faults import (CREDFRESH, Agent, agent, agent_factory, as_root, cloud, cloud_factory, eventually,  # noqa: F401
-                    injected, needs, own_mounts, plain_binary, snapshot, trace)
+                    injected, library, needs, own_mounts, plain_binary, read_text, snapshot, trace)
 
 NOBODY = 65534
 # What may change a disk, and how each can fail.
@@ -138,6 +138,44 @@ def test_a_directory_that_was_removed_is_made_again(agent):  # noqa: F811
     assert "not there any more" in agent.log
 
 
+def target(agent, kind):  # noqa: F811
+    path = str(agent.out / "credentials")
+    return {"directory": {"directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials"},
+                                                                 {"name": "creds.json", "format": "json"}]},
+            "file": {"file": {"path": path, "format": "aws-credentials"}},
+            "profile": {"profile": {"path": path, "name": "demo", "format": "aws-credentials"}}}[kind]
+
+
+def remove(agent, what):  # noqa: F811
+    path = agent.out / "credentials"
+    if what == "the directory":
+        shutil.rmtree(agent.out)
+    elif what == "the link":
+        (agent.out / "..data").unlink()
+    elif what == "the profile":
+        path.write_text("[other]\nregion = eu-west-1\n")
+    else:
+        path.unlink()
+
+
+@plain_binary
+@pytest.mark.parametrize("kind,what", [("directory", "the directory"), ("directory", "the link"), ("file", "the file"),
+                                       ("profile", "the file"), ("profile", "the profile")])
+def test_what_was_removed_is_published_anew_within_a_minute(agent, kind, what):  # noqa: F811
+    agent.configure(agent.credential(publish=target(agent, kind)))
+    # The minute passes in a second; the refresh would be due much later than this waits.
+    agent.start(env={"LD_PRELOAD": library("CFR_FASTCLOCK")})
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    remove(agent, what)
+    eventually(lambda: "aws_access_key_id" in read_text(agent.out / "credentials"), "the file:\n" + agent.log, limit_s=10)
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    assert agent.log.count("so it is published anew") == 1 and agent.generation() == 2
+    if what == "the profile":
+        assert "eu-west-1" in read_text(agent.out / "credentials")
+
+
 def test_a_directory_whose_parent_is_no_directory(agent):  # noqa: F811
     agent.out = agent.dir / "parent/out"
     (agent.dir / "parent").write_text("a file\n")
@@ -221,12 +259,7 @@ def once_with(agent, call, nth, error):  # noqa: F811
 @pytest.mark.parametrize("kind", ["directory", "file", "profile"])
 def test_each_call_that_fails(agent, kind):  # noqa: F811
     needs("strace")
-    path = agent.out / "credentials"
-    agent.configure(agent.credential(publish={
-        "directory": {"directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials"},
-                                                             {"name": "creds.json", "format": "json"}]},
-        "file": {"file": {"path": str(path), "format": "aws-credentials"}},
-        "profile": {"profile": {"path": str(path), "name": "demo", "format": "aws-credentials"}}}[kind]))
+    agent.configure(agent.credential(publish=target(agent, kind)))
     assert agent.run("once").returncode == 0
     shutil.rmtree(agent.state)  # each run publishes anew
     calls = trace(agent, CHANGING)

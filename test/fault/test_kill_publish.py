@@ -164,3 +164,37 @@ def test_killed_at_every_call(agent, tmp_path, kind, again):
             seen = now
     assert killed >= (len(calls) - begin) * 9 // 10 and killed > 20
     assert kinds == {"old" if again else "none", "new"}
+
+
+@plain_binary
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_killed_before_it_is_written_down(agent, tmp_path, kind):
+    """The next run finds the very token published that it would publish: the consumer was not told of it yet."""
+    needs("strace")
+    base = tmp_path / "base"
+    runs = agent.dir / "runs"
+    token = agent.dir / "token"
+    hook = agent.dir / "hook"
+    hook.write_text(f"#!/bin/sh\necho run >>{runs}\n")
+    hook.chmod(0o755)
+    agent.configure(agent.credential(token={"file": str(token)}, exchange=None, reload=[{"exec": [str(hook)]}], publish={
+        "directory": {"directory": str(agent.out), "files": [{"name": "token", "format": "token"}]},
+        "file": {"file": {"path": str(agent.out / "token"), "format": "token"}}}[kind]))
+    agent.out.mkdir()
+    token.write_text(agent.cloud.token())
+    assert agent.run("once").returncode == 0 and read_text(runs) == "run\n"
+    token.write_text(agent.cloud.token(expires_in_s=7200))
+    shutil.copytree(agent.dir, base, symlinks=True)
+    calls = trace(agent, ("renameat", "renameat2"))
+    assert read_text(runs) == "run\n" * 2
+    restore(agent, base)
+    swap = next(i for i, (_, _, args) in enumerate(calls) if '"..data"' in args or '"token"' in args)
+    call, nth, args = calls[swap + 1]
+    assert "demo.json" in args
+    done = subprocess.run([*injected(call, nth, "signal=KILL"), CREDFRESH, "once", "-c", str(agent.config_path)],
+                          capture_output=True, text=True, timeout=60, cwd=agent.dir)
+    assert done.returncode == -9, done.stderr
+    assert (agent.out / "token").read_text() == token.read_text() and read_text(runs) == "run\n"
+    for _ in range(2):  # and once is enough
+        assert agent.run("once").returncode == 0
+        assert read_text(runs) == "run\n" * 2

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Nothing hangs, nothing turns in vain, nothing is forgotten: what comes at an awkward moment, and what is asked twice."""
+import calendar
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from conftest import eventually, read_text
+
+# Such a token counts as overdue at the age of 80 % of its life and two minutes.
+LIFE_S = 10000
+OVERDUE_S = 8120
+# Many more than the looks at a few files, and far fewer than a loop that turns in vain makes in a tenth of a second.
+CALLS_MOST = 300
+
+
+@pytest.fixture
+def cloud(shared_cloud):
+    return shared_cloud
+
+
+@pytest.fixture
+def own(agent_factory, cloud):
+    """An agent whose token file is a plain one, in a directory of its own."""
+    agent = agent_factory(cloud)
+    (agent.dir / "in").mkdir()
+    agent.token_path = agent.dir / "in" / "token"
+    put(agent.token_path, cloud.token())
+    return agent.configure(agent.credential(token={"file": str(agent.token_path)}))
+
+
+def put(path, text):
+    """By rename, as most writers do."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text)
+    beside.rename(path)
+
+
+def token_of_age(cloud, age_s):
+    return cloud.token(issued_ago_s=age_s, expires_in_s=LIFE_S - age_s)
+
+
+def seconds(text):
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def io_calls(agent):
+    """How often it has read or written a file."""
+    try:
+        fields = dict(line.split(": ") for line in read_text(f"/proc/{agent.process.pid}/io").splitlines())
+    except PermissionError:
+        pytest.skip("the counters of a process that is not dumpable are for root")
+    return int(fields["syscr"]) + int(fields["syscw"])
+
+
+def check_calm(agent):
+    """It answers, and between the answers it does next to nothing."""
+    before = io_calls(agent)
+    try:
+        for _ in range(50):
+            assert agent.request("GET", "/livez")[0] == 200
+            time.sleep(0.01)
+    except OSError:
+        agent.kill()  # it would not end when asked to either
+        pytest.fail("it does not answer:\n" + agent.log)
+    assert io_calls(agent) - before < CALLS_MOST, agent.log[-2000:]
+
+
+def rotate(agent, reason="", name="demo"):
+    status, answer = agent.request("POST", f"/v1/credentials/{name}/rotate", '{"reason":"%s"}' % reason if reason else "{}")
+    assert status == 202, answer
+
+
+def reload(agent):
+    status, answer = agent.request("POST", "/v1/reload", "")
+    assert status == 200, answer
+
+
+# ---- deadlines that have passed ----
+
+def test_an_overdue_token_is_replaced_while_its_credential_is_busy(own):
+    """One credential is in the middle of an exchange then, the other one waits for its turn."""
+    other = own.token_path.with_name("other")
+    began = time.time()
+    for path in (own.token_path, other):
+        put(path, token_of_age(own.cloud, OVERDUE_S - 5))
+    own.configure(own.credential(token={"file": str(own.token_path)}),
+                  own.credential("other", token={"file": str(other)}), max_concurrent_exchanges=1).start()
+    own.wait_generation(1)
+    own.wait_generation(1, "other")
+    own.cloud.fault(kind="delay", ms=7000)
+    rotate(own)
+    own.wait_state("exchanging")
+    rotate(own, name="other")
+    texts = [own.cloud.token(), own.cloud.token()]
+    put(own.token_path, texts[0])
+    put(other, texts[1])
+    if time.time() > began + 4:
+        pytest.skip("this machine is too slow to be early enough")
+    eventually(lambda: time.time() > began + 5.2, "the time at which the tokens are overdue")
+    check_calm(own)
+    assert own.status()["state"] == "exchanging" and own.generation("other") == 1
+    eventually(lambda: [read_text(own.out / "token"), read_text(own.dir / "out-other/token")] == texts, "the new tokens")
+    check_calm(own)
+
+
+@pytest.mark.parametrize("how", ["the state directory is lost", "another audience is asked for"])
+def test_a_token_passed_on_late_in_its_life_is_published_once(own, how):
+    put(own.token_path, token_of_age(own.cloud, 9000))
+    publish = {"directory": str(own.out), "files": [{"name": "token", "format": "token"}]}
+
+    def configure(**token):
+        own.configure(own.credential(exchange=None, publish=publish, token={"file": str(own.token_path), **token}))
+
+    configure()
+    if how.startswith("the state"):
+        assert own.run("once").returncode == 0
+        shutil.rmtree(own.state)
+        own.start()
+    else:
+        own.start()
+        own.wait_generation(1)
+        configure(audience="sts.amazonaws.com")
+        reload(own)
+    own.wait_state("fresh")
+    check_calm(own)
+    assert own.status()["ready"]
+    new = own.cloud.token()
+    put(own.token_path, new)
+    eventually(lambda: read_text(own.out / "token") == new, "the next token")
+
+
+@pytest.mark.parametrize("how", ["reload", "restart"])
+def test_an_overdue_token_is_told_of_again(own, how):
+    put(own.token_path, token_of_age(own.cloud, OVERDUE_S + 100))
+    own.start()
+    own.wait_generation(1)
+    eventually(lambda: own.status()["token"]["overdue"], "the first complaint")
+    own.configure(own.credential(token={"file": str(own.token_path), "audience": "sts.amazonaws.com"}))
+    if how == "reload":
+        reload(own)
+    else:
+        own.stop()
+        own.start()
+    own.wait_generation(2)
+    eventually(lambda: own.status()["token"]["overdue"], "the second complaint")
+    assert own.log.count("nobody has replaced it") == 2
+    put(own.token_path, own.cloud.token())
+    eventually(lambda: not own.status()["token"]["overdue"], "the end of it")
+
+
+# ---- how long it waits ----
+
+@pytest.mark.parametrize("published", [False, True], ids=["nothing published", "published"])
+def test_a_retry_after_of_a_day_is_not_waited_for(agent, published):
+    if published:
+        agent.start()
+        agent.wait_generation(1)
+    agent.cloud.fault(kind="status", status=503, headers={"Retry-After": "86400"}, body="busy")
+    if published:
+        rotate(agent)
+    else:
+        agent.start()
+    agent.wait_state("backoff")
+    now = agent.status()
+    assert now["consecutive_failures"] == 1
+    if published:
+        assert seconds(now["next_refresh"]) < seconds(now["expires"])
+    else:
+        assert seconds(now["next_refresh"]) < time.time() + 600
+
+
+def test_file_events_do_not_shorten_the_wait(own):
+    text = own.token_path.read_text()
+    # Events come in order: what the second credential has seen, the first one has seen before.
+    behind = own.token_path.with_name("behind")
+    put(behind, own.cloud.token())
+    own.configure(own.credential(token={"file": str(own.token_path)}),
+                  own.credential("behind", exchange=None, token={"file": str(behind)}, publish={
+                      "directory": str(own.dir / "out-behind"), "files": [{"name": "token", "format": "token"}]})).start()
+    own.wait_generation(1)
+    own.wait_generation(1, "behind")
+    own.cloud.fault(kind="status", status=503, headers={"Retry-After": "600"}, body="busy")
+    rotate(own)
+    own.wait_state("backoff")
+    for generation in range(2, 7):
+        put(own.token_path, text)
+        put(behind, own.cloud.token())
+        own.wait_generation(generation, "behind")
+    now = own.status()
+    assert (now["state"], now["consecutive_failures"], now["generation"]) == ("backoff", 1, 1), own.log
+    assert len(own.cloud.exchanges()) == 2
+    put(own.token_path, own.cloud.token())  # another token is a reason to try
+    own.wait_generation(2)
+
+
+# ---- what was asked for ----
+
+@pytest.mark.parametrize("killed", [False, True], ids=["running", "killed"])
+def test_a_second_reason_during_a_forced_exchange(agent, killed):
+    agent.start()
+    agent.wait_generation(1)
+    agent.cloud.fault(kind="delay", ms=1000)
+    if killed:
+        agent.cloud.fault(kind="delay", ms=30000)  # the next one
+    rotate(agent, "first")
+    agent.wait_state("exchanging")
+    rotate(agent, "second")  # may be about what the exchange under way has already asked for
+    if killed:
+        agent.wait_generation(2)
+        assert agent.status()["last_reason"] == "second"
+        agent.kill()
+        agent.cloud.clear_faults()
+        agent.start()
+    agent.wait_generation(3)
+    agent.wait_state("fresh")
+    assert agent.status()["last_reason"] == "second"
+    check_done_once(agent, 3)
+
+
+def test_a_rotation_accepted_before_anything_was_published(agent):
+    agent.cloud.admin("/outage", {"on": True})
+    agent.start()
+    agent.wait_state("backoff")
+    rotate(agent, "first")
+    agent.kill()
+    agent.cloud.admin("/outage", {"on": False})
+    agent.start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    assert agent.status()["last_reason"] == "first"
+    check_done_once(agent, 1)
+
+
+def check_done_once(agent, generation):
+    """After a crash there is nothing left to do, and what was asked for cannot be asked for again."""
+    exchanges = len(agent.cloud.exchanges())
+    agent.kill()
+    agent.start()
+    agent.wait_state("fresh")
+    assert agent.generation() == generation and "is still good for" in agent.log
+    assert len(agent.cloud.exchanges()) == exchanges
+    assert agent.request("POST", "/v1/credentials/demo/rotate", '{"reason":"first"}')[0] == 409
+
+
+# ---- commands ----
+
+def test_a_hook_that_left_its_process_group_does_not_hold_up_a_reload(agent):
+    pid_path = agent.dir / "pid"
+    hook = agent.dir / "hook.py"
+    hook.write_text("#!/usr/bin/python3\nimport os, time\nos.setpgid(0, os.getpgid(os.getppid()))\n"
+                    f"open('{pid_path}.new', 'w').write(str(os.getpid()))\n"
+                    f"os.rename('{pid_path}.new', '{pid_path}')\ntime.sleep(600)\n")
+    hook.chmod(0o755)
+    agent.configure(agent.credential(reload=[{"exec": [str(hook)]}])).start()
+    eventually(pid_path.exists, "the command")
+    pid = int(pid_path.read_text())
+    assert os.getpgid(pid) == os.getpgid(agent.process.pid)
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/true"]}]))
+    try:
+        agent.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "took the new configuration" in agent.log, "the reload:\n" + agent.log, limit_s=10)
+        eventually(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
+        eventually(lambda: agent.status()["hooks"][0]["result"] == "ok", "the new command")
+    finally:
+        if agent.process.poll() is None and os.path.exists(f"/proc/{pid}"):
+            os.kill(pid, signal.SIGKILL)
