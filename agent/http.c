@@ -329,6 +329,26 @@ static int to_wait(struct cfr_http *h, const struct pollfd *fds, size_t count, s
     return 0;
 }
 
+/* What the wait found for our own descriptors. */
+static void pass_on(const struct cfr_http *h, struct pollfd *fds, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        fds[i].revents = 0;
+        if ((h->wait[i].revents & CURL_WAIT_POLLIN) != 0)
+            fds[i].revents |= POLLIN;
+        if ((h->wait[i].revents & CURL_WAIT_POLLPRI) != 0)
+            fds[i].revents |= POLLPRI;
+        if ((h->wait[i].revents & CURL_WAIT_POLLOUT) != 0)
+            fds[i].revents |= POLLOUT;
+        any = any || fds[i].revents != 0;
+    }
+    /* libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever. */
+    if (!any && count != 0)
+        (void)poll(fds, count, 0);
+}
+
 static int multi_error(CURLMcode code, struct cfr_err *err)
 {
     return cfr_err_set(err, code == CURLM_OUT_OF_MEMORY ? CFR_E_NOMEM : CFR_E_INTERNAL, "the HTTP engine: %s",
@@ -349,10 +369,7 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
     h->moved = false;
     if (code != CURLM_OK)
         return multi_error(code, err);
-    /* Asked again, because libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever.
-     */
-    if (count != 0)
-        (void)poll(fds, count, 0);
+    pass_on(h, fds, count);
     code = curl_multi_perform(h->multi, &running);
     if (code != CURLM_OK)
         return multi_error(code, err);

@@ -3,13 +3,14 @@
  * could begin one.
  *   swap probe VOLUME COUNT      listens on loopback (prints the port), makes COUNT swaps of VOLUME, using the tokens
  *                                that stand in VOLUME/.tokens/N, and prints the microseconds from each rename to the
- *                                first byte of the request that follows it
- *   swap raw VOLUME PORT         on each swap reads VOLUME/token and sends it over a connection that it keeps
+ *                                connection that the exchange begins with
+ *   swap raw VOLUME PORT         on each swap reads VOLUME/token, connects and sends it
+ * Each exchange has a connection of its own, as in life: tokens are renewed eight minutes to a day apart, and no server
+ * keeps an idle connection that long.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +41,14 @@ static struct sockaddr_in loopback(int port)
 
 /* ---- raw ---- */
 
-static void send_token(const char *volume, int connection)
+static void send_token(const char *volume, int port)
 {
+    struct sockaddr_in to = loopback(port);
     char path[4096];
     char token[16384];
     char request[20000];
     char answer[4096];
+    int connection;
     int fd;
     ssize_t n;
 
@@ -56,25 +59,23 @@ static void send_token(const char *volume, int connection)
         die(path);
     (void)close(fd);
     token[n] = '\0';
+    connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connection < 0 || connect(connection, (struct sockaddr *)&to, sizeof to) != 0)
+        die("connect");
     n = snprintf(request, sizeof request, "POST / HTTP/1.1\r\nHost: sts\r\nContent-Length: %zd\r\n\r\n%s", n, token);
     if (write(connection, request, (size_t)n) != n || read(connection, answer, sizeof answer) <= 0)
         die("connection");
+    (void)close(connection);
 }
 
-static int raw(const char *volume, int port)
+static void raw(const char *volume, int port)
 {
-    struct sockaddr_in to = loopback(port);
-    int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int notify = inotify_init1(IN_CLOEXEC);
-    int one = 1;
     char events[4096] __attribute__((aligned(8)));
 
-    if (connection < 0 || connect(connection, (struct sockaddr *)&to, sizeof to) != 0)
-        die("connect");
-    (void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (notify < 0 || inotify_add_watch(notify, volume, IN_MOVED_TO) < 0)
         die("inotify");
-    send_token(volume, connection);
+    send_token(volume, port);
     for (;;) {
         ssize_t n = read(notify, events, sizeof events);
 
@@ -82,7 +83,7 @@ static int raw(const char *volume, int port)
             const struct inotify_event *e = (const struct inotify_event *)(const void *)p;
 
             if (e->len != 0 && strcmp(e->name, "..data") == 0)
-                send_token(volume, connection);
+                send_token(volume, port);
             p += sizeof *e + e->len;
         }
     }
@@ -103,8 +104,8 @@ static int listen_any(int *port)
     return fd;
 }
 
-/* Reads one request; the moment of its first byte is what counts. False when the peer has gone. */
-static int take_request(int fd, double *first_us)
+/* Reads one request. False when the peer has gone. */
+static int take_request(int fd)
 {
     static char buf[65536];
     size_t have = 0;
@@ -117,8 +118,6 @@ static int take_request(int fd, double *first_us)
 
         if (n <= 0)
             return 0;
-        if (have == 0)
-            *first_us = now_us();
         have += (size_t)n;
         buf[have] = '\0';
         head_end = strstr(buf, "\r\n\r\n");
@@ -149,7 +148,7 @@ static void answer(int fd)
                  "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>",
                  serial, serial, serial, expires);
     serial++;
-    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n", n);
+    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", n);
     if (write(fd, head, strlen(head)) < 0 || write(fd, body, (size_t)n) < 0)
         die("answer");
 }
@@ -180,35 +179,34 @@ static double swap_to(const char *volume, int number)
     return before;
 }
 
+/* Serves one exchange and says when its connection came. */
+static double serve(int listener)
+{
+    int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    double came = now_us();
+
+    if (peer < 0 || !take_request(peer))
+        die("exchange");
+    answer(peer);
+    (void)close(peer);
+    return came;
+}
+
 static int probe(const char *volume, int count)
 {
     struct timespec pause = {0, 40000000};
     int port;
     int listener = listen_any(&port);
-    int peer;
-    double first = 0;
-    int one = 1;
 
     (void)printf("%d\n", port);
     (void)fflush(stdout);
-    peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (peer < 0)
-        die("accept");
-    (void)setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (!take_request(peer, &first))
-        die("first request");
-    answer(peer);
+    (void)serve(listener);
     for (int i = 1; i <= count; i++) {
         double before;
 
         (void)nanosleep(&pause, NULL);
         before = swap_to(volume, i);
-        if (!take_request(peer, &first)) {
-            (void)fprintf(stderr, "the connection was not kept\n");
-            return 1;
-        }
-        answer(peer);
-        (void)printf("%.1f\n", first - before);
+        (void)printf("%.1f\n", serve(listener) - before);
     }
     return 0;
 }
@@ -218,7 +216,7 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "probe") == 0)
         return probe(argv[2], atoi(argv[3]));
     if (argc == 4 && strcmp(argv[1], "raw") == 0)
-        return raw(argv[2], atoi(argv[3]));
+        raw(argv[2], atoi(argv[3]));
     (void)fprintf(stderr, "usage: swap probe VOLUME COUNT | swap raw VOLUME PORT\n");
     return 2;
 }

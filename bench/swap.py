@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""From the swap of `..data` in the token volume to the first byte of the exchange's request, against the smallest
-program that could do it (raw inotify, read, write on an open connection).
+"""From the swap of `..data` in the token volume to the connection that the exchange begins with, against the smallest
+program that could do it (raw inotify, read, connect).
 
 usage: swap.py [SWAPS]
 """
