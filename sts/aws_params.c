@@ -345,6 +345,9 @@ int cfr_aws_params_web_identity(const struct cfr_sts_aws *config, const char *se
     if (token.n < 4 || token.n > CFR_AWS_TOKEN_MAX)
         return cfr_err_set(err, CFR_E_TOKEN, "the token has %zu characters; AWS takes 4 to %d", token.n,
                            CFR_AWS_TOKEN_MAX);
+    /* Room for the whole form at once, rather than growing, copying and wiping on the way. */
+    if (cfr_secret_reserve(body, token.n + 1024, err) == NULL)
+        return err != NULL ? err->code : CFR_E_NOMEM;
     put_common(&f, "AssumeRoleWithWebIdentity", config->role_arn, session_name, config->duration_ms);
     put_policies(&f, config->policy, &config->policy_arns);
     put_view(&f, "WebIdentityToken", token);

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integ"))
-from conftest import (CREDFRESH, LIMIT_S, ROLE, Agent, LocalCloud, agent, agent_factory, cloud,  # noqa: E402,F401
+from conftest import (CREDFRESH, LIMIT_S, ROLE, Agent, LocalCloud, agent, agent_factory, cloud, needs_namespace,  # noqa: E402,F401
                       cloud_factory, eventually, read_text)
 
 SANITIZED = os.environ.get("CFR_SANITIZED") == "1"
@@ -40,6 +40,7 @@ def library(variable):
 
 def own_mounts():
     """Gives this process a mount namespace of its own, so that nothing it mounts is left behind."""
+    needs_namespace("-m")
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         pytest.skip("no mount namespace: " + os.strerror(ctypes.get_errno()))

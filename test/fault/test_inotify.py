@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, library, needs,  # noqa: F401
+from faults import (agent, agent_factory, as_root, cloud, cloud_factory, eventually, library, needs, needs_namespace,  # noqa: F401
                     plain_binary, read_text)
 
 QUEUE = int(read_text("/proc/sys/fs/inotify/max_queued_events") or 16384)
@@ -38,6 +38,7 @@ def limited(name):
                                         ("max_inotify_watches", "fs.inotify.max_user_watches")])
 def test_without_inotify_files_are_looked_at_once_a_minute(agent, name, words):  # noqa: F811
     needs("unshare")
+    needs_namespace("-Ur")
     path = own_token(agent)
     # The minute passes in a second.
     agent.start(env={"LD_PRELOAD": library("CFR_FASTCLOCK")}, wrapper=limited(name))

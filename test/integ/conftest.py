@@ -40,6 +40,14 @@ def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=0.02):
         time.sleep(pause_s)
 
 
+def needs_namespace(*flags):
+    """Skips the test, with the reason, where unshare(1) with FLAGS is refused: without root, or in a chroot whose root
+    is no mount point."""
+    done = subprocess.run(["unshare", *flags, "true"], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no namespace of its own ({' '.join(flags)}): {done.stderr.strip()}")
+
+
 def read_text(path):
     try:
         return pathlib.Path(path).read_text()

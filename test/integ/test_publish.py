@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROLE, eventually
+from conftest import ROLE, eventually, needs_namespace
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -372,6 +372,7 @@ def test_a_bind_mounted_file(agent, in_place):
     under.write_text("old and rather longer than what comes, " * 100)
     publishing(agent, {"file": {"path": str(path), "format": "json", "in_place": in_place}})
     argv = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", str(under), str(path)]
+    needs_namespace("-m")
     agent.start(wrapper=argv)
     if in_place:
         agent.wait_generation(1)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import eventually
+from conftest import eventually, needs_namespace
 
 
 @pytest.fixture
@@ -300,6 +300,7 @@ def test_a_subpath_mount_is_recognised(cloud, agent_factory):
     source.write_text(cloud.token(expires_in_s=8, issued_ago_s=32))  # past 80 % from the start
     agent.configure(agent.credential(token={"file": str(token)}))
     script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    needs_namespace("-m")
     agent.start(wrapper=["unshare", "-m", "sh", "-c", script, "sh", str(source), str(token)])
     eventually(lambda: "subPath" in (agent.status().get("token", {}).get("note") or ""), "the note:\n" + agent.log, 30)
     assert "it is a subPath mount, which never changes; mount the whole volume" in agent.log
