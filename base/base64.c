@@ -18,8 +18,20 @@ static int decode(struct cfr_view in, char *to, struct cfr_err *err)
 {
     unsigned bits = 0;
     unsigned held = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < in.n; i++) {
+    /* Four at a time while they are good; what is not, and the rest, go one by one. */
+    for (; i + 4 <= in.n; i += 4) {
+        /* Products, because shifting the -1 of a bad character is not defined; the sign shows any of them. */
+        int four = digit(in.p[i]) * 262144 | digit(in.p[i + 1]) * 4096 | digit(in.p[i + 2]) * 64 | digit(in.p[i + 3]);
+
+        if (four < 0)
+            break;
+        *to++ = (char)(four >> 16);
+        *to++ = (char)(four >> 8);
+        *to++ = (char)four;
+    }
+    for (; i < in.n; i++) {
         int d = digit(in.p[i]);
 
         if (d < 0)

@@ -141,29 +141,36 @@ static const struct plain_set json_plain = {
 /* Letters, digits and -._~ (RFC 3986, 2.3). */
 static const struct plain_set percent_plain = {{UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe), 0, 0}};
 
-/* Appends TEXT in stretches: what is PLAIN as it is, everything else byte by byte through ESCAPE. */
+/* How many bytes from P on need no escape. */
+static size_t stretch(const char *p, size_t n, const struct plain_set *plain)
+{
+    size_t i = 0;
+
+    while (i < n && (plain->bits[(unsigned char)p[i] >> 6] >> (p[i] & 63) & 1) != 0)
+        i++;
+    return i;
+}
+
+/* Appends TEXT in stretches: what is PLAIN as it is, the bytes between by ESCAPE. */
 static int append_escaped(struct cfr_secret *s, struct cfr_view text, const struct plain_set *plain,
                           size_t (*escape)(unsigned char, char out[6]), struct cfr_err *err)
 {
-    size_t done = 0;
+    size_t i = 0;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
+    while (rc == 0 && i < text.n) {
+        size_t n = stretch(text.p + i, text.n - i, plain);
         char esc[6];
-        size_t n;
 
-        if ((plain->bits[c >> 6] >> (c & 63) & 1) != 0)
-            continue;
-        rc = cfr_secret_append(s, (struct cfr_view){text.p + done, i - done}, err);
-        n = escape(c, esc);
-        if (rc == 0)
-            rc = cfr_secret_append(s, (struct cfr_view){esc, n}, err);
+        rc = cfr_secret_append(s, (struct cfr_view){text.p + i, n}, err);
+        i += n;
+        if (rc != 0 || i == text.n)
+            break;
+        n = escape((unsigned char)text.p[i++], esc);
+        rc = cfr_secret_append(s, (struct cfr_view){esc, n}, err);
         cfr_secret_wipe(esc, sizeof esc);
-        done = i + 1;
     }
-    return rc != 0 || done == text.n ? rc
-                                     : cfr_secret_append(s, (struct cfr_view){text.p + done, text.n - done}, err);
+    return rc;
 }
 
 int cfr_secret_append_json(struct cfr_secret *s, struct cfr_view text, struct cfr_err *err)
