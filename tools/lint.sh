@@ -1,5 +1,5 @@
 #!/bin/sh
-# clang's warnings and clang-tidy over everything (preset tidy), then cppcheck over our own code.
+# clang's warnings over everything and clang-tidy over what is shipped (preset tidy), then cppcheck.
 set -eu
 cd "$(dirname "$0")/.."
 cmake --preset tidy >/dev/null
