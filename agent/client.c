@@ -59,7 +59,7 @@ int cfr_client_call(const char *socket, const char *method, const char *path, co
                     struct cfr_client_answer *out, struct cfr_err *err)
 {
     struct cfr_http *http = NULL;
-    struct cfr_secret payload;
+    struct cfr_secret payload = {0};
     char url[512];
     struct cfr_http_request request = {
         .method = method,
