@@ -2,6 +2,7 @@
 """No secret is where secrets do not belong: not in what the agent says, keeps or hands on, and not in its memory."""
 import os
 import re
+import resource
 import socket
 import subprocess
 import urllib.error
@@ -146,6 +147,19 @@ def test_no_core_dumps(agent):
     agent.start()
     limits = proc(agent, "limits").decode()
     assert re.search(r"Max core file size +0 +0 ", limits)
+
+
+def test_every_command_is_without_core_dumps(agent):
+    """Not only `run`: `check --online` and others hold tokens, too."""
+    process = subprocess.Popen([CREDFRESH, "wait", "nobody", "--timeout", "30s", "-s", str(agent.dir / "no.sock")],
+                               stderr=subprocess.DEVNULL,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (4096, 4096)))
+    try:
+        eventually(lambda: re.search(r"Max core file size +0 +0 ", read_text(f"/proc/{process.pid}/limits")),
+                   "the limit of core dumps")
+    finally:
+        process.kill()
+        process.wait()
 
 
 @root_only
