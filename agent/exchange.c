@@ -84,7 +84,7 @@ static void finish(struct cfr_exchange *e, struct cfr_exchange_result *result)
 static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *answer, struct cfr_err *err)
 {
     struct cfr_sts_input in = input_of(e);
-    struct cfr_sts_reply reply = {answer->status, answer->content_type, answer->body, answer->request_id};
+    struct cfr_sts_reply reply = {answer->status, answer->content_type, answer->body, answer->request_id, answer->header};
     int rc;
 
     if (answer->error != 0) {

@@ -14,6 +14,13 @@ struct cfr_http_request {
     const char *url;
     const char *unix_socket;          /* connect there instead; NULL = by the URL */
     const char *ca_file;              /* NULL = the system's certificates; else it alone is trusted */
+    struct cfr_view ca_pem;           /* in place of ca_file, when not empty; copied */
+    struct cfr_view client_cert;      /* PEM chain to show in the handshake, with client_key; copied; empty = none */
+    struct cfr_view client_key;
+    const char *server_name;          /* the name in the server's certificate where it is not the URL's host; NULL */
+    const char *proxy;                /* URL of the proxy to use whatever the environment says; NULL = by it */
+    bool link_local;                  /* plain http to AWS's container credential addresses is meant */
+    const char *keep_header;          /* literal; the answer's header of this name is kept for `header`; NULL = none */
     bool direct;                      /* never through a proxy, whatever the environment says */
     const struct cfr_secret *headers; /* "Name: value" each, without a line end; copied */
     size_t header_count;
@@ -28,7 +35,8 @@ struct cfr_http_answer {
     long status;
     struct cfr_view content_type;
     struct cfr_view body;
-    struct cfr_view request_id; /* x-amzn-RequestId, x-ms-request-id or their like */
+    struct cfr_view request_id; /* x-amzn-RequestId, x-ms-request-id, Audit-Id or their like */
+    struct cfr_view header;     /* the header that was to be kept, at most 64 KiB; empty = there was none */
     int64_t retry_after_s;      /* -1 = none; both header forms, capped at one day */
     int64_t date_s;             /* the server's Date, 0 = none */
     double duration_s;

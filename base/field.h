@@ -27,7 +27,9 @@ enum cfr_field_flag {
     CFR_FIELD_REQUIRED = 1,
     CFR_FIELD_PATH = 2, /* must be absolute, without `.` and `..` components */
     CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
-    CFR_FIELD_UNSET = 8      /* INT, DURATION: -1 when absent, so that 0 can be told from it */
+    CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that 0 can be told from it */
+    CFR_FIELD_CONTENT = 16   /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
+                              * exchange, watches, and hands to the provider under this key */
 };
 
 struct cfr_strings {
@@ -84,6 +86,8 @@ int cfr_field_defaults(const struct cfr_table *table, void *node, struct cfr_err
 /* Stores scalar TEXT in a STRING, BOOL, INT, DURATION, MODE or ENUM field; QUOTED says whether it stood in quotes.
  * The error says what is wrong and what to write, without naming the key. CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted, struct cfr_err *err);
+/* Copies every field deeply into the zeroed TO. CFR_E_NOMEM; TO is then to be freed all the same. */
+int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err);
 /* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
 void cfr_field_free(const struct cfr_table *table, void *node);
 /* The field with this key, or NULL. */

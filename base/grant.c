@@ -21,18 +21,24 @@ int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, 
 {
     size_t i = find(g, name);
     struct cfr_secret copy;
+    char *own = NULL;
     int rc;
 
     if (i == CFR_GRANT_FIELDS_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "no room for the field %s", name);
     cfr_secret_init(&copy, CFR_GRANT_VALUE_MAX);
     rc = cfr_secret_append(&copy, value, err);
+    if (rc == 0 && i == g->field_count) {
+        own = strdup(name);
+        if (own == NULL)
+            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
     if (rc != 0) {
         cfr_secret_free(&copy);
         return rc;
     }
     if (i == g->field_count)
-        g->fields[g->field_count++] = (struct cfr_grant_field){.name = name};
+        g->fields[g->field_count++] = (struct cfr_grant_field){.name = own};
     cfr_secret_move(&g->fields[i].value, &copy);
     return 0;
 }
@@ -60,8 +66,10 @@ int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct
 
 void cfr_grant_free(struct cfr_grant *g)
 {
-    for (size_t i = 0; i < g->field_count; i++)
+    for (size_t i = 0; i < g->field_count; i++) {
         cfr_secret_free(&g->fields[i].value);
+        free(g->fields[i].name);
+    }
     free(g->identity);
     *g = (struct cfr_grant){0};
 }

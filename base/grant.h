@@ -6,9 +6,9 @@
 
 #include "base/secret.h"
 
-#define CFR_GRANT_FIELDS_MAX 8
+#define CFR_GRANT_FIELDS_MAX 64 /* as many keys as a mounted Secret may hold */
 #define CFR_GRANT_IDENTITY_MAX 2112 /* an AWS ARN has at most 2048 characters */
-#define CFR_GRANT_VALUE_MAX 65536
+#define CFR_GRANT_VALUE_MAX 262144
 
 /* Names of the fields that exist today. They are what `json` and `env` publish. */
 #define CFR_FIELD_TOKEN "token"
@@ -17,9 +17,21 @@
 #define CFR_FIELD_AWS_SESSION_TOKEN "aws_session_token"
 #define CFR_FIELD_AWS_ACCOUNT_ID "aws_account_id"
 #define CFR_FIELD_AWS_REGION "aws_region"
+#define CFR_FIELD_GCP_ACCESS_TOKEN "gcp_access_token"
+#define CFR_FIELD_GCP_ID_TOKEN "gcp_id_token"
+#define CFR_FIELD_AZURE_ACCESS_TOKEN "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
+#define CFR_FIELD_AZURE_TENANT_ID "azure_tenant_id"
+#define CFR_FIELD_AZURE_CLIENT_ID "azure_client_id"
+#define CFR_FIELD_OPENSTACK_TOKEN "openstack_token"
+#define CFR_FIELD_OAUTH_ACCESS_TOKEN "oauth_access_token"
+#define CFR_FIELD_OAUTH_ID_TOKEN "oauth_id_token"
+/* Logins to container registries: the members of docker's `auths` object, JSON without the outer braces. */
+#define CFR_FIELD_REGISTRY_AUTHS "registry_auths"
+/* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
+#define CFR_FIELD_SECRET_PREFIX "secret:"
 
 struct cfr_grant_field {
-    const char *name; /* a literal */
+    char *name; /* heap */
     struct cfr_secret value;
 };
 
@@ -32,7 +44,7 @@ struct cfr_grant {
     size_t field_count;
 };
 
-/* Sets (or replaces) a field by a copy of VALUE. NAME must be a literal. CFR_E_NOMEM, CFR_E_LIMIT. */
+/* Sets (or replaces) a field by a copy of VALUE. NAME is copied. CFR_E_NOMEM, CFR_E_LIMIT. */
 int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, struct cfr_err *err);
 /* The value of a field; an empty view with p == NULL when there is none. */
 struct cfr_view cfr_grant_get(const struct cfr_grant *g, const char *name);

@@ -2,7 +2,7 @@
 /* Errors of STS. */
 #include "sts/aws_error.h"
 
-#include "sts/scrub.h"
+#include "base/scrub.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "sts/aws.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* "Name: " and the longest value that a grant can hold. */
 #define HEADER_MAX (CFR_GRANT_VALUE_MAX + 64)
@@ -18,6 +19,20 @@ const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
             return cfr_sts_providers[i];
     }
     return NULL;
+}
+
+bool cfr_sts_needs_token(const struct cfr_sts_provider *provider, const void *config)
+{
+    return provider->needs_token == NULL || provider->needs_token(config);
+}
+
+struct cfr_view cfr_sts_input_content(const struct cfr_sts_input *in, const char *key)
+{
+    for (size_t i = 0; i < in->content_count; i++) {
+        if (strcmp(in->contents[i].key, key) == 0)
+            return in->contents[i].bytes;
+    }
+    return (struct cfr_view){NULL, 0};
 }
 
 int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value,
@@ -53,6 +68,8 @@ void cfr_sts_request_free(struct cfr_sts_request *r)
     for (size_t i = 0; i < r->header_count; i++)
         cfr_secret_free(&r->headers[i]);
     cfr_secret_free(&r->body);
+    cfr_secret_free(&r->client_cert);
+    cfr_secret_free(&r->client_key);
     free(r->url);
     *r = (struct cfr_sts_request){0};
 }

@@ -152,8 +152,8 @@ static int exchange(const struct cfr_config_credential *c, const char *text, con
 {
     struct cfr_sts_exchange x = {.provider = NULL};
     struct cfr_sts_request request = {.method = NULL};
-    struct cfr_sts_input in = {"demo", cfr_view_of(token), cfr_view_of("b"), NOW_S, no_env};
-    struct cfr_sts_reply reply = {200, cfr_view_of(type), cfr_view_of(text), cfr_view_of("1")};
+    struct cfr_sts_input in = {.credential = "demo", .token = cfr_view_of(token), .subject = cfr_view_of("b"), .now_s = NOW_S, .env = no_env};
+    struct cfr_sts_reply reply = {.status = 200, .content_type = cfr_view_of(type), .body = cfr_view_of(text)};
     int rc;
 
     x.provider = cfr_config_provider(c, &x.config);

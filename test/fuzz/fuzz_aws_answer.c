@@ -34,11 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .region = (char[]){"eu-west-1"},
                                  .duration_ms = 3600000,
                                  .then_assume = {&step, 1}};
-    struct cfr_sts_input in = {"registry",
-                               {TOKEN, sizeof TOKEN - 1},
-                               cfr_view_of("system:serviceaccount:ns-a:sa-b"),
-                               1767323045,
-                               no_env};
+    struct cfr_sts_input in = {.credential = "registry",
+                               .token = {TOKEN, sizeof TOKEN - 1},
+                               .subject = cfr_view_of("system:serviceaccount:ns-a:sa-b"),
+                               .now_s = 1767323045,
+                               .env = no_env};
     struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};

@@ -43,32 +43,34 @@ static void everything_is_wiped(void **state)
     assert_view(cfr_grant_get(&g, CFR_FIELD_TOKEN), "y" MARK);
     cfr_grant_free(&g);
     cfr_grant_free(&other);
-    assert_int_equal(heap_frees, 3);
+    assert_int_equal(heap_frees, 5); /* three values, two names */
     assert_int_equal(heap_leaks, 0);
     heap_watch(NULL);
 }
 
 static void limits(void **state)
 {
-    static const char *const names[CFR_GRANT_FIELDS_MAX + 1] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    char names[CFR_GRANT_FIELDS_MAX + 1][8];
     struct cfr_grant g = {0};
     struct cfr_err err = {0};
     char *big = calloc(1, CFR_GRANT_VALUE_MAX + 1);
 
     (void)state;
     assert_non_null(big);
+    for (size_t i = 0; i <= CFR_GRANT_FIELDS_MAX; i++)
+        (void)snprintf(names[i], sizeof names[i], "f%zu", i);
     for (size_t i = 0; i < CFR_GRANT_FIELDS_MAX; i++)
         assert_int_equal(cfr_grant_set(&g, names[i], LITERAL("v"), &err), 0);
     assert_int_equal(cfr_grant_set(&g, names[CFR_GRANT_FIELDS_MAX], LITERAL("v"), &err), CFR_E_LIMIT);
-    assert_int_equal(cfr_grant_set(&g, "a", LITERAL("new"), &err), 0);
-    assert_int_equal(cfr_grant_set(&g, "a", (struct cfr_view){big, CFR_GRANT_VALUE_MAX + 1}, &err),
+    assert_int_equal(cfr_grant_set(&g, names[0], LITERAL("new"), &err), 0);
+    assert_int_equal(cfr_grant_set(&g, names[0], (struct cfr_view){big, CFR_GRANT_VALUE_MAX + 1}, &err),
                      CFR_E_LIMIT);
-    assert_view(cfr_grant_get(&g, "a"), "new");
-    assert_int_equal(cfr_grant_set(&g, "a", (struct cfr_view){big, CFR_GRANT_VALUE_MAX}, &err), 0);
+    assert_view(cfr_grant_get(&g, names[0]), "new");
+    assert_int_equal(cfr_grant_set(&g, names[0], (struct cfr_view){big, CFR_GRANT_VALUE_MAX}, &err), 0);
     heap_fail_at = 1;
-    assert_int_equal(cfr_grant_set(&g, "b", LITERAL("new"), &err), CFR_E_NOMEM);
+    assert_int_equal(cfr_grant_set(&g, names[1], LITERAL("new"), &err), CFR_E_NOMEM);
     heap_fail_at = 0;
-    assert_view(cfr_grant_get(&g, "b"), "v");
+    assert_view(cfr_grant_get(&g, names[1]), "v");
     free(big);
     cfr_grant_free(&g);
 }

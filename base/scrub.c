@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages without secrets. */
-#include "sts/scrub.h"
+#include "base/scrub.h"
 
 #include <string.h>
 

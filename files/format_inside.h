@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the output formats share; private to files/format*.c. Render functions are those of struct cfr_format.
+ */
+#ifndef CFR_FILES_FORMAT_INSIDE_H
+#define CFR_FILES_FORMAT_INSIDE_H
+
+#include "files/format.h"
+
+/* A document being put together: the first error stays, and what follows it does nothing. */
+struct cfr_pen {
+    struct cfr_secret *out;
+    struct cfr_err *err;
+    int rc;
+};
+
+void cfr_pen_view(struct cfr_pen *p, struct cfr_view text);
+void cfr_pen_text(struct cfr_pen *p, const char *text);
+void cfr_pen_number(struct cfr_pen *p, int64_t number);
+/* TEXT as a JSON string with its quotes. */
+void cfr_pen_json(struct cfr_pen *p, struct cfr_view text);
+/* `,"KEY":"VALUE"`, or nothing if VALUE is empty. */
+void cfr_pen_member(struct cfr_pen *p, const char *key, struct cfr_view value);
+/* A line KEY=VALUE (KEY in capitals), or nothing if VALUE is empty; CODE if VALUE would need quotes. */
+void cfr_pen_env(struct cfr_pen *p, const char *key, struct cfr_view value, int code);
+
+/* The grant's field, or an empty view. */
+struct cfr_view cfr_format_get(const struct cfr_format_input *in, const char *field);
+/* CFR_E_CONFIG, naming FORMAT and FIELD, if the grant has no such field. */
+int cfr_format_need(const struct cfr_format_input *in, const char *format, const char *field,
+                    struct cfr_err *err);
+/* True for a text that is there and not empty. */
+bool cfr_format_given(const char *text);
+/* The region that was configured, else the grant's. */
+struct cfr_view cfr_format_region(const struct cfr_format_input *in);
+
+typedef int cfr_format_fn(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
+
+/* files/format_aws.c */
+cfr_format_fn cfr_format_aws_credentials;
+cfr_format_fn cfr_format_aws_config;
+cfr_format_fn cfr_format_aws_credential_process;
+/* files/format_plain.c */
+cfr_format_fn cfr_format_token;
+cfr_format_fn cfr_format_env;
+cfr_format_fn cfr_format_json;
+
+#endif

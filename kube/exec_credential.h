@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* ExecCredential: what a kubeconfig's exec plugin is told and what it prints. Pure.
+ * Source: client.authentication.k8s.io/v1 and v1beta1. */
+#ifndef CFR_KUBE_EXEC_CREDENTIAL_H
+#define CFR_KUBE_EXEC_CREDENTIAL_H
+
+#include "base/secret.h"
+
+struct cfr_exec_credential {
+    struct cfr_secret token;
+    struct cfr_secret cert; /* PEM */
+    struct cfr_secret key;  /* PEM */
+    int64_t expires_s;      /* 0 = not told */
+};
+
+/* Appends the value of KUBERNETES_EXEC_INFO. CLUSTER_JSON is the `cluster` member, or empty to leave it out. */
+int cfr_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
+                             struct cfr_err *err);
+/* Reads what the plugin printed. CFR_E_ANSWER: another apiVersion or kind, no status, neither a token nor a
+ * certificate with its key. The caller frees OUT in every case. */
+int cfr_exec_credential_read(const char *api_version, struct cfr_view text, struct cfr_exec_credential *out,
+                             struct cfr_err *err);
+void cfr_exec_credential_free(struct cfr_exec_credential *c);
+
+#endif

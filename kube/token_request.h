@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* TokenRequest: the request for a service-account token, and its answer. Pure.
+ * Source: authentication.k8s.io/v1, serviceaccounts/token. */
+#ifndef CFR_KUBE_TOKEN_REQUEST_H
+#define CFR_KUBE_TOKEN_REQUEST_H
+
+#include "base/secret.h"
+
+struct cfr_token_request {
+    const char *namespace_name;
+    const char *service_account;
+    char *const *audiences; /* at least one: without any the token would be one for the API server itself */
+    size_t audience_count;
+    int64_t expiration_s; /* 600 and up */
+    const char *bound_kind; /* "Pod", "Secret", "Node" or NULL */
+    const char *bound_name;
+    const char *bound_uid; /* or NULL */
+};
+
+struct cfr_token_grant {
+    struct cfr_secret token;
+    int64_t issued_s;  /* expires_s minus the granted life */
+    int64_t expires_s; /* the earliest of status.expirationTimestamp, the token's exp and its warnafter */
+    char *subject;     /* heap; the token's sub */
+};
+
+#define CFR_TOKEN_REQUEST_PATH_MAX 640
+
+/* The path of the request. False if a name cannot be one of Kubernetes' (RFC 1123). */
+bool cfr_token_request_path(const struct cfr_token_request *r, char out[CFR_TOKEN_REQUEST_PATH_MAX]);
+/* Appends the JSON body. */
+int cfr_token_request_body(const struct cfr_token_request *r, struct cfr_secret *out, struct cfr_err *err);
+/* Reads the body of a 201 answer to R. CFR_E_ANSWER: no TokenRequest, no token, a token for other audiences than asked
+ * (what it is for and was asked for), no expiry. The caller frees OUT in every case. */
+int cfr_token_request_answer(const struct cfr_token_request *r, struct cfr_view body, struct cfr_token_grant *out,
+                             struct cfr_err *err);
+void cfr_token_grant_free(struct cfr_token_grant *g);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Secrets as the OpenShift cloud credential operator and its like mount them: which cloud's they are, whether they are
+ * long-lived keys or only tell where a token is, and what exchange follows from them. Pure: keys in, decision out.
+ * Source of the forms: the cloud credential operator's actuators and ccoctl. */
+#ifndef CFR_STS_MOUNTED_H
+#define CFR_STS_MOUNTED_H
+
+#include "sts/provider.h"
+
+#define CFR_MOUNTED_KEYS_MAX 64
+
+enum cfr_mounted_kind {
+    CFR_MOUNTED_UNKNOWN,
+    CFR_MOUNTED_AWS,
+    CFR_MOUNTED_AZURE,
+    CFR_MOUNTED_GCP,
+    CFR_MOUNTED_OPENSTACK,
+    CFR_MOUNTED_KUBEVIRT,
+    CFR_MOUNTED_OVIRT,
+    CFR_MOUNTED_VSPHERE,
+    CFR_MOUNTED_NUTANIX,
+    CFR_MOUNTED_IBMCLOUD
+};
+
+/* "auto", "aws" ... "ibmcloud", in the order of the enum; NULL-terminated: the choices of `secret: kind:`. */
+extern const char *const cfr_mounted_kinds[];
+
+/* One key of the Secret: a file of the volume. */
+struct cfr_mounted_key {
+    const char *name;
+    struct cfr_view value;
+};
+
+/* What is wanted of it. */
+struct cfr_mounted_wish {
+    int expect;       /* enum cfr_mounted_kind; CFR_MOUNTED_UNKNOWN = whatever it is */
+    bool pass_on;     /* no exchange, whatever the cloud can do */
+    const struct cfr_sts_provider *provider; /* of `exchange:`, or NULL; its settings win over the Secret's */
+    const void *config;
+};
+
+/* What it is. Zeroed, then filled; freed by cfr_mounted_free. */
+struct cfr_mounted {
+    enum cfr_mounted_kind kind;
+    bool short_lived;       /* it holds no secret but tells where the token is */
+    char *token_file;       /* heap; of the short-lived form, else NULL */
+    const struct cfr_sts_provider *provider; /* what exchanges it; NULL = it is passed on as it is */
+    void *config;           /* heap, the provider's struct, complete; owned */
+    struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
+    size_t content_count;
+    struct cfr_secret own;  /* what had to be taken out of a key (an ini file, YAML, JSON) */
+    char note[256];         /* what an operator should know of it: a stale key beside a newer form; empty = nothing */
+};
+
+/* Decides. CFR_E_MISSING: keys of a known form that are not there yet (names them); CFR_E_CONFIG: of no known form, not
+ * of the kind that was expected, two forms at once that contradict each other, or a value that cannot be (which key,
+ * what is wrong, never the value of a secret). A Secret of no known form is CFR_E_CONFIG unless pass_on. The caller
+ * frees OUT in every case. */
+int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
+                     struct cfr_mounted *out, struct cfr_err *err);
+void cfr_mounted_free(struct cfr_mounted *m);
+
+#endif

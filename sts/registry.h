@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Logins to container registries, gathered for the output format docker-config.
+ * Source of the shape: docker's config.json, `auths`. */
+#ifndef CFR_STS_REGISTRY_H
+#define CFR_STS_REGISTRY_H
+
+#include "base/grant.h"
+
+/* Adds (or, for a host that is there already, refuses with CFR_E_CONFIG) a login to the grant's field
+ * CFR_FIELD_REGISTRY_AUTHS: `"HOST":{"username":...,"password":...,"auth":base64(user:password)}`. */
+int cfr_registry_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
+                     struct cfr_err *err);
+/* True for a registry host as it stands before the first `/` of an image name, with an optional port. */
+bool cfr_registry_host_ok(struct cfr_view host);
+
+#endif
