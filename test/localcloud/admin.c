@@ -2,7 +2,11 @@
 /* The admin interface: JSON over plain HTTP on its own loopback port. */
 #include "admin.h"
 
+#include "keystone.h"
+#include "kube.h"
 #include "params.h"
+#include "service.h"
+#include "tls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,20 +195,24 @@ static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *reque
 static json_t *post_outage(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
                            struct lc_fail *fail)
 {
-    static const char *const known[] = {"on", NULL};
+    static const char *const known[] = {"on", "service", NULL};
+    const char *service = NULL;
     bool on = false;
 
     (void)request;
     if (lc_json_keys(body, "outage", known, fail) != 0 ||
-        lc_json_bool(body, "outage", "on", &on, fail) != 0) {
+        lc_json_bool(body, "outage", "on", &on, fail) != 0 ||
+        lc_json_text(body, "outage", "service", &service, fail) != 0) {
         return NULL;
     }
     if (json_object_get(body, "on") == NULL) {
         (void)lc_fail_set(fail, "outage: \"on\" is missing");
         return NULL;
     }
-    atomic_store(&cloud->outage, on);
-    return json_pack("{s:b}", "on", on ? 1 : 0);
+    if (lc_service_outage(cloud, service, on, fail) != 0) {
+        return NULL;
+    }
+    return json_pack("{s:b,s:s*}", "on", on ? 1 : 0, "service", service);
 }
 
 static json_t *post_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
@@ -212,6 +220,13 @@ static json_t *post_role(struct lc_cloud *cloud, const struct lc_request *reques
 {
     (void)request;
     return lc_trust_put_role(cloud->trust, body, fail) == 0 ? ok() : NULL;
+}
+
+static json_t *post_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                           struct lc_fail *fail)
+{
+    (void)request;
+    return lc_trust_put_issuer(cloud->trust, body, fail) == 0 ? ok() : NULL;
 }
 
 static json_t *drop_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
@@ -228,6 +243,78 @@ static json_t *drop_role(struct lc_cloud *cloud, const struct lc_request *reques
     return ok();
 }
 
+static json_t *get_keystone(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                            struct lc_fail *fail)
+{
+    (void)request;
+    (void)body;
+    (void)fail;
+    return lc_keystone_report(cloud->keystone);
+}
+
+static json_t *post_keystone_user(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                                  struct lc_fail *fail)
+{
+    (void)request;
+    return lc_keystone_user(cloud->keystone, body, fail) == 0 ? ok() : NULL;
+}
+
+static json_t *post_keystone_credential(struct lc_cloud *cloud, const struct lc_request *request,
+                                        json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    return lc_keystone_credential(cloud->keystone, body, fail) == 0 ? ok() : NULL;
+}
+
+static json_t *get_kube(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                        struct lc_fail *fail)
+{
+    (void)request;
+    (void)body;
+    (void)fail;
+    return lc_kube_report(cloud->kube);
+}
+
+static json_t *post_kube_object(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                                struct lc_fail *fail)
+{
+    (void)request;
+    return lc_kube_object(cloud->kube, body, fail) == 0 ? ok() : NULL;
+}
+
+static json_t *post_certificate(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                                struct lc_fail *fail)
+{
+    static const char *const known[] = {"user", "groups", "expires_in_s", NULL};
+    const char *user = NULL;
+    json_t *groups = NULL;
+    int64_t expires_in_s = 3600;
+    struct lc_cert cert = {0};
+    json_t *answer = NULL;
+
+    (void)request;
+    if (lc_json_keys(body, "certificate", known, fail) != 0 ||
+        lc_json_text(body, "certificate", "user", &user, fail) != 0 ||
+        lc_json_array(body, "certificate", "groups", &groups, fail) != 0 ||
+        lc_json_integer(body, "certificate", "expires_in_s", -86400, 315360000, &expires_in_s, fail) != 0) {
+        return NULL;
+    }
+    if (user == NULL || *user == '\0') {
+        (void)lc_fail_set(fail, "certificate: \"user\" is missing");
+    } else if (lc_tls_client(cloud->ca, user, groups, -172800L, (long)expires_in_s, &cert, fail) == 0) {
+        answer = json_pack("{s:s,s:s}", "certificate", cert.cert_pem, "key", cert.key_pem);
+    }
+    lc_tls_free(&cert);
+    return answer;
+}
+
+static json_t *post_kube_rules(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                               struct lc_fail *fail)
+{
+    (void)request;
+    return lc_kube_rules(cloud->kube, body, fail) == 0 ? ok() : NULL;
+}
+
 struct route {
     const char *method;
     const char *path;
@@ -235,13 +322,28 @@ struct route {
 };
 
 static const struct route routes[] = {
-    {"GET", "/health", get_health},        {"GET", "/stats", get_stats},
-    {"POST", "/stats/reset", reset_stats}, {"GET", "/fault", get_faults},
-    {"POST", "/fault", post_fault},        {"DELETE", "/fault", clear_faults},
-    {"GET", "/issuer", get_issuer},        {"POST", "/issuer/rotate", rotate},
-    {"GET", "/volumes", get_volumes},      {"POST", "/volume", post_volume},
-    {"POST", "/token", post_token},        {"POST", "/outage", post_outage},
-    {"POST", "/role", post_role},          {"DELETE", "/role", drop_role},
+    {"GET", "/health", get_health},
+    {"GET", "/stats", get_stats},
+    {"POST", "/stats/reset", reset_stats},
+    {"GET", "/fault", get_faults},
+    {"POST", "/fault", post_fault},
+    {"DELETE", "/fault", clear_faults},
+    {"GET", "/issuer", get_issuer},
+    {"POST", "/issuer/rotate", rotate},
+    {"GET", "/volumes", get_volumes},
+    {"POST", "/volume", post_volume},
+    {"POST", "/token", post_token},
+    {"POST", "/outage", post_outage},
+    {"POST", "/role", post_role},
+    {"DELETE", "/role", drop_role},
+    {"POST", "/issuers", post_issuer},
+    {"GET", "/keystone", get_keystone},
+    {"POST", "/keystone/user", post_keystone_user},
+    {"POST", "/keystone/application_credential", post_keystone_credential},
+    {"GET", "/kube/objects", get_kube},
+    {"POST", "/kube/object", post_kube_object},
+    {"POST", "/kube/rbac", post_kube_rules},
+    {"POST", "/kube/certificate", post_certificate},
 };
 
 /* POST /volume/NAME/VERB. The path is already known to start with /volume/. */
@@ -331,12 +433,38 @@ static void handle_volume(struct lc_cloud *cloud, const struct lc_request *reque
     free(name);
 }
 
+/* GET /service/NAME shows the settings that hold, POST replaces them. */
+static void handle_service(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply)
+{
+    const struct lc_service *service = lc_service_find(request->path + strlen("/service/"));
+    struct lc_fail fail = {""};
+    json_t *body = NULL;
+
+    if (service == NULL || service->demo == NULL) {
+        refuse(reply, 404, "there is no such service, or it has no settings");
+    } else if (strcmp(request->method, "GET") == 0) {
+        finish(reply, 200, lc_service_settings(cloud, service));
+    } else if (strcmp(request->method, "POST") != 0) {
+        refuse(reply, 405, "only GET and POST");
+    } else if ((body = read_body(request, &fail)) == NULL ||
+               lc_service_set(cloud, service, body, &fail) != 0) {
+        refuse(reply, 400, fail.text);
+    } else {
+        finish(reply, 200, ok());
+    }
+    json_decref(body);
+}
+
 void lc_admin_handle(void *owner, const struct lc_request *request, struct lc_reply *reply)
 {
     struct lc_cloud *cloud = owner;
     struct lc_fail fail = {""};
     bool path_known = false;
 
+    if (lc_text_starts(request->path, "/service/")) {
+        handle_service(cloud, request, reply);
+        return;
+    }
     if (lc_text_starts(request->path, "/volume/")) {
         handle_volume(cloud, request, reply);
         return;

@@ -9,10 +9,11 @@
 struct lc_refusal {
     unsigned status;
     char code[80];
-    char type[16]; /* "Sender" or "Receiver" */
+    char type[48]; /* "Sender" or "Receiver"; of a fault, what its "type" says */
     char message[1400];
     bool no_message; /* the element is left out */
     bool front_end;  /* the dispatcher's XML namespace */
+    bool own_type;   /* type was asked for by a fault */
 };
 
 /* Fills it (status < 500 is the sender's fault) and returns -1. */

@@ -5,6 +5,7 @@
 #include "session.h"
 #include "sigv4.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,17 +32,18 @@ static bool is_region(const char *region)
            dash[1 + strspn(dash + 1, "0123456789")] == '\0';
 }
 
-static int check_scope(const struct lc_cloud *cloud, const struct lc_sigv4 *sig, struct lc_refusal *refusal)
+static int check_scope(const char *service, const char *wanted, const struct lc_sigv4 *sig,
+                       struct lc_refusal *refusal)
 {
-    bool region = cloud->region != NULL ? strcmp(sig->region, cloud->region) == 0 : is_region(sig->region);
+    bool region = wanted != NULL ? strcmp(sig->region, wanted) == 0 : is_region(sig->region);
 
     if (!region) {
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
                          "Credential should be scoped to a valid region. ");
     }
-    if (strcmp(sig->service, "sts") != 0) {
+    if (strcmp(sig->service, service) != 0) {
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
-                         "Credential should be scoped to correct service: 'sts'. ");
+                         "Credential should be scoped to correct service: '%s'. ", service);
     }
     if (strncmp(sig->date, sig->amz_date, 8) != 0 || strlen(sig->date) != 8) {
         return lc_refuse(
@@ -97,37 +99,62 @@ static int check_signature(const struct lc_request *request, const struct lc_sig
     return 0;
 }
 
+/* GetSessionToken gave this one out: the session's name is the long-lived key that asked. */
+static int by_user_session(struct lc_cloud *cloud, const struct lc_session *session, struct lc_caller *out,
+                           struct lc_refusal *refusal)
+{
+    const struct lc_iam_key *key = lc_trust_iam_key(cloud->trust, session->name);
+
+    if (key == NULL || strcmp(key->arn, session->role_arn) != 0) {
+        return invalid_token(refusal);
+    }
+    out->arn = strdup(key->arn);
+    out->principal = strdup(key->arn);
+    memcpy(out->account, key->account, sizeof out->account);
+    out->user_id = strdup(key->user_id);
+    return 0;
+}
+
+static int by_role_session(struct lc_cloud *cloud, struct lc_session *session, struct lc_caller *out,
+                           struct lc_refusal *refusal)
+{
+    const struct lc_role *role = lc_trust_role(cloud->trust, session->role_arn);
+
+    if (role == NULL || strcmp(role->id, session->role_id) != 0) {
+        return invalid_token(refusal);
+    }
+    out->arn = lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account, role->name,
+                              session->name);
+    out->principal = strdup(role->arn);
+    memcpy(out->account, role->account, sizeof out->account);
+    out->user_id = lc_text_format("%s:%s", role->id, session->name);
+    out->temporary = true;
+    out->source_identity = session->source_identity;
+    out->transitive = session->transitive;
+    session->source_identity = NULL;
+    session->transitive = NULL;
+    return 0;
+}
+
 static int by_session(struct lc_cloud *cloud, const struct lc_request *request, const struct lc_sigv4 *sig,
                       struct lc_caller *out, struct lc_refusal *refusal)
 {
     struct lc_session session = {0};
-    const struct lc_role *role = NULL;
     int result = -1;
 
     if (!lc_session_open(cloud->session_key, sig->access_key_id, sig->token, &session)) {
         return invalid_token(refusal);
     }
-    role = lc_trust_role(cloud->trust, session.role_arn);
-    if (role == NULL || strcmp(role->id, session.role_id) != 0) {
-        result = invalid_token(refusal);
-    } else if (session.expires_at_s <= (int64_t)lc_time_now()) {
+    result = lc_text_starts(session.role_id, "AIDA") ? by_user_session(cloud, &session, out, refusal)
+                                                     : by_role_session(cloud, &session, out, refusal);
+    if (result == 0 && session.expires_at_s <= (int64_t)lc_time_now()) {
         result =
             lc_refuse(refusal, 403, "ExpiredToken", "The security token included in the request is expired");
-    } else {
+    }
+    if (result == 0) {
         result = check_signature(request, sig, session.secret, refusal);
     }
-    if (result == 0 && role != NULL) {
-        out->arn = lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account,
-                                  role->name, session.name);
-        out->principal = strdup(role->arn);
-        memcpy(out->account, role->account, sizeof out->account);
-        out->user_id = lc_text_format("%s:%s", role->id, session.name);
-        out->temporary = true;
-        out->source_identity = session.source_identity;
-        out->transitive = session.transitive;
-        session.source_identity = NULL;
-        session.transitive = NULL;
-    }
+    out->session = true;
     lc_session_free(&session);
     return result;
 }
@@ -148,6 +175,12 @@ static int by_iam_key(const struct lc_iam_key *key, const struct lc_request *req
 int lc_auth_caller(struct lc_cloud *cloud, const struct lc_request *request, struct lc_caller *out,
                    struct lc_refusal *refusal)
 {
+    return lc_auth_caller_for(cloud, request, "sts", cloud->region, out, refusal);
+}
+
+int lc_auth_caller_for(struct lc_cloud *cloud, const struct lc_request *request, const char *service,
+                       const char *region, struct lc_caller *out, struct lc_refusal *refusal)
+{
     struct lc_sigv4 sig = {0};
     const struct lc_iam_key *key = NULL;
     int result = 0;
@@ -156,7 +189,9 @@ int lc_auth_caller(struct lc_cloud *cloud, const struct lc_request *request, str
     if (lc_sigv4_read(request, &sig, refusal) != 0) {
         return -1;
     }
-    result = check_scope(cloud, &sig, refusal);
+    result = check_scope(service, region, &sig, refusal);
+    (void)snprintf(out->access_key_id, sizeof out->access_key_id, "%s", sig.access_key_id);
+    (void)snprintf(out->region, sizeof out->region, "%s", sig.region);
     if (result == 0) {
         key = lc_trust_iam_key(cloud->trust, sig.access_key_id);
         if (key != NULL && sig.token == NULL) {

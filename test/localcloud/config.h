@@ -12,7 +12,7 @@ json_t *lc_config_load(const char *path, struct lc_fail *fail);
 /* "region", or NULL. Borrowed from the configuration. */
 const char *lc_config_region(json_t *config);
 
-/* The array under name, never NULL after lc_config_load. Borrowed. */
-json_t *lc_config_list(json_t *config, const char *name);
+/* The array or a service's section under name, never NULL after lc_config_load. Borrowed. */
+json_t *lc_config_part(json_t *config, const char *name);
 
 #endif

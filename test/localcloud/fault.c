@@ -2,7 +2,6 @@
 /* Faults that were asked for and wait for a request that they match. */
 #include "fault.h"
 
-#include "answer.h"
 #include "pause.h"
 
 #include <pthread.h>
@@ -24,7 +23,7 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    {"error", {"code", "message", "status", "type"}},
+    {"error", {"code", "message", "status", "type", "headers"}},
     {"status", {"status", "body", "headers", "content_type"}},
     {"delay", {"ms"}},
     {"truncate", {"bytes"}},
@@ -188,17 +187,17 @@ json_t *lc_faults_report(struct lc_faults *faults)
     return json_pack("{s:o}", "faults", copy);
 }
 
-static bool matches(json_t *fault, const char *action, const char *role)
+static bool matches(json_t *fault, const char *action, const char *role, bool named_only)
 {
     json_t *match = json_object_get(fault, "match");
     const char *wanted_action = json_string_value(json_object_get(match, "action"));
     const char *wanted_role = json_string_value(json_object_get(match, "role"));
 
-    return (wanted_action == NULL || strcmp(wanted_action, action) == 0) &&
+    return (wanted_action == NULL ? !named_only : lc_text_like(wanted_action, action)) &&
            (wanted_role == NULL || strcmp(wanted_role, role) == 0);
 }
 
-json_t *lc_faults_take(struct lc_faults *faults, const char *action, const char *role)
+json_t *lc_faults_take(struct lc_faults *faults, const char *action, const char *role, bool named_only)
 {
     json_t *fault = NULL;
     json_t *taken = NULL;
@@ -208,7 +207,7 @@ json_t *lc_faults_take(struct lc_faults *faults, const char *action, const char 
     json_array_foreach(faults->list, index, fault)
     {
         json_int_t count = json_integer_value(json_object_get(fault, "count"));
-        if (!matches(fault, action, role)) {
+        if (!matches(fault, action, role, named_only)) {
             continue;
         }
         taken = json_deep_copy(fault);
@@ -230,7 +229,18 @@ static const char *text_of(json_t *fault, const char *key, const char *otherwise
     return text == NULL ? otherwise : text;
 }
 
-static void error_answer(json_t *fault, bool json, const char *request_id, struct lc_reply *reply)
+static void put_headers(json_t *fault, struct lc_reply *reply)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(json_object_get(fault, "headers"), name, value)
+    {
+        lc_reply_header(reply, name, json_string_value(value));
+    }
+}
+
+static void error_answer(json_t *fault, const struct lc_fault_words *words, struct lc_reply *reply)
 {
     struct lc_refusal refusal;
     const char *type = text_of(fault, "type", NULL);
@@ -241,33 +251,27 @@ static void error_answer(json_t *fault, bool json, const char *request_id, struc
     if (type != NULL) {
         (void)snprintf(refusal.type, sizeof refusal.type, "%s", type);
     }
-    reply->status = refusal.status;
-    lc_answer_refusal(&refusal, json, request_id, &reply->body);
-    lc_reply_header(reply, "Content-Type", json ? "application/json" : "text/xml");
+    refusal.own_type = type != NULL;
+    words->refuse(words->with, &refusal, reply);
+    put_headers(fault, reply);
 }
 
 static void status_answer(json_t *fault, struct lc_reply *reply)
 {
-    const char *name = NULL;
-    json_t *value = NULL;
-
     reply->status = (unsigned)json_integer_value(json_object_get(fault, "status"));
     lc_buf_text(&reply->body, text_of(fault, "body", ""));
     lc_reply_header(reply, "Content-Type", text_of(fault, "content_type", "text/html"));
-    json_object_foreach(json_object_get(fault, "headers"), name, value)
-    {
-        lc_reply_header(reply, name, json_string_value(value));
-    }
+    put_headers(fault, reply);
 }
 
-bool lc_fault_instead(json_t *fault, bool json, const char *request_id, struct lc_reply *reply, char *code,
+bool lc_fault_instead(json_t *fault, const struct lc_fault_words *words, struct lc_reply *reply, char *code,
                       size_t code_room)
 {
     const char *kind = lc_fault_kind(fault);
 
     (void)snprintf(code, code_room, "%s", strcmp(kind, "error") == 0 ? text_of(fault, "code", "") : "Fault");
     if (strcmp(kind, "error") == 0) {
-        error_answer(fault, json, request_id, reply);
+        error_answer(fault, words, reply);
     } else if (strcmp(kind, "status") == 0) {
         status_answer(fault, reply);
     } else if (strcmp(kind, "close") == 0) {
@@ -276,14 +280,11 @@ bool lc_fault_instead(json_t *fault, bool json, const char *request_id, struct l
     } else if (strcmp(kind, "redirect") == 0) {
         json_int_t status = json_integer_value(json_object_get(fault, "status"));
         reply->status = status == 0 ? 302 : (unsigned)status;
-        lc_reply_header(reply, "Location", text_of(fault, "location", "https://aws.amazon.com/iam"));
+        lc_reply_header(reply, "Location", text_of(fault, "location", words->location));
     } else if (strcmp(kind, "malformed") == 0) {
         reply->status = 200;
-        lc_buf_text(&reply->body,
-                    text_of(fault, "body",
-                            json ? "{\"AssumeRoleWithWebIdentityResponse\":{"
-                                 : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>"));
-        lc_reply_header(reply, "Content-Type", json ? "application/json" : "text/xml");
+        lc_buf_text(&reply->body, text_of(fault, "body", words->malformed));
+        lc_reply_header(reply, "Content-Type", words->malformed_type);
     } else {
         if (strcmp(kind, "delay") == 0) {
             (void)lc_pause(json_number_value(json_object_get(fault, "ms")));

@@ -2,6 +2,7 @@
 /* The HTTP server engine, on libmicrohttpd. */
 #include "http.h"
 
+#include "client_cert.h"
 #include "pause.h"
 
 #include <arpa/inet.h>
@@ -27,8 +28,7 @@ enum {
 
 struct lc_http {
     struct lc_http_use use;
-    const char *cert_pem;
-    const char *key_pem;
+    struct lc_http_tls tls;
     int socket;
     unsigned short port;
     struct MHD_Daemon *daemon;
@@ -229,6 +229,10 @@ static enum MHD_Result answer(struct lc_http *http, struct MHD_Connection *conne
     if (info != NULL && info->socket_context != NULL) {
         request.connection = *(const unsigned long *)info->socket_context;
     }
+    if (http->tls.client_ca_pem != NULL) {
+        info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        lc_client_cert(info == NULL ? NULL : info->tls_session, &request);
+    }
     arrival->began = true;
     http->use.began(http->use.owner);
     http->use.handle(http->use.owner, &request, &reply);
@@ -345,8 +349,8 @@ static int listen_on(unsigned short port, unsigned short *got, struct lc_fail *f
     return fd;
 }
 
-struct lc_http *lc_http_new(unsigned short port, const char *cert_pem, const char *key_pem,
-                            const struct lc_http_use *use, struct lc_fail *fail)
+struct lc_http *lc_http_new(unsigned short port, const struct lc_http_tls *tls, const struct lc_http_use *use,
+                            struct lc_fail *fail)
 {
     struct lc_http *http = calloc(1, sizeof *http);
 
@@ -355,8 +359,7 @@ struct lc_http *lc_http_new(unsigned short port, const char *cert_pem, const cha
         return NULL;
     }
     http->use = *use;
-    http->cert_pem = cert_pem;
-    http->key_pem = key_pem;
+    http->tls = tls == NULL ? (struct lc_http_tls){0} : *tls;
     http->socket = listen_on(port, &http->port, fail);
     if (http->socket < 0) {
         free(http);
@@ -375,20 +378,22 @@ int lc_http_start(struct lc_http *http, struct lc_fail *fail)
     unsigned flags =
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC;
     struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)http->cert_pem},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)http->key_pem},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)http->tls.cert_pem},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)http->tls.key_pem},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
+        {http->tls.client_ca_pem == NULL ? MHD_OPTION_END : MHD_OPTION_HTTPS_MEM_TRUST, 0,
+         (void *)(uintptr_t)http->tls.client_ca_pem},
         {MHD_OPTION_END, 0, NULL},
     };
     struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
 
     http->daemon = MHD_start_daemon(
-        flags | (http->cert_pem == NULL ? 0U : MHD_USE_TLS), 0, NULL, NULL, on_request, http,
+        flags | (http->tls.cert_pem == NULL ? 0U : MHD_USE_TLS), 0, NULL, NULL, on_request, http,
         MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-        MHD_OPTION_ARRAY, http->cert_pem == NULL ? plain : tls, MHD_OPTION_END);
+        MHD_OPTION_ARRAY, http->tls.cert_pem == NULL ? plain : tls, MHD_OPTION_END);
     if (http->daemon == NULL) {
         return lc_fail_set(fail, "the HTTP listener on port %u could not be started", (unsigned)http->port);
     }

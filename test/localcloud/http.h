@@ -24,6 +24,9 @@ struct lc_request {
     size_t body_len;
     bool too_big; /* the body was longer than LC_MOST_BODY_BYTES and is not here */
     unsigned long connection;
+    const void *client_der; /* the client's certificate, verified; NULL: none */
+    size_t client_der_len;
+    bool client_bad; /* a certificate was shown that is not good */
 };
 
 /* The first header of that name, or NULL. */
@@ -57,10 +60,18 @@ struct lc_http_use {
 
 struct lc_http;
 
-/* Listens on 127.0.0.1. port 0 takes any free one. With PEM texts (borrowed for the listener's life) it
- * speaks TLS. Nothing is accepted before lc_http_start. */
-struct lc_http *lc_http_new(unsigned short port, const char *cert_pem, const char *key_pem,
-                            const struct lc_http_use *use, struct lc_fail *fail);
+/* What a TLS listener shows, and the CA of the client certificates that it takes without asking for one
+ * (NULL: it takes none). PEM texts, borrowed for the listener's life. */
+struct lc_http_tls {
+    const char *cert_pem;
+    const char *key_pem;
+    const char *client_ca_pem;
+};
+
+/* Listens on 127.0.0.1. port 0 takes any free one. tls NULL: plain HTTP. Nothing is accepted before
+ * lc_http_start. */
+struct lc_http *lc_http_new(unsigned short port, const struct lc_http_tls *tls, const struct lc_http_use *use,
+                            struct lc_fail *fail);
 unsigned short lc_http_port(const struct lc_http *http);
 int lc_http_start(struct lc_http *http, struct lc_fail *fail);
 /* Ends every connection and waits for its thread. */

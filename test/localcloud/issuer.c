@@ -160,9 +160,8 @@ int lc_issuer_rotate(struct lc_issuer *issuer, const char *phase, struct lc_fail
     return 0;
 }
 
-/* A stable identifier for an object of the pretended cluster. */
-static void object_uid(const char *kind, const char *namespace_name, const char *name,
-                       char out[LC_UUID_BYTES])
+void lc_issuer_object_uid(const char *kind, const char *namespace_name, const char *name,
+                          char out[LC_OBJECT_UID_BYTES])
 {
     char *text = lc_text_format("%s/%s/%s", kind, namespace_name, name);
     char hex[LC_SHA256_HEX_BYTES] = "";
@@ -179,15 +178,15 @@ static void object_uid(const char *kind, const char *namespace_name, const char 
 
 static json_t *kubernetes_claim(const struct lc_token_wish *wish)
 {
-    char account_uid[LC_UUID_BYTES];
-    char pod_uid[LC_UUID_BYTES];
-    char node_uid[LC_UUID_BYTES];
+    char account_uid[LC_OBJECT_UID_BYTES];
+    char pod_uid[LC_OBJECT_UID_BYTES];
+    char node_uid[LC_OBJECT_UID_BYTES];
     char *pod = lc_text_format("%s-0", wish->service_account);
     json_t *claim = NULL;
 
-    object_uid("serviceaccount", wish->namespace_name, wish->service_account, account_uid);
-    object_uid("pod", wish->namespace_name, wish->service_account, pod_uid);
-    object_uid("node", "", "worker-1", node_uid);
+    lc_issuer_object_uid("serviceaccount", wish->namespace_name, wish->service_account, account_uid);
+    lc_issuer_object_uid("pod", wish->namespace_name, wish->service_account, pod_uid);
+    lc_issuer_object_uid("node", "", "worker-1", node_uid);
     if (pod != NULL) {
         claim = json_pack("{s:s,s:{s:s,s:s},s:{s:s,s:s},s:{s:s,s:s}}", "namespace", wish->namespace_name,
                           "serviceaccount", "name", wish->service_account, "uid", account_uid, "pod", "name",
@@ -227,12 +226,12 @@ static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_
     return claims;
 }
 
-char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_fail *fail)
+/* The key to sign with and its kid, copied, so that any number of threads sign at once. */
+static bool take_key(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_key *copy,
+                     char **kid)
 {
-    json_t *claims = claims_for(issuer, wish);
-    struct lc_key *stray = wish->stray_key ? lc_key_generate(fail) : NULL;
+    struct lc_key *stray = wish->stray_key ? lc_key_generate(NULL) : NULL;
     const struct lc_key *key = NULL;
-    char *token = NULL;
 
     (void)pthread_mutex_lock(&issuer->lock);
     if (stray != NULL && issuer->stray == NULL) {
@@ -240,17 +239,39 @@ char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_wish *wish,
         stray = NULL;
     }
     key = wish->stray_key ? issuer->stray : issuer->keys[issuer->signing];
-    if (claims != NULL && key != NULL) {
-        const char *kid = wish->kid == NULL ? issuer->keys[issuer->signing]->kid : wish->kid;
-        token = lc_jwt_make(claims, *kid == '\0' ? NULL : kid, key, wish->how);
+    if (key != NULL) {
+        copy->private_pem = strdup(key->private_pem);
+        copy->public_pem = strdup(key->public_pem);
+        copy->signer = lc_key_signer(key);
     }
-    issuer->minted += token != NULL;
+    *kid = strdup(wish->kid == NULL ? issuer->keys[issuer->signing]->kid : wish->kid);
     (void)pthread_mutex_unlock(&issuer->lock);
     lc_key_free(stray);
+    return copy->private_pem != NULL && copy->public_pem != NULL && *kid != NULL;
+}
+
+char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_fail *fail)
+{
+    json_t *claims = claims_for(issuer, wish);
+    struct lc_key key = {0};
+    char *kid = NULL;
+    char *token = NULL;
+
+    if (take_key(issuer, wish, &key, &kid) && claims != NULL) {
+        token = lc_jwt_make(claims, *kid == '\0' ? NULL : kid, &key, wish->how);
+    }
+    free(key.private_pem);
+    free(key.public_pem);
+    lc_key_signer_free(key.signer);
+    free(kid);
     json_decref(claims);
     if (token == NULL) {
         (void)lc_fail_set(fail, "the token could not be signed");
+        return NULL;
     }
+    (void)pthread_mutex_lock(&issuer->lock);
+    issuer->minted++;
+    (void)pthread_mutex_unlock(&issuer->lock);
     return token;
 }
 

@@ -45,6 +45,13 @@ unsigned long lc_issuer_minted(struct lc_issuer *issuer);
 /* True when kid is published now; *public_pem is a copy that the caller frees. */
 bool lc_issuer_find(struct lc_issuer *issuer, const char *kid, enum lc_key_kind *kind, char **public_pem);
 
+enum { LC_OBJECT_UID_BYTES = 37 };
+
+/* A stable uid for an object of the pretended cluster, as tokens have it; kind is "serviceaccount", "pod" or
+ * "node". The pod of a service account is known by the account's name. */
+void lc_issuer_object_uid(const char *kind, const char *namespace_name, const char *name,
+                          char out[LC_OBJECT_UID_BYTES]);
+
 /* The signing key as private PEM: what to store for the next start. */
 void lc_issuer_export(struct lc_issuer *issuer, struct lc_buf *out);
 

@@ -101,7 +101,11 @@ static struct lc_key *own_key(EVP_PKEY *pkey, struct lc_fail *fail)
         key->private_pem = private_pem(pkey);
         key->jwk = key->kid == NULL ? NULL : rsa_jwk(pkey, key->kid);
     }
-    EVP_PKEY_free(pkey);
+    if (key != NULL) {
+        key->signer = pkey;
+    } else {
+        EVP_PKEY_free(pkey);
+    }
     if (key == NULL || key->kid == NULL || key->public_pem == NULL || key->private_pem == NULL ||
         key->jwk == NULL) {
         lc_key_free(key);
@@ -109,6 +113,31 @@ static struct lc_key *own_key(EVP_PKEY *pkey, struct lc_fail *fail)
         return NULL;
     }
     return key;
+}
+
+void *lc_key_signer(const struct lc_key *key)
+{
+    return key->signer != NULL && EVP_PKEY_up_ref(key->signer) == 1 ? key->signer : NULL;
+}
+
+void lc_key_signer_free(void *signer)
+{
+    EVP_PKEY_free(signer);
+}
+
+bool lc_key_sign(void *signer, const char *text, size_t len, struct lc_buf *out)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    unsigned char signature[RSA_BITS / 8];
+    size_t signature_len = sizeof signature;
+    bool good = ctx != NULL && EVP_DigestSignInit(ctx, NULL, EVP_sha256(), NULL, signer) == 1 &&
+                EVP_DigestSign(ctx, signature, &signature_len, (const unsigned char *)text, len) == 1;
+
+    EVP_MD_CTX_free(ctx);
+    if (good) {
+        lc_buf_add(out, signature, signature_len);
+    }
+    return good && !out->broken;
 }
 
 struct lc_key *lc_key_generate(struct lc_fail *fail)
@@ -278,6 +307,7 @@ void lc_key_free(struct lc_key *key)
     free(key->public_pem);
     free(key->private_pem);
     json_decref(key->jwk);
+    EVP_PKEY_free(key->signer);
     free(key);
 }
 

@@ -13,6 +13,7 @@ struct lc_key {
     char *public_pem;
     char *private_pem; /* NULL for somebody else's key */
     json_t *jwk;       /* public JWK as the issuer publishes it */
+    void *signer;      /* the private key made ready, NULL for somebody else's */
 };
 
 /* New RSA-2048 key; kid is base64url(SHA-256(DER SubjectPublicKeyInfo)), as Kubernetes computes it. NULL on
@@ -23,6 +24,13 @@ struct lc_key *lc_key_from_pem(const char *private_pem, struct lc_fail *fail);
 /* RSA (n, e) or EC (P-256, P-384, P-521) public key out of a JWK with a kid. */
 struct lc_key *lc_key_from_jwk(json_t *jwk, struct lc_fail *fail);
 void lc_key_free(struct lc_key *key);
+
+/* Reading a PEM costs more than a signature: what signs is kept ready, and a reference to it (dropped by
+ * lc_key_signer_free) lets any number of threads sign at once. */
+void *lc_key_signer(const struct lc_key *key);
+void lc_key_signer_free(void *signer);
+/* Appends the RS256 signature of the text. */
+bool lc_key_sign(void *signer, const char *text, size_t len, struct lc_buf *out);
 
 /* Keys of a JWKS document; keys of kinds that cannot sign here are left out. */
 struct lc_key_list {

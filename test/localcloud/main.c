@@ -2,11 +2,15 @@
 /* credfresh-localcloud: starts the parts in order, waits for a signal, ends them in reverse. */
 #include "admin.h"
 #include "config.h"
+#include "keystone.h"
+#include "kube.h"
 #include "options.h"
 #include "pause.h"
 #include "service.h"
 #include "state.h"
 #include "tls.h"
+#include "token_key.h"
+#include "volume.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,9 +75,10 @@ static int make_listeners(struct program *program, struct lc_fail *fail)
 
     for (int i = 0; i < LISTENERS; i++) {
         const struct lc_cert *cert = i < PLAIN ? &program->certs[i] : NULL;
-        program->http[i] =
-            lc_http_new(i == MAIN ? program->options.port : 0, cert == NULL ? NULL : cert->cert_pem,
-                        cert == NULL ? NULL : cert->key_pem, i == ADMIN ? &admin : &service, fail);
+        const struct lc_http_tls tls = {cert == NULL ? NULL : cert->cert_pem,
+                                        cert == NULL ? NULL : cert->key_pem, program->state.ca.cert_pem};
+        program->http[i] = lc_http_new(i == MAIN ? program->options.port : 0, cert == NULL ? NULL : &tls,
+                                       i == ADMIN ? &admin : &service, fail);
         if (program->http[i] == NULL) {
             return -1;
         }
@@ -90,10 +95,13 @@ static int make_cloud(struct program *program, struct lc_fail *fail)
 
     memcpy(cloud->session_key, program->state.session_key, sizeof cloud->session_key);
     cloud->speed = program->options.speed;
+    cloud->ca = &program->state.ca;
     cloud->region = lc_config_region(program->config);
     cloud->stats = good ? lc_stats_new(fail) : NULL;
     cloud->faults = cloud->stats == NULL ? NULL : lc_faults_new(fail);
-    if (cloud->faults != NULL) {
+    cloud->services = cloud->faults == NULL ? NULL : lc_services_new(fail);
+    cloud->token_key = cloud->services == NULL ? NULL : lc_token_key_new(program->state.token_key, fail);
+    if (cloud->token_key != NULL) {
         cloud->issuer = lc_issuer_new(url, program->state.signing_key, fail);
         program->state.signing_key = NULL;
     }
@@ -110,15 +118,32 @@ static int apply_list(struct program *program, const char *name, struct lc_fail 
     json_t *item = NULL;
     size_t index = 0;
 
-    json_array_foreach(lc_config_list(program->config, name), index, item)
+    json_array_foreach(lc_config_part(program->config, name), index, item)
     {
         struct lc_fail why = {""};
         int result = name[0] == 'r'   ? lc_trust_put_role(program->cloud.trust, item, &why)
                      : name[0] == 'v' ? lc_kubelet_add(program->cloud.kubelet, item, &why)
+                     : name[1] == 's' ? lc_trust_put_issuer(program->cloud.trust, item, &why)
                                       : lc_trust_put_iam_key(program->cloud.trust, item, &why);
         if (result != 0) {
             const char *file = program->options.config == NULL ? "configuration" : program->options.config;
             return lc_fail_set(fail, "%.200s: %s[%zu]: %.380s", file, name, index, why.text);
+        }
+    }
+    return 0;
+}
+
+static int apply_services(struct program *program, struct lc_fail *fail)
+{
+    const struct lc_service *service = NULL;
+
+    for (size_t n = 0; (service = lc_service_at(n)) != NULL; n++) {
+        struct lc_fail why = {""};
+        if (service->demo != NULL &&
+            lc_service_set(&program->cloud, service, lc_config_part(program->config, service->name), &why) !=
+                0) {
+            const char *file = program->options.config == NULL ? "configuration" : program->options.config;
+            return lc_fail_set(fail, "%.200s: %s: %.400s", file, service->name, why.text);
         }
     }
     return 0;
@@ -139,6 +164,60 @@ static char *url_of(const struct program *program, int listener, const char *pat
 {
     return lc_text_format("%s://127.0.0.1:%u%s", listener < PLAIN ? "https" : "http",
                           (unsigned)lc_http_port(program->http[listener]), path);
+}
+
+/* NAME_url of every service that has a prefix of its own. */
+static void add_service_urls(struct program *program, json_t *ready)
+{
+    const struct lc_service *service = NULL;
+
+    for (size_t n = 0; (service = lc_service_at(n)) != NULL; n++) {
+        size_t len = strlen(service->prefix) - 1;
+        char *path = service->url != NULL ? strdup(service->url) : strndup(service->prefix, len);
+        char *name = lc_text_format("%s_url", service->name);
+        char *url =
+            path == NULL || *path == '\0' ? NULL : url_of(program, service->plain_url ? PLAIN : MAIN, path);
+        if (name != NULL && url != NULL) {
+            (void)json_object_set_new(ready, name, json_string(url));
+        }
+        free(path);
+        free(name);
+        free(url);
+    }
+}
+
+/* The service accounts of the configuration's volumes are the cluster's too. */
+static void imply_accounts(struct program *program)
+{
+    json_t *volume = NULL;
+    size_t index = 0;
+
+    json_array_foreach(lc_config_part(program->config, "volumes"), index, volume)
+    {
+        const char *space = json_string_value(json_object_get(volume, "namespace"));
+        const char *account = json_string_value(json_object_get(volume, "service_account"));
+        lc_kube_imply(program->cloud.kube, space == NULL ? "default" : space,
+                      account == NULL ? "demo" : account);
+    }
+}
+
+static int write_kubeconfig(struct program *program, json_t *ready, struct lc_fail *fail)
+{
+    struct lc_buf text = {0};
+    char *path = lc_text_format("%s/kubeconfig", program->options.state);
+    char *server = url_of(program, MAIN, "/kube");
+    int result = 0;
+
+    if (path == NULL || server == NULL) {
+        result = lc_fail_set(fail, "out of memory");
+    } else if (lc_kube_config(program->cloud.kube, server, program->state.ca.cert_pem, &text)) {
+        result = lc_volume_put_file(path, 0600, text.at, text.len, fail);
+        (void)json_object_set_new(ready, "kubeconfig", json_string(path));
+    }
+    lc_buf_free(&text);
+    free(path);
+    free(server);
+    return result;
 }
 
 static int write_ready(struct program *program, struct lc_fail *fail)
@@ -163,6 +242,11 @@ static int write_ready(struct program *program, struct lc_fail *fail)
     }
     json_decref(report);
     (void)json_object_set_new(ready, "volumes", volumes);
+    add_service_urls(program, ready);
+    if (write_kubeconfig(program, ready, fail) != 0) {
+        json_decref(ready);
+        return -1;
+    }
     return lc_state_write_ready(program->options.state, ready, fail);
 }
 
@@ -172,10 +256,12 @@ static int start(struct program *program, struct lc_fail *fail)
     if (program->config == NULL || lc_state_open(program->options.state, &program->state, fail) != 0 ||
         open_log(program, fail) != 0 || make_certificates(program, fail) != 0 ||
         make_listeners(program, fail) != 0 || make_cloud(program, fail) != 0 ||
-        apply_list(program, "roles", fail) != 0 || apply_list(program, "volumes", fail) != 0 ||
-        apply_list(program, "iam_keys", fail) != 0) {
+        apply_list(program, "issuers", fail) != 0 || apply_list(program, "roles", fail) != 0 ||
+        apply_list(program, "volumes", fail) != 0 || apply_list(program, "iam_keys", fail) != 0 ||
+        apply_services(program, fail) != 0) {
         return -1;
     }
+    imply_accounts(program);
     for (int i = 0; i < LISTENERS; i++) {
         if (lc_http_start(program->http[i], fail) != 0) {
             return -1;
@@ -198,6 +284,10 @@ static void stop(struct program *program)
     lc_kubelet_free(cloud->kubelet);
     lc_trust_free(cloud->trust);
     lc_issuer_free(cloud->issuer);
+    lc_keystone_free(cloud->keystone);
+    lc_kube_free(cloud->kube);
+    lc_services_free(cloud->services);
+    lc_token_key_free(cloud->token_key);
     lc_faults_free(cloud->faults);
     lc_stats_free(cloud->stats);
     for (int i = 0; i < 3; i++) {

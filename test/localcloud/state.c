@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include "crypto.h"
+#include "token_key.h"
 #include "volume.h"
 
 #include <errno.h>
@@ -99,6 +100,23 @@ static int open_session_key(const char *dir, unsigned char key[32], struct lc_fa
                               : lc_fail_set(fail, "no random numbers");
 }
 
+static int open_token_key(const char *dir, char **pem, struct lc_fail *fail)
+{
+    struct lc_buf bytes = {0};
+    struct lc_token_key *key =
+        read_file(dir, "token.key", &bytes) == 0 ? lc_token_key_new(bytes.at, NULL) : NULL;
+    bool good = key != NULL;
+
+    lc_token_key_free(key);
+    if (good) {
+        *pem = bytes.at;
+        return 0;
+    }
+    lc_buf_free(&bytes);
+    *pem = lc_token_key_generate(fail);
+    return *pem == NULL ? -1 : write_file(dir, "token.key", 0600, *pem, strlen(*pem), fail);
+}
+
 int lc_state_open(const char *dir, struct lc_state *out, struct lc_fail *fail)
 {
     char *ready = lc_text_format("%s/ready.json", dir);
@@ -115,7 +133,8 @@ int lc_state_open(const char *dir, struct lc_state *out, struct lc_fail *fail)
     free(ready);
     return open_ca(dir, &out->ca, fail) != 0 || make_other_ca(dir, fail) != 0 ||
                    open_signing_key(dir, &out->signing_key, fail) != 0 ||
-                   open_session_key(dir, out->session_key, fail) != 0
+                   open_session_key(dir, out->session_key, fail) != 0 ||
+                   open_token_key(dir, &out->token_key, fail) != 0
                ? -1
                : 0;
 }
@@ -124,6 +143,7 @@ void lc_state_free(struct lc_state *state)
 {
     lc_tls_free(&state->ca);
     lc_key_free(state->signing_key);
+    free(state->token_key);
     *state = (struct lc_state){0};
 }
 

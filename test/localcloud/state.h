@@ -10,6 +10,7 @@ struct lc_state {
     struct lc_cert ca;
     struct lc_key *signing_key; /* for the issuer, which takes it over */
     unsigned char session_key[32];
+    char *token_key; /* PEM */
 };
 
 /* Makes the directory (0700), removes an old ready.json, and reads or makes ca.pem, other-ca.pem and the

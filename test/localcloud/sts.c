@@ -3,6 +3,7 @@
 #include "sts.h"
 
 #include "crypto.h"
+#include "service.h"
 #include "sts_call.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ static const struct action *find_action(const char *name)
         {"AssumeRoleWithWebIdentity", lc_sts_web_identity},
         {"AssumeRole", lc_sts_assume_role},
         {"GetCallerIdentity", lc_sts_caller_identity},
+        {"GetSessionToken", lc_sts_session_token},
     };
 
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
@@ -126,15 +128,26 @@ static void run_action(struct lc_call *call, const char *name)
 
 static void answer_outage(struct lc_call *call)
 {
-    call->reply->status = 503;
-    lc_reply_header(call->reply, "Content-Type", "text/html");
-    lc_reply_header(call->reply, "Retry-After", "1");
-    lc_buf_text(&call->reply->body, "<html><body>Service Unavailable</body></html>\n");
+    lc_visit_outage(call->reply);
     set_code(call, "Outage");
+}
+
+static void fault_refuse(void *with, const struct lc_refusal *refusal, struct lc_reply *reply)
+{
+    const struct lc_call *call = with;
+
+    reply->status = refusal->status;
+    lc_answer_refusal(refusal, call->json, call->request_id, &reply->body);
+    lc_reply_header(reply, "Content-Type", call->json ? "application/json" : "text/xml");
 }
 
 static void answer(struct lc_call *call)
 {
+    const struct lc_fault_words words = {call, fault_refuse, "https://aws.amazon.com/iam",
+                                         call->json
+                                             ? "{\"AssumeRoleWithWebIdentityResponse\":{"
+                                             : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>",
+                                         call->json ? "application/json" : "text/xml"};
     const char *action = NULL;
 
     if (!read_params(call)) {
@@ -145,40 +158,19 @@ static void answer(struct lc_call *call)
     note(call->record.role, sizeof call->record.role, lc_params_get(&call->params, "RoleArn"));
     note(call->record.session_name, sizeof call->record.session_name,
          lc_params_get(&call->params, "RoleSessionName"));
-    if (atomic_load(&call->cloud->outage)) {
+    if (lc_service_is_out(call->cloud, "sts")) {
         answer_outage(call);
         return;
     }
-    call->fault = lc_faults_take(call->cloud->faults, action, call->record.role);
+    call->fault = lc_faults_take(call->cloud->faults, action, call->record.role, false);
     note(call->record.fault, sizeof call->record.fault, lc_fault_kind(call->fault));
-    if (call->fault != NULL && lc_fault_instead(call->fault, call->json, call->request_id, call->reply,
-                                                call->record.code, sizeof call->record.code)) {
+    if (call->fault != NULL &&
+        lc_fault_instead(call->fault, &words, call->reply, call->record.code, sizeof call->record.code)) {
         return;
     }
     run_action(call, action);
     if (call->fault != NULL) {
         lc_fault_spoil(call->fault, call->reply);
-    }
-}
-
-static void log_record(struct lc_cloud *cloud, const struct lc_record *record)
-{
-    if (cloud->log != NULL) {
-        (void)fprintf(cloud->log, "%.3f %s %u %s role=%s session=%s key=%s connection=%lu%s%s\n", record->t,
-                      record->action, record->status, record->code, record->role, record->session_name,
-                      record->access_key_id, record->connection,
-                      record->fault[0] == '\0' ? "" : " fault=", record->fault);
-        (void)fflush(cloud->log);
-    }
-}
-
-/* Names from outside go into the log and the statistics: keep them one line of text. */
-static void clean(char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text <= ' ' || *text == 0x7F || (unsigned char)*text >= 0x80) {
-            *text = '?';
-        }
     }
 }
 
@@ -199,10 +191,7 @@ void lc_sts_handle(struct lc_cloud *cloud, const struct lc_request *request, str
     lc_reply_header(reply, "x-amz-sts-extended-request-id", call.request_id);
     answer(&call);
     call.record.status = reply->status;
-    clean(call.record.role);
-    clean(call.record.session_name);
-    lc_stats_add(cloud->stats, &call.record);
-    log_record(cloud, &call.record);
+    lc_visit_record(cloud, &call.record);
     json_decref(call.fault);
     lc_params_free(&call.params);
 }

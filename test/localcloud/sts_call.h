@@ -52,5 +52,6 @@ void lc_call_write_end(struct lc_call *call, struct lc_answer *answer, const cha
 int lc_sts_web_identity(struct lc_call *call);
 int lc_sts_assume_role(struct lc_call *call);
 int lc_sts_caller_identity(struct lc_call *call);
+int lc_sts_session_token(struct lc_call *call);
 
 #endif

@@ -70,6 +70,8 @@ static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
     return added;
 }
 
+#define OWN "credfresh local cloud"
+
 static bool set_serial(X509 *cert)
 {
     unsigned char random[16];
@@ -87,7 +89,7 @@ static bool set_serial(X509 *cert)
 }
 
 /* Everything but extensions and signature. */
-static X509 *bare_cert(EVP_PKEY *key, const char *name, long from_s, long to_s)
+static X509 *bare_cert(EVP_PKEY *key, const char *name, const char *organisation, long from_s, long to_s)
 {
     X509 *cert = X509_new();
     X509_NAME *subject = cert == NULL ? NULL : X509_get_subject_name(cert);
@@ -95,8 +97,9 @@ static X509 *bare_cert(EVP_PKEY *key, const char *name, long from_s, long to_s)
     if (subject == NULL || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
         X509_gmtime_adj(X509_getm_notBefore(cert), from_s) == NULL ||
         X509_gmtime_adj(X509_getm_notAfter(cert), to_s) == NULL || X509_set_pubkey(cert, key) != 1 ||
-        X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, (const unsigned char *)"credfresh local cloud",
-                                   -1, -1, 0) != 1 ||
+        (organisation != NULL &&
+         X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)organisation, -1, -1,
+                                    0) != 1) ||
         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) !=
             1) {
         X509_free(cert);
@@ -124,7 +127,7 @@ static int finish(X509 *cert, EVP_PKEY *key, bool good, struct lc_cert *out, str
 int lc_tls_ca(const char *name, struct lc_cert *out, struct lc_fail *fail)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *cert = key == NULL ? NULL : bare_cert(key, name, -DAY_S, 3650L * DAY_S);
+    X509 *cert = key == NULL ? NULL : bare_cert(key, name, OWN, -DAY_S, 3650L * DAY_S);
     bool good = cert != NULL && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
                 add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
                 add_extension(cert, cert, NID_key_usage, "critical,keyCertSign,cRLSign") &&
@@ -141,7 +144,7 @@ int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, 
     X509 *issuer = cert_of_pem(ca->cert_pem);
     EVP_PKEY *issuer_key = key_of_pem(ca->key_pem);
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *cert = key == NULL ? NULL : bare_cert(key, "server", from_s, to_s);
+    X509 *cert = key == NULL ? NULL : bare_cert(key, "server", OWN, from_s, to_s);
     bool good = cert != NULL && issuer != NULL && issuer_key != NULL &&
                 X509_set_issuer_name(cert, X509_get_subject_name(issuer)) == 1 &&
                 add_extension(cert, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -155,6 +158,80 @@ int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, 
     X509_free(issuer);
     EVP_PKEY_free(issuer_key);
     return finish(cert, key, good, out, fail);
+}
+
+static bool add_groups(X509 *cert, json_t *groups)
+{
+    json_t *group = NULL;
+    size_t index = 0;
+
+    json_array_foreach(groups, index, group)
+    {
+        if (X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "O", MBSTRING_UTF8,
+                                       (const unsigned char *)json_string_value(group), -1, -1, 0) != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int lc_tls_client(const struct lc_cert *ca, const char *person, json_t *groups, long from_s, long to_s,
+                  struct lc_cert *out, struct lc_fail *fail)
+{
+    X509 *issuer = cert_of_pem(ca->cert_pem);
+    EVP_PKEY *issuer_key = key_of_pem(ca->key_pem);
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = key == NULL ? NULL : bare_cert(key, person, NULL, from_s, to_s);
+    bool good = cert != NULL && issuer != NULL && issuer_key != NULL && add_groups(cert, groups) &&
+                X509_set_issuer_name(cert, X509_get_subject_name(issuer)) == 1 &&
+                add_extension(cert, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+                add_extension(cert, issuer, NID_key_usage, "critical,digitalSignature") &&
+                add_extension(cert, issuer, NID_ext_key_usage, "clientAuth") &&
+                add_extension(cert, issuer, NID_authority_key_identifier, "keyid:always") &&
+                X509_sign(cert, issuer_key, EVP_sha256()) > 0;
+
+    X509_free(issuer);
+    EVP_PKEY_free(issuer_key);
+    return finish(cert, key, good, out, fail);
+}
+
+/* Entry number `at` of the subject, as UTF-8 for OPENSSL_free; NULL when it is of another kind. */
+static char *entry_of(const X509_NAME *subject, int at, int nid)
+{
+    X509_NAME_ENTRY *entry = X509_NAME_get_entry(subject, at);
+    unsigned char *text = NULL;
+
+    if (OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry)) != nid ||
+        ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(entry)) < 0) {
+        return NULL;
+    }
+    return (char *)text;
+}
+
+bool lc_tls_subject(const void *der, size_t len, char **person, json_t **groups)
+{
+    const unsigned char *at = der;
+    X509 *cert = d2i_X509(NULL, &at, (long)len);
+    const X509_NAME *subject = cert == NULL ? NULL : X509_get_subject_name(cert);
+
+    *person = NULL;
+    *groups = json_array();
+    for (int i = 0; subject != NULL && i < X509_NAME_entry_count(subject); i++) {
+        char *name = entry_of(subject, i, NID_commonName);
+        char *group = entry_of(subject, i, NID_organizationName);
+        if (name != NULL) {
+            free(*person);
+            *person = strdup(name);
+        }
+        if (group != NULL) {
+            (void)json_array_append_new(*groups, json_string(group));
+        }
+        OPENSSL_free(name);
+        OPENSSL_free(group);
+    }
+    X509_free(cert);
+    ERR_clear_error();
+    return *person != NULL;
 }
 
 bool lc_tls_matches(const char *cert_pem, const char *key_pem)

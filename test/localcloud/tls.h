@@ -3,7 +3,7 @@
 #ifndef LC_TLS_H
 #define LC_TLS_H
 
-#include "text.h"
+#include "json.h"
 
 /* A certificate and its private key, both PEM. */
 struct lc_cert {
@@ -18,6 +18,14 @@ int lc_tls_ca(const char *name, struct lc_cert *out, struct lc_fail *fail);
  * valid from..to, both seconds relative to now. */
 int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, long to_s,
                   struct lc_cert *out, struct lc_fail *fail);
+
+/* Client certificate of a person, in groups (an array of strings), as Kubernetes reads them; valid like the
+ * one above. */
+int lc_tls_client(const struct lc_cert *ca, const char *person, json_t *groups, long from_s, long to_s,
+                  struct lc_cert *out, struct lc_fail *fail);
+
+/* CN (for free()) and every O (a new reference) of a certificate in DER. False when it has no CN. */
+bool lc_tls_subject(const void *der, size_t len, char **person, json_t **groups);
 
 /* True when key_pem is the key of cert_pem. */
 bool lc_tls_matches(const char *cert_pem, const char *key_pem);

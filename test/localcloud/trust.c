@@ -208,6 +208,29 @@ int lc_trust_put_role(struct lc_trust *trust, json_t *object, struct lc_fail *fa
     return result;
 }
 
+int lc_trust_put_issuer(struct lc_trust *trust, json_t *object, struct lc_fail *fail)
+{
+    static const char *const known[] = {"issuer", "jwks", "jwks_file", NULL};
+    const char *issuer = "";
+    struct lc_key_list keys = {0};
+    int result = lc_json_keys(object, "issuer", known, fail) != 0 ||
+                         lc_json_text(object, "issuer", "issuer", &issuer, fail) != 0 ||
+                         lc_jwks_read(object, &keys, fail) != 0
+                     ? -1
+                     : 0;
+
+    if (result == 0 && (!lc_text_starts(issuer, "https://") || issuer[8] == '\0')) {
+        result = lc_fail_set(fail, "issuer: \"issuer\" must be an https:// URL");
+    }
+    if (result == 0) {
+        (void)pthread_rwlock_wrlock(&trust->lock);
+        result = put_provider(trust, issuer, &keys, fail);
+        (void)pthread_rwlock_unlock(&trust->lock);
+    }
+    lc_key_list_free(&keys);
+    return result;
+}
+
 int lc_trust_drop_role(struct lc_trust *trust, const char *arn, struct lc_fail *fail)
 {
     struct lc_role **there = NULL;

@@ -48,6 +48,8 @@ void lc_trust_free(struct lc_trust *trust);
 int lc_trust_put_role(struct lc_trust *trust, json_t *role, struct lc_fail *fail);
 /* Removes a role; one made again later has another unique id. */
 int lc_trust_drop_role(struct lc_trust *trust, const char *arn, struct lc_fail *fail);
+/* {"issuer", "jwks" or "jwks_file"}: an issuer whose tokens any service may verify. */
+int lc_trust_put_issuer(struct lc_trust *trust, json_t *object, struct lc_fail *fail);
 int lc_trust_put_iam_key(struct lc_trust *trust, json_t *key, struct lc_fail *fail);
 
 /* The lookups below return borrowed data, valid between these two calls. */

@@ -63,7 +63,7 @@ void lc_role_reading_free(struct lc_role_reading *reading)
     *reading = (struct lc_role_reading){0};
 }
 
-static int read_jwks(json_t *object, struct lc_key_list *keys, struct lc_fail *fail)
+int lc_jwks_read(json_t *object, struct lc_key_list *keys, struct lc_fail *fail)
 {
     const char *path = NULL;
     json_t *jwks = NULL;
@@ -112,7 +112,7 @@ static int read_federated(json_t *object, const char *own_issuer, struct lc_stat
         lc_json_text(object, "trust", "subject", &subject, fail) != 0 ||
         lc_json_array(object, "trust", "audience", &audience, fail) != 0 ||
         lc_json_bool(object, "trust", "allow_tags", &statement->allow_tags, fail) != 0 ||
-        read_jwks(object, keys, fail) != 0) {
+        lc_jwks_read(object, keys, fail) != 0) {
         return -1;
     }
     if (subject == NULL || *subject == '\0') {

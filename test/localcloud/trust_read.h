@@ -16,6 +16,9 @@ int lc_role_read(json_t *object, const char *own_issuer, struct lc_role_reading 
 void lc_role_reading_free(struct lc_role_reading *reading);
 void lc_role_free(struct lc_role *role);
 
+/* "jwks" or "jwks_file" of object, if there is one of them. */
+int lc_jwks_read(json_t *object, struct lc_key_list *keys, struct lc_fail *fail);
+
 struct lc_iam_key *lc_iam_key_read(json_t *object, struct lc_fail *fail);
 
 #endif
