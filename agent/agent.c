@@ -60,6 +60,8 @@ static int load(struct cfr_agent *a, struct cfr_err *err)
     struct cfr_str all = {.limit = 16384};
     int rc = cfr_config_load(a->options.config_path, environment, &a->config, &all, err);
 
+    if (rc == 0)
+        rc = cfr_config_need_credentials(a->options.config_path, a->config, err);
     if (rc != 0) {
         struct cfr_view rest = cfr_str_view(&all);
         struct cfr_view line;
@@ -94,7 +96,9 @@ static int open_engines(struct cfr_agent *a, struct cfr_err *err)
         return a->step_fd;
     if (cfr_watch_open(&a->host.watch, err) != 0)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err->text);
-    return cfr_http_open(&a->host.http, err);
+    if (cfr_http_open(&a->host.http, err) != 0)
+        return err->code;
+    return cfr_kube_open(a->host.http, &a->host.kube, err);
 }
 
 static int open_servers(struct cfr_agent *a, struct cfr_err *err)
@@ -146,6 +150,8 @@ static void close_all(struct cfr_agent *a)
         cfr_server_close(a->control);
     if (a->health != NULL)
         cfr_server_close(a->health);
+    if (a->host.kube != NULL)
+        cfr_kube_close(a->host.kube);
     if (a->host.http != NULL)
         cfr_http_close(a->host.http);
     if (a->host.watch != NULL)
@@ -170,6 +176,8 @@ static int64_t next_alarm(const struct cfr_agent *a)
         at = a->tick_boot_ms;
     if (a->watchdog_boot_ms < at)
         at = a->watchdog_boot_ms;
+    if (cfr_kube_deadline(a->host.kube) < at)
+        at = cfr_kube_deadline(a->host.kube);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
 
@@ -219,6 +227,8 @@ static void on_signals(struct cfr_agent *a)
         if (p.fd >= 0 && poll(&p, 1, 0) == 1)
             cfr_worker_on_child(a->workers[i]);
     }
+    if (child)
+        cfr_kube_child(a->host.kube);
     if (reload)
         (void)cfr_agent_reload(a, &err);
 }
@@ -244,6 +254,7 @@ static void on_alarm(struct cfr_agent *a)
     /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. */
     for (size_t i = 0; i < a->count && (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL; i++)
         cfr_worker_on_timer((struct cfr_worker *)due);
+    cfr_kube_step(a->host.kube, now);
     if (a->watchdog_boot_ms <= now.boot_ms) {
         a->watchdog_boot_ms = now.boot_ms + cfr_notify_watchdog_ms();
         cfr_notify("WATCHDOG=1");
@@ -312,7 +323,10 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
 static bool all_required_published(const struct cfr_agent *a)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (a->workers[i]->config->required && !cfr_credential_valid(&a->workers[i]->c, cfr_clock_now()))
+        const struct cfr_worker *w = a->workers[i];
+
+        if (w->config->required && (!cfr_credential_valid(&w->c, cfr_clock_now()) ||
+                                    !cfr_delivery_valid(w->delivery, cfr_clock_now())))
             return false;
     }
     return true;

@@ -412,7 +412,7 @@ static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, con
     for (const struct cfr_yaml_node *k = map->child; k != NULL && !ps->nomem; k = k->next->next)
         sound = bind_pair(ps, table, k, node, seen, scope) && sound;
     sound = check_required(ps, table, map->line, seen, scope) && sound;
-    if (table->check == NULL || ps->nomem || !sound)
+    if (table->check == NULL || table->late || ps->nomem || !sound)
         return;
     rc = table->check(node, &err);
     if (rc == CFR_E_NOMEM)

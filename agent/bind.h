@@ -4,7 +4,7 @@
 #define CFR_AGENT_BIND_H
 
 #include "agent/problems.h"
-#include "agent/yaml.h"
+#include "base/yaml.h"
 #include "base/field.h"
 
 /* Fills NODE (zeroed, of TABLE's size) from ROOT. Everything that is wrong goes to PROBLEMS, each with its

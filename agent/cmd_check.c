@@ -2,6 +2,9 @@
 /* check: the configuration, what it needs of this machine, and with --online every exchange. */
 #include "agent/command.h"
 
+#include "agent/deliver.h"
+#include "agent/environment.h"
+#include "agent/exchange.h"
 #include "agent/publish.h"
 #include "agent/token_file.h"
 #include "base/json.h"
@@ -15,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
 
 struct tally {
     unsigned errors;
@@ -89,6 +94,15 @@ static void check_parent(struct tally *t, const char *credential, const char *pa
     check_writable(t, credential, dirname(buf));
 }
 
+static void check_server(struct tally *t, const char *credential, const char *kubeconfig, const char *context)
+{
+    struct cfr_kube_where where = {kubeconfig, context};
+    struct cfr_err err = {0};
+
+    if (cfr_kube_check(&where, &err) != 0)
+        problem(t, credential, err.text);
+}
+
 static void check_target(struct tally *t, const struct cfr_config_credential *c, const struct cfr_config_publish *p)
 {
     check_ids(t, c->name, p->owner, p->group);
@@ -106,6 +120,8 @@ static void check_target(struct tally *t, const struct cfr_config_credential *c,
             problem(t, c->name, "the file is a mount point of its own and cannot be replaced by rename: mount its "
                                 "directory, or set in_place: true");
     }
+    if (p->secret != NULL)
+        check_server(t, c->name, p->secret->kubeconfig, p->secret->context);
     if (p->profile != NULL) {
         check_parent(t, c->name, p->profile->path);
         check_ids(t, c->name, p->profile->owner, p->profile->group);
@@ -126,34 +142,70 @@ static void check_hook(struct tally *t, const char *credential, const struct cfr
     }
 }
 
-static void check_token(struct tally *t, const struct cfr_config_credential *c)
+static void tell_material(struct tally *t, const struct cfr_config_credential *c, const struct cfr_material *m)
 {
-    struct cfr_token_file token;
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (m->mounted.note[0] != '\0')
+        warning(t, c->name, m->mounted.note);
+    if (c->secret != NULL)
+        say("ok", c->name, "Secret of kind %s, %s", cfr_mounted_kinds[m->mounted.kind],
+            m->provider != NULL ? "to be exchanged" : "to be passed on");
+    if (m->stood_in_for != NULL)
+        warning(t, c->name, m->stood_in_for);
+    if (m->subject != NULL)
+        say("ok", c->name, "token of %s, good for %s", m->subject,
+            cfr_time_words(m->expires_s * 1000 - cfr_clock_now().wall_ms, words));
+    if (m->token_path != NULL && cfr_file_is_mount(m->token_path))
+        warning(t, c->name, "the token file is a subPath mount, which never changes: mount the whole volume");
+}
+
+static void check_material(struct tally *t, const struct cfr_config_credential *c)
+{
+    struct cfr_material m;
     struct cfr_err err = {0};
     int64_t wait_ms;
-    char words[CFR_TIME_WORDS_MAX];
-    int64_t now_ms = cfr_clock_now().wall_ms;
-    int rc = cfr_token_file_read(c->token, now_ms, &token, &wait_ms, &err);
+    int rc = cfr_material_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
 
     if (rc == CFR_E_MISSING)
         warning(t, c->name, err.text);
     else if (rc != 0)
         problem(t, c->name, err.text);
     else
-        say("ok", c->name, "token of %s, good for %s", token.subject,
-            cfr_time_words(token.expires_s * 1000 - now_ms, words));
-    if (rc == 0 && cfr_file_is_mount(c->token->file))
-        warning(t, c->name, "the token file is a subPath mount, which never changes: mount the whole volume");
-    cfr_token_file_free(&token);
+        tell_material(t, c, &m);
+    if (c->token != NULL && c->token->request != NULL)
+        check_server(t, c->name, c->token->request->kubeconfig, c->token->request->context);
+    cfr_material_free(&m);
 }
 
 static void check_credential(struct tally *t, const struct cfr_config_credential *c)
 {
-    check_token(t, c);
+    check_material(t, c);
     for (size_t i = 0; i < c->publish.count; i++)
         check_target(t, c, (const struct cfr_config_publish *)c->publish.items + i);
     for (size_t i = 0; i < c->reload.count; i++)
         check_hook(t, c->name, (const struct cfr_config_hook *)c->reload.items + i);
+}
+
+/* ---- image credentials ---- */
+
+/* What the kubelet's request says is not known here. */
+static void check_image(struct tally *t, const struct cfr_config_image *c)
+{
+    struct cfr_token_file token;
+    struct cfr_err err = {0};
+    int64_t wait_ms;
+    void *config;
+
+    if (c->token != NULL && c->token->request != NULL)
+        check_server(t, c->name, c->token->request->kubeconfig, c->token->request->context);
+    if (c->token != NULL && c->token->file != NULL) {
+        if (cfr_token_file_read(c->token, cfr_clock_now().wall_ms, &token, &wait_ms, &err) != 0)
+            warning(t, c->name, err.text);
+        cfr_token_file_free(&token);
+    }
+    say("ok", c->name, "logins by %s for %zu patterns of images",
+        cfr_config_exchange_provider(c->exchange, &config)->name, c->match.count);
 }
 
 /* ---- --online ---- */
@@ -172,7 +224,12 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     int64_t left_s = result->grant->expires_s - now_s;
 
-    if (result->rc == 0 && cfr_publish_rehearse(o->credential, result->grant, &err) == 0)
+    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count};
+
+    struct cfr_render render = {name, &from, result->grant, 1, NULL};
+
+    if (result->rc == 0 && cfr_publish_rehearse(o->credential, &from, result->grant, &err) == 0 &&
+        cfr_delivery_rehearse(o->credential, &render, &err) == 0)
         say("ok", name, "exchanged in %.0f ms: %s, good for %s", result->duration_s * 1000,
             result->grant->identity != NULL ? result->grant->identity : "no name", cfr_time_words(left_s * 1000, words));
     else
@@ -187,41 +244,65 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     judge(o, result);
 }
 
-static void exchange(struct cfr_http *http, struct tally *t, const struct cfr_config_credential *c)
+/* The engines that requests go through, and what is told. */
+struct engines {
+    struct cfr_http *http;
+    struct cfr_kube *kube;
+    struct tally *tally;
+};
+
+static int wait_for(const struct engines *g, const struct online *o, struct cfr_err *err)
 {
-    struct online o = {t, c, false};
+    int rc = 0;
+
+    while (rc == 0 && !o->done) {
+        rc = cfr_http_step(g->http, NULL, 0, PLUGIN_LOOK_MS, err);
+        cfr_kube_child(g->kube);
+        cfr_kube_step(g->kube, cfr_clock_now());
+    }
+    return rc;
+}
+
+static void exchange(const struct engines *g, const struct cfr_config_credential *c)
+{
+    struct online o = {g->tally, c, false};
     struct cfr_exchange *e = NULL;
-    struct cfr_token_file token;
+    struct cfr_material m;
     struct cfr_err err = {0};
     int64_t wait_ms;
-    int rc = cfr_token_file_read(c->token, cfr_clock_now().wall_ms, &token, &wait_ms, &err);
+    int rc = cfr_material_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
 
     if (rc == CFR_E_MISSING)
-        problem(t, c->name, err.text); /* only a warning before, but nothing can be exchanged without it */
-    if (rc == 0)
-        rc = cfr_exchange_start(http, c, &token.token, cfr_view_of(token.subject), on_exchanged, &o, &e, &err);
-    if (rc != 0 && rc != CFR_E_MISSING)
-        problem(t, c->name, err.text);
-    while (rc == 0 && !o.done)
-        rc = cfr_http_step(http, NULL, 0, 1000, &err);
-    cfr_token_file_free(&token);
+        problem(g->tally, c->name, err.text); /* only a warning before, but nothing can be exchanged without it */
+    if (rc == 0 && !cfr_material_is_final(&m)) {
+        rc = cfr_exchange_start(g->http, g->kube, c, &m, on_exchanged, &o, &e, &err);
+        if (rc != 0)
+            problem(g->tally, c->name, err.text);
+        else
+            (void)wait_for(g, &o, &err);
+    }
+    cfr_material_free(&m);
 }
 
 static int check_online(struct tally *t, const struct cfr_config *config)
 {
-    struct cfr_http *http = NULL;
+    struct engines g = {.tally = t};
     struct cfr_err err = {0};
+    int rc = cfr_http_open(&g.http, &err);
 
-    if (cfr_http_open(&http, &err) != 0) {
+    if (rc == 0)
+        rc = cfr_kube_open(g.http, &g.kube, &err);
+    if (rc != 0)
         cfr_command_complain("%s", err.text);
-        return CFR_EXIT_FAILED;
+    for (size_t i = 0; rc == 0 && i < config->credentials.count; i++) {
+        if (cfr_config_may_send(cfr_config_at(config, i)))
+            exchange(&g, cfr_config_at(config, i));
     }
-    for (size_t i = 0; i < config->credentials.count; i++) {
-        if (cfr_config_at(config, i)->exchange != NULL)
-            exchange(http, t, cfr_config_at(config, i));
-    }
-    cfr_http_close(http);
-    return CFR_EXIT_OK;
+    if (g.kube != NULL)
+        cfr_kube_close(g.kube);
+    if (g.http != NULL)
+        cfr_http_close(g.http);
+    return rc == 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 
 static void print_mistakes(const struct cfr_str *all, const struct cfr_err *err)
@@ -230,6 +311,16 @@ static void print_mistakes(const struct cfr_str *all, const struct cfr_err *err)
         (void)fwrite(all->p, 1, all->len, stderr);
     else
         cfr_command_complain("%s", err->text);
+}
+
+/* To be kept: what it says is what was checked. */
+static void print_environment(void)
+{
+    struct cfr_str yaml = {.limit = 1048576};
+
+    if (cfr_environment_yaml(environment, &yaml, NULL) == 0)
+        (void)printf("%s\n", yaml.p);
+    cfr_str_free(&yaml);
 }
 
 int cfr_command_check(const struct cfr_options *o)
@@ -246,12 +337,17 @@ int cfr_command_check(const struct cfr_options *o)
         return CFR_EXIT_CONFIG;
     }
     cfr_str_free(&all);
-    check_writable(&t, "agent", config->state_dir);
+    if (o->config == NULL)
+        print_environment();
+    if (config->credentials.count != 0)
+        check_writable(&t, "agent", config->state_dir);
     for (size_t i = 0; i < config->credentials.count; i++)
         check_credential(&t, cfr_config_at(config, i));
+    for (size_t i = 0; i < config->image_credentials.count; i++)
+        check_image(&t, cfr_config_image_at(config, i));
     if (o->online && check_online(&t, config) != CFR_EXIT_OK)
         t.errors++;
-    (void)printf("%s: %zu credentials, %u errors, %u warnings\n", o->config, config->credentials.count, t.errors,
+    (void)printf("%s: %zu credentials, %u errors, %u warnings\n", o->config != NULL ? o->config : "environment", config->credentials.count, t.errors,
                  t.warnings);
     cfr_config_free(config);
     return t.errors != 0 ? CFR_EXIT_FAILED : CFR_EXIT_OK;

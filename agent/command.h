@@ -12,7 +12,7 @@
 
 /* What the command line said; every command takes a part of it. */
 struct cfr_options {
-    const char *config;   /* -c, $CREDFRESH_CONFIG, or the default */
+    const char *config;   /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
     const char *socket;   /* -s, $CREDFRESH_SOCKET, or NULL */
     bool config_given;
     bool online;
@@ -46,6 +46,7 @@ int cfr_command_status(const struct cfr_options *o);
 int cfr_command_rotate(const struct cfr_options *o);
 int cfr_command_reload(const struct cfr_options *o);
 int cfr_command_wait(const struct cfr_options *o);
+int cfr_command_image(const struct cfr_options *o);
 int cfr_command_inspect(const struct cfr_options *o);
 int cfr_command_reference(const struct cfr_options *o);
 int cfr_command_version(const struct cfr_options *o);

@@ -6,9 +6,11 @@
 #include "agent/config_check.h"
 #include "agent/config_tables.h"
 #include "agent/digest.h"
-#include "agent/yaml.h"
+#include "agent/environment.h"
+#include "base/yaml.h"
 #include "base/log.h"
 #include "files/file.h"
+#include "files/format.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #define DIRECTORY_MODE  0755
+#define FILES_MODE      0600
 #define SOCKET_NAME     "control.sock"
 #define SOCKET_PATH_MAX 107
 #define LARGE_BYTES     65536
@@ -46,23 +49,82 @@ struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, c
     return NULL;
 }
 
-const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
-                                                   const void **provider_config)
+int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err)
 {
-    if (provider_config != NULL)
-        *provider_config = NULL;
-    if (c->exchange == NULL)
-        return NULL;
+    if (config->credentials.count != 0)
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: credentials: there are none, only image_credentials, which `credfresh "
+                       "image-credential-provider` uses: there is nothing to do here",
+                       path != NULL ? path : "environment");
+}
+
+struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_image *all = config->image_credentials.items;
+
+    return index < config->image_credentials.count ? &all[index] : NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config)
+{
     for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++) {
-        const void *member = *(void *const *)(const void *)((const char *)c->exchange + f->offset);
+        void *member = *(void *const *)(const void *)((const char *)x + f->offset);
 
         if (member == NULL)
             continue;
-        if (provider_config != NULL)
-            *provider_config = member;
+        *provider_config = member;
         return cfr_sts_find(cfr_view_of(f->key));
     }
+    *provider_config = NULL;
     return NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
+                                                   const void **provider_config)
+{
+    void *found = NULL;
+    const struct cfr_sts_provider *provider =
+        c->exchange != NULL ? cfr_config_exchange_provider(c->exchange, &found) : NULL;
+
+    if (provider_config != NULL)
+        *provider_config = found;
+    return provider;
+}
+
+bool cfr_config_may_send(const struct cfr_config_credential *c)
+{
+    return c->exchange != NULL || (c->token != NULL && c->token->request != NULL) ||
+           (c->secret != NULL && !c->secret->pass_on);
+}
+
+/* The formats that hold the subject token itself. */
+static bool holds_token(const struct cfr_config_file *f)
+{
+    const char *name = cfr_formats[f->format].name;
+
+    return strcmp(name, "token") == 0 || strcmp(name, "json") == 0 || strcmp(name, "env") == 0;
+}
+
+static bool list_holds_token(const struct cfr_list *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (holds_token((const struct cfr_config_file *)files->items + i))
+            return true;
+    }
+    return false;
+}
+
+bool cfr_config_publishes_token(const struct cfr_config_credential *c)
+{
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
+
+        if (list_holds_token(&p->files) || (p->file != NULL && holds_token(p->file)) ||
+            (p->secret != NULL && list_holds_token(&p->secret->keys)))
+            return true;
+    }
+    return false;
 }
 
 static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
@@ -107,6 +169,8 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
         for (size_t j = 0; j < c->publish.count; j++) {
             if (targets[j].directory != NULL && targets[j].directory_mode == -1)
                 targets[j].directory_mode = DIRECTORY_MODE;
+            if (targets[j].directory != NULL && targets[j].files.count == 0 && targets[j].files_mode == -1)
+                targets[j].files_mode = FILES_MODE;
         }
     }
 }
@@ -203,6 +267,17 @@ int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(
     return rc != 0 ? rc : parse(path, text, env, false, out, all, err);
 }
 
+static int load_environment(const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
+                            struct cfr_err *err)
+{
+    struct cfr_str text = {.limit = CFR_CONFIG_FILE_MAX};
+    int rc = cfr_environment_yaml(env, &text, err);
+
+    rc = rc != 0 ? refuse(all, err) : parse("environment", cfr_str_view(&text), env, true, out, all, err);
+    cfr_str_free(&text);
+    return rc;
+}
+
 int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
                     struct cfr_str *all, struct cfr_err *err)
 {
@@ -214,6 +289,8 @@ int cfr_config_load(const char *path, const char *(*env)(const char *), struct c
     *out = NULL;
     if (err == NULL)
         err = &local;
+    if (path == NULL)
+        return load_environment(env, out, all, err);
     cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
     rc = cfr_file_read(path, &content, err);
     if (rc == CFR_E_LIMIT)
@@ -254,6 +331,17 @@ static char *socket_in(const struct cfr_yaml *doc)
     return made.p;
 }
 
+static char *environment_socket(void)
+{
+    const char *dir = getenv("CREDFRESH_STATE_DIR");
+    struct cfr_str made = {.limit = 4096};
+
+    if (dir == NULL || dir[0] == '\0')
+        dir = cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback;
+    cfr_str_addf(&made, "%s/" SOCKET_NAME, dir);
+    return made.p;
+}
+
 char *cfr_config_socket(const char *path)
 {
     struct cfr_secret content;
@@ -261,6 +349,8 @@ char *cfr_config_socket(const char *path)
     char *found = NULL;
     int line;
 
+    if (path == NULL)
+        return environment_socket();
     cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
     if (cfr_file_read(path, &content, NULL) == 0 &&
         cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)

@@ -12,17 +12,58 @@
 #define CFR_CONFIG_TARGETS_MAX     16 /* of a credential */
 #define CFR_CONFIG_FILES_MAX       64 /* of a directory */
 #define CFR_CONFIG_HOOKS_MAX       16 /* of a credential */
+#define CFR_CONFIG_IMAGES_MAX      256
+#define CFR_CONFIG_MATCHES_MAX     64 /* of an image credential */
 
+enum cfr_bound_kind { CFR_BOUND_POD, CFR_BOUND_SECRET, CFR_BOUND_NODE };
+
+/* The object that a requested token lives and dies with. */
+struct cfr_config_bound {
+    struct cfr_node node;
+    int kind; /* enum cfr_bound_kind */
+    char *name;
+    char *uid;
+    char *name_env; /* environment variable that holds the name */
+    char *uid_env;
+};
+
+/* A token asked of the API server. */
+struct cfr_config_request {
+    struct cfr_node node;
+    char *service_account;
+    char *namespace_name; /* NULL: the kubeconfig context's, or the pod's own */
+    struct cfr_strings audiences;
+    int64_t expiration_ms;
+    struct cfr_config_bound *bound_to;
+    char *kubeconfig; /* NULL: in-cluster */
+    char *context;
+};
+
+/* A file, or a request, or a file that a request stands in for. */
 struct cfr_config_token {
     struct cfr_node node;
-    char *file;     /* absolute path */
+    char *file;     /* absolute path; NULL = none */
     char *audience; /* what `aud` must contain; NULL = not looked at */
+    struct cfr_config_request *request;
+};
+
+/* A mounted Secret as the source. */
+struct cfr_config_mounted {
+    struct cfr_node node;
+    char *directory;
+    int kind;     /* enum cfr_mounted_kind; 0 = whatever it is */
+    bool pass_on; /* no exchange, whatever the cloud can do */
 };
 
 /* Exactly one member is set; its provider is named by the key. */
 struct cfr_config_exchange {
     struct cfr_node node;
-    void *aws; /* struct cfr_sts_aws */
+    void *aws;           /* struct cfr_sts_aws */
+    void *aws_container; /* struct cfr_sts_aws_container */
+    void *gcp;           /* struct cfr_sts_gcp */
+    void *azure;         /* struct cfr_sts_azure */
+    void *openstack;     /* struct cfr_sts_openstack */
+    void *oauth;         /* struct cfr_sts_oauth */
 };
 
 struct cfr_config_file {
@@ -39,6 +80,11 @@ struct cfr_config_file {
     char *token_path;
     char *region;
     char *command; /* aws-config: credential_process */
+    char *key;     /* secret-key: of the mounted Secret; NULL = the file's name */
+    char *scope;   /* azure-token-json: which of the exchange's scopes */
+    char *cloud;   /* clouds-yaml, clouds-conf: the entry's name */
+    char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer */
+    int clouds_auth; /* clouds-yaml: 0 the credential itself, 1 the token */
     bool in_place; /* single file only */
 };
 
@@ -57,16 +103,30 @@ struct cfr_config_profile {
     char *command;
 };
 
-/* One target: a directory with files, or a single file, or a profile. */
+/* A Secret of the cluster as a target. */
+struct cfr_config_secret {
+    struct cfr_node node;
+    char *namespace_name; /* NULL: as in a token request */
+    char *name;
+    char *type;
+    struct cfr_list keys; /* of struct cfr_config_file with .name; none = every key of a mounted Secret */
+    bool adopt;           /* take over a Secret that somebody else made */
+    char *kubeconfig;
+    char *context;
+};
+
+/* One target: a directory with files, or a single file, or a profile, or a Secret of the cluster. */
 struct cfr_config_publish {
     struct cfr_node node;
     char *directory;
     int64_t directory_mode;
+    int64_t files_mode; /* of a mounted Secret's keys, where no files are named */
     char *owner; /* of the directory */
     char *group;
     struct cfr_list files;        /* of struct cfr_config_file with .name */
     struct cfr_config_file *file; /* with .path */
     struct cfr_config_profile *profile;
+    struct cfr_config_secret *secret;
 };
 
 struct cfr_config_signal {
@@ -99,14 +159,27 @@ struct cfr_config_credential {
     struct cfr_node node;
     char *name;
     bool required; /* counts for /readyz */
-    struct cfr_config_token *token;
-    struct cfr_config_exchange *exchange; /* NULL: the token itself is what is published */
+    struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
+    struct cfr_config_mounted *secret;    /* NULL: none */
+    struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
     struct cfr_list publish;              /* of struct cfr_config_publish, at least one */
     struct cfr_list reload;               /* of struct cfr_config_hook */
     int64_t keep_previous_ms;             /* -1: the file's default */
     uint64_t digest;                      /* of the whole mapping */
     uint64_t
         digest_material; /* of what decides the published bytes: without reload, required, keep_previous */
+};
+
+/* What the kubelet is answered for some images (`credfresh image-credential-provider`). */
+struct cfr_config_image {
+    struct cfr_node node;
+    char *name;
+    struct cfr_strings match; /* kube/image_match.h */
+    struct cfr_config_exchange *exchange;
+    struct cfr_config_token *token; /* NULL: only that of the kubelet's request */
+    char *audience;                 /* what the request's token must contain; NULL = not looked at */
+    int64_t cache_ms;               /* upper bound; -1 = none */
+    struct cfr_pairs annotations;   /* from keys of the exchange to annotations of the service account */
 };
 
 struct cfr_config_log {
@@ -124,7 +197,8 @@ struct cfr_config {
     struct cfr_config_log *log;
     int64_t max_concurrent_exchanges;
     int64_t keep_previous_ms;
-    struct cfr_list credentials; /* of struct cfr_config_credential */
+    struct cfr_list credentials; /* of struct cfr_config_credential; may be empty beside image_credentials */
+    struct cfr_list image_credentials; /* of struct cfr_config_image */
 };
 
 extern const struct cfr_table cfr_config_table;
@@ -133,7 +207,7 @@ extern const char *const cfr_config_signals[]; /* HUP USR1 ... without SIG */
 /* The signal's number for an index into cfr_config_signals. */
 int cfr_config_signal_number(int index);
 
-/* Reads and checks FILE; PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
+/* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment (agent/environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
  * environment variables. Everything that is wrong and can be told apart is collected: ERR holds the first,
  * and when ALL is not NULL each is appended to it as a line. CFR_E_CONFIG, CFR_E_MISSING, CFR_E_LIMIT,
  * CFR_E_NOMEM. The caller frees *OUT with cfr_config_free. Blocks on disk. */
@@ -143,15 +217,26 @@ int cfr_config_load(const char *path, const char *(*env)(const char *), struct c
 int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
                      struct cfr_config **out, struct cfr_str *all, struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
-/* The control socket that FILE names, heap; NULL if FILE cannot be read as YAML. Looks at nothing else, so that an
+/* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML. Looks at nothing else, so that an
  * agent can be asked while its file has a mistake. Blocks on disk. */
 char *cfr_config_socket(const char *path);
 
 struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index);
 struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name);
-/* The provider and its configuration, or NULL when the credential has no exchange. */
+/* CFR_E_CONFIG for a configuration that has only image credentials, which an agent has nothing to do with. PATH as in
+ * cfr_config_load. */
+int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err);
+struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index);
+/* The provider that X names, and its configuration. */
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config);
+/* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
 const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
                                                    const void **provider_config);
+
+/* True if a try may send requests: an exchange, a token request, or a Secret that may lead to one. */
+bool cfr_config_may_send(const struct cfr_config_credential *c);
+/* True if something that is published holds the subject token, so that its life counts too. */
+bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 
 /* The reference page in Markdown, made from the tables. */
 void cfr_config_reference(struct cfr_str *out);

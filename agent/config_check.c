@@ -57,7 +57,7 @@ static void check_names(const struct cfr_config *config, struct cfr_problems *ps
 }
 
 /* The order decides which of several on one path stand beside each other. */
-enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_TOKEN };
+enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_TOKEN, CLAIM_MOUNTED };
 
 /* Somebody who writes a path, or who reads a token there. */
 struct claim {
@@ -95,7 +95,7 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     size_t room = 2;
 
     for (size_t i = 0; i < config->credentials.count; i++)
-        room += 1 + 3 * cfr_config_at(config, i)->publish.count;
+        room += 2 + 3 * cfr_config_at(config, i)->publish.count;
     list->items = calloc(room, sizeof *list->items);
     if (list->items == NULL)
         return false;
@@ -107,6 +107,8 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
 
         if (c->token != NULL)
             claim(list, &(struct claim){c->token->file, CLAIM_TOKEN, "", c, c->token->node.line});
+        if (c->secret != NULL)
+            claim(list, &(struct claim){c->secret->directory, CLAIM_MOUNTED, "", c, c->secret->node.line});
         for (size_t j = 0; j < c->publish.count; j++)
             claim_target(list, c, target_at(c, j));
     }
@@ -171,6 +173,8 @@ static const char *key_of(const struct claim *c)
         return "publish.profile.path";
     case CLAIM_TOKEN:
         return "token.file";
+    case CLAIM_MOUNTED:
+        return "secret.directory";
     case CLAIM_OWN:
         break;
     }
@@ -187,6 +191,7 @@ static void conflict(struct cfr_problems *ps, const struct claim *a, const struc
                                                      : "without name";
     const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
+                      : b->kind == CLAIM_MOUNTED                                  ? "is the mounted Secret of"
                       : b->credential == NULL                                     ? "is"
                                                                                   : "is also written by";
 
@@ -200,7 +205,7 @@ static void conflict(struct cfr_problems *ps, const struct claim *a, const struc
 
 static bool may_share(const struct claim *a, const struct claim *b)
 {
-    if (a->kind == CLAIM_TOKEN && b->kind == CLAIM_TOKEN)
+    if (a->kind >= CLAIM_TOKEN && b->kind >= CLAIM_TOKEN)
         return true;
     return a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE && strcmp(a->name, b->name) != 0;
 }
@@ -209,7 +214,7 @@ static bool may_share(const struct claim *a, const struct claim *b)
 static void tell_shared(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
 {
     bool swap =
-        a->credential == NULL || (b->credential != NULL && b->kind != CLAIM_TOKEN && a->line < b->line);
+        a->credential == NULL || (b->credential != NULL && b->kind < CLAIM_TOKEN && a->line < b->line);
 
     if (a->credential != NULL && b->credential == NULL)
         swap = false;
@@ -250,18 +255,30 @@ static void check_paths(const struct cfr_config *config, struct cfr_problems *ps
 void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_problems *problems)
 {
     check_names(config, problems);
+    cfr_config_check_image_names(config, problems);
     if (!problems->nomem)
         check_paths(config, problems);
 }
 
-/* Whether credentials of this kind have the grant field that a format needs. */
-static bool has_field(const struct cfr_sts_provider *provider, const char *needs)
+/* Whether credentials of this kind have the grant field that a format needs, as far as that is known before they are
+ * there: what a mounted Secret leads to is not. */
+static bool has_field(const struct cfr_config_credential *c, const char *needs)
 {
-    size_t n = provider != NULL ? strlen(provider->name) : 0;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
+    const char *family = provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
+    size_t n = family != NULL ? strlen(family) : 0;
 
-    if (needs == NULL || strcmp(needs, CFR_FIELD_TOKEN) == 0)
+    if (needs == NULL)
         return true;
-    return provider != NULL && strncmp(needs, provider->name, n) == 0 && needs[n] == '_';
+    if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        return c->secret != NULL;
+    if (c->secret != NULL && provider == NULL)
+        return true;
+    if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
+        return provider == NULL || c->token != NULL || c->secret != NULL;
+    if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
+        return provider != NULL;
+    return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
 }
 
 static void check_format(const struct cfr_config_credential *c, int format, const char *key, int line,
@@ -269,11 +286,30 @@ static void check_format(const struct cfr_config_credential *c, int format, cons
 {
     const struct cfr_format *f = &cfr_formats[format];
 
-    if (!has_field(cfr_config_provider(c, NULL), f->needs))
+    if (!has_field(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        cfr_problems_add(ps, line,
+                         "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
+                         "format",
+                         c->name, key, f->name);
+    else if (!has_field(c, f->needs))
         cfr_problems_add(ps, line,
                          "credential %s: publish.%s.format: %s needs %s, which this credential does not "
                          "have; add an `exchange:` that gives it, or write format token",
                          c->name, key, f->name, f->needs);
+}
+
+/* A target that names nothing holds whatever the Secret holds. */
+static void check_all_keys(const struct cfr_config_credential *c, const struct cfr_config_publish *p,
+                           struct cfr_problems *ps)
+{
+    if (p->directory != NULL && p->files.count == 0 && c->secret == NULL)
+        cfr_problems_add(ps, p->node.line,
+                         "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
+                         "token}",
+                         c->name);
+    if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
+        cfr_problems_add(ps, p->secret->node.line,
+                         "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
 }
 
 static void check_formats(const struct cfr_config_credential *c, struct cfr_problems *ps)
@@ -290,6 +326,12 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_prob
             check_format(c, p->file->format, "file", p->file->node.line, ps);
         if (p->profile != NULL)
             check_format(c, p->profile->format, "profile", p->profile->node.line, ps);
+        for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
+
+            check_format(c, f->format, "secret.keys", f->node.line, ps);
+        }
+        check_all_keys(c, p, ps);
     }
 }
 
@@ -299,8 +341,15 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     const void *config;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
     struct cfr_err err = {0};
-    int rc = provider != NULL && provider->check != NULL ? provider->check(config, env, &err) : 0;
+    int rc = 0;
 
+    /* Beside a mounted Secret it is only a part, and is checked with the rest when that is read. */
+    if (provider != NULL && c->secret == NULL && provider->table->late)
+        rc = provider->table->check(config, &err);
+    if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
+        rc = provider->check(config, env, &err);
+    if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
+        rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; write `token:` beside `exchange:`");
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
@@ -315,10 +364,13 @@ void cfr_config_check_sources(const struct cfr_config *config, const char *(*env
         check_formats(cfr_config_at(config, i), problems);
         check_provider(cfr_config_at(config, i), env, problems);
     }
+    if (!problems->nomem)
+        cfr_config_check_images(config, env, problems);
 }
 
 /* What the walk through all mappings carries. */
 struct ca_walk {
+    const char *kind; /* of the credential */
     const char *credential;
     const char *good; /* the latest that was found good: often all credentials have the same */
     struct cfr_problems *ps;
@@ -337,10 +389,10 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;
     else if (rc != 0)
-        cfr_problems_add(w->ps, line, "credential %s: ca_file: cannot be used: %s", w->credential, err.text);
+        cfr_problems_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
     else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_problems_add(w->ps, line, "credential %s: ca_file: %.200s holds no certificate in PEM form",
-                         w->credential, path);
+        cfr_problems_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form",
+                         w->kind, w->credential, path);
     else
         w->good = path;
     cfr_secret_free(&content);
@@ -374,8 +426,14 @@ void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems
 {
     struct ca_walk walk = {.ps = problems};
 
+    walk.kind = cfr_config_credential_table.name;
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
         walk.credential = cfr_config_at(config, i)->name;
         walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
+    }
+    walk.kind = cfr_config_image_table.name;
+    for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
+        walk.credential = cfr_config_image_at(config, i)->name;
+        walk_ca_files(&walk, &cfr_config_image_table, cfr_config_image_at(config, i));
     }
 }

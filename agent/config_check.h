@@ -12,6 +12,10 @@ void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_prob
  * configuration that has no problem so far. Pure but for ENV. */
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
                               struct cfr_problems *problems);
+/* agent/config_check_image.c: the parts of the two above that are about image credentials. */
+void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_problems *problems);
+void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *),
+                             struct cfr_problems *problems);
 /* Files that must be there: CA files. Blocks on disk. */
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems *problems);
 

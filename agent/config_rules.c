@@ -3,7 +3,6 @@
 #include "agent/config_rules.h"
 
 #include "agent/config.h"
-#include "files/format.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -59,6 +58,8 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
                            "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", "
                            "\"[::1]:9464\" or \":9464\" for all addresses",
                            c->listen);
+    if (c->credentials.count == 0 && c->image_credentials.count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials: is missing here; this configuration needs it");
     return 0;
 }
 
@@ -67,10 +68,9 @@ static bool is_name_start(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-int cfr_config_rules_credential(const void *node, struct cfr_err *err)
+int cfr_config_rules_name(const char *text, struct cfr_err *err)
 {
-    const struct cfr_config_credential *c = node;
-    struct cfr_view name = cfr_view_of(c->name);
+    struct cfr_view name = cfr_view_of(text);
 
     if (name.n > CREDENTIAL_NAME_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "name: is longer than %d characters", CREDENTIAL_NAME_MAX);
@@ -85,151 +85,17 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
     return 0;
 }
 
-int cfr_config_rules_exchange(const void *node, struct cfr_err *err)
+int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 {
-    const struct cfr_config_exchange *x = node;
+    const struct cfr_config_credential *c = node;
+    int rc = cfr_config_rules_name(c->name, err);
 
-    if (x->aws == NULL)
+    if (rc != 0)
+        return rc;
+    if (c->token == NULL && c->secret == NULL && c->exchange == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "names no provider; write `aws:` with its keys below it, or leave `exchange` out "
-                           "to publish the token itself");
+                           "begins with nothing; write `token`, `secret`, or an `exchange` that needs neither");
     return 0;
-}
-
-/* What aws-config alone understands, of a file or of a profile. */
-struct sdk_options {
-    int format;
-    const char *role_arn;
-    const char *session_name;
-    const char *token_path;
-    const char *region;
-    const char *command;
-};
-
-/* The first option that FORMAT does not know, or NULL. */
-static const char *stray_option(const struct sdk_options *o, const char *format)
-{
-    bool config = strcmp(format, "aws-config") == 0;
-
-    if (!config && o->role_arn != NULL)
-        return "role_arn";
-    if (!config && o->session_name != NULL)
-        return "session_name";
-    if (!config && o->token_path != NULL)
-        return "token_path";
-    if (!config && o->command != NULL)
-        return "command";
-    return !config && strcmp(format, "env") != 0 && o->region != NULL ? "region" : NULL;
-}
-
-static int check_config_options(const struct sdk_options *o, struct cfr_err *err)
-{
-    if (o->role_arn != NULL && o->token_path == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "role_arn: needs token_path beside it, where the SDK finds the token");
-    if (o->token_path != NULL && o->role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "token_path: needs role_arn beside it, the role that the SDK assumes");
-    if (o->session_name != NULL && o->role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "session_name: needs role_arn and token_path beside it");
-    if (o->command != NULL && o->role_arn != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "command: cannot stand beside role_arn; keep one of the two");
-    if (o->command == NULL && o->role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "format: aws-config needs `role_arn` and `token_path` beside it, or `command`");
-    return 0;
-}
-
-static int check_options(const struct sdk_options *o, const char *profile, struct cfr_err *err)
-{
-    const struct cfr_format *format = &cfr_formats[o->format];
-    const char *stray = stray_option(o, format->name);
-    char section[CFR_FORMAT_SECTION_MAX];
-
-    if (stray != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: belongs to format %s, and this is %s; remove it", stray,
-                           strcmp(stray, "region") == 0 ? "aws-config or env" : "aws-config", format->name);
-    if (profile != NULL && cfr_format_section(format, profile, section, err) != 0)
-        return cfr_err_prefix(err, "profile");
-    return strcmp(format->name, "aws-config") == 0 ? check_config_options(o, err) : 0;
-}
-
-int cfr_config_rules_file(const void *node, struct cfr_err *err)
-{
-    const struct cfr_config_file *f = node;
-    struct sdk_options options = {f->format,     f->role_arn, f->session_name,
-                                  f->token_path, f->region,   f->command};
-
-    if (f->profile != NULL && !cfr_formats[f->format].profile)
-        return cfr_err_set(err, CFR_E_CONFIG, "profile: format %s has no profiles; remove it",
-                           cfr_formats[f->format].name);
-    return check_options(&options, f->profile, err);
-}
-
-int cfr_config_rules_profile(const void *node, struct cfr_err *err)
-{
-    const struct cfr_config_profile *p = node;
-    char section[CFR_FORMAT_SECTION_MAX];
-    int rc;
-    struct sdk_options options = {p->format,     p->role_arn, p->session_name,
-                                  p->token_path, p->region,   p->command};
-
-    if (!cfr_formats[p->format].profile)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config",
-            cfr_formats[p->format].name);
-    rc = check_options(&options, NULL, err);
-    if (rc == 0 && cfr_format_section(&cfr_formats[p->format], p->name, section, err) != 0)
-        rc = cfr_err_prefix(err, "name");
-    return rc;
-}
-
-static const struct cfr_config_file *file_at(const struct cfr_list *list, size_t i)
-{
-    return (const struct cfr_config_file *)list->items + i;
-}
-
-static int check_names(const struct cfr_list *files, struct cfr_err *err)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        for (size_t j = 0; j < i; j++) {
-            const char *a = file_at(files, i)->name;
-            const char *b = file_at(files, j)->name;
-
-            if (a != NULL && b != NULL && strcmp(a, b) == 0)
-                return cfr_err_set(err, CFR_E_CONFIG,
-                                   "files: two are named %.64s, on lines %d and %d; rename one of them", a,
-                                   file_at(files, j)->node.line, file_at(files, i)->node.line);
-        }
-    }
-    return 0;
-}
-
-int cfr_config_rules_publish(const void *node, struct cfr_err *err)
-{
-    const struct cfr_config_publish *p = node;
-    int kinds = (p->directory != NULL) + (p->file != NULL) + (p->profile != NULL);
-
-    if (p->directory == NULL && p->files.count != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "files: needs `directory` beside it, where they are published");
-    if (kinds == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "says not where; write one of `directory`, `file` or `profile`");
-    if (kinds > 1)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "has more than one of `directory`, `file` and `profile`; write a list with one in each item");
-    if (p->directory == NULL && p->directory_mode != -1)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "directory_mode: belongs to `directory`; write `mode` in the file");
-    if (p->directory == NULL && (p->owner != NULL || p->group != NULL))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: belongs to `directory`; write it in the file",
-                           p->owner != NULL ? "owner" : "group");
-    if (p->directory != NULL && p->files.items == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "directory: needs `files` beside it, such as - {name: token, format: token}");
-    return check_names(&p->files, err);
 }
 
 int cfr_config_rules_hook(const void *node, struct cfr_err *err)

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of the configuration file: keys, types, defaults, limits and what the reference page says of
  * them. */
-#include "agent/config.h"
-#include "agent/config_rules.h"
-#include "agent/config_tables.h"
+#include "agent/config_rows.h"
 #include "base/log.h"
-#include "files/format.h"
-#include "sts/aws.h"
 
 #include <signal.h>
 
-#define SECOND_MS INT64_C(1000)
-#define MINUTE_MS (60 * SECOND_MS)
-#define DAY_MS    (1440 * MINUTE_MS)
-
 /* sockaddr_un has room for 107 bytes and a NUL. */
 #define SOCKET_PATH_MAX 107
-
-/* The head of a row. AT(member) is the member's offset; the key is its name, or KEY. */
-#define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
-#define FIELD_AS(name, member, kind) .key = (name), .type = CFR_FIELD_##kind, .offset = AT(member)
 
 const char *const cfr_config_methods[] = {"GET", "POST", "PUT", NULL};
 const char *const cfr_config_signals[] = {"HUP",  "INT",  "QUIT",  "USR1",  "USR2",
@@ -35,165 +23,6 @@ int cfr_config_signal_number(int index)
     /* SIGRTMIN is no constant: the C library decides it when the program starts. */
     return (size_t)index == sizeof numbers / sizeof numbers[0] ? SIGRTMIN : numbers[index];
 }
-
-#define AT(member) offsetof(struct cfr_config_token, member)
-static const struct cfr_field token_fields[] = {
-    {FIELD(file, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
-            "somebody renews. Read through links, white space around it is dropped, watched for renewal."},
-    {FIELD(audience, STRING), .min = 1, .max = 512,
-     .doc = "What the token's `aud` must contain; a token without it is not used. Default: not looked at."},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table token_table = {
-    .name = "token",
-    .size = sizeof(struct cfr_config_token),
-    .fields = token_fields,
-    .doc = "Where the token comes from.",
-};
-
-#define AT(member) offsetof(struct cfr_config_exchange, member)
-static const struct cfr_field exchange_fields[] = {
-    {FIELD(aws, MAP), .table = &cfr_sts_aws_table, .doc = "AWS STS (AssumeRoleWithWebIdentity)."},
-    {.key = NULL},
-};
-#undef AT
-
-const struct cfr_table cfr_config_exchange_table = {
-    .name = "exchange",
-    .size = sizeof(struct cfr_config_exchange),
-    .fields = exchange_fields,
-    .check = cfr_config_rules_exchange,
-    .doc = "Who gives credentials for the token: exactly one provider.",
-};
-
-#define DOC_FORMAT "What is written. The formats are listed at the end of this page."
-#define DOC_MODE                                                                                             \
-    "Permission bits, octal and in quotes. Neither writable for everybody nor setuid, setgid or sticky."
-#define DOC_OWNER "User name or number that owns it. Default: the user that credfresh runs as."
-#define DOC_GROUP "Group name or number that owns it. Default: the group that credfresh runs as."
-#define DOC_ROLE_ARN                                                                                         \
-    "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
-#define DOC_SESSION_NAME "With format aws-config: the session name that the SDK uses for `role_arn`."
-#define DOC_TOKEN_PATH   "With format aws-config: where the SDK finds the token for `role_arn`."
-#define DOC_REGION                                                                                           \
-    "With format aws-config or env: the region that it names. Default: the region of the exchange."
-#define DOC_COMMAND                                                                                          \
-    "With format aws-config: the command for `credential_process`, with absolute paths and without shell "   \
-    "syntax."
-
-#define AT(member) offsetof(struct cfr_config_file, member)
-/* The rows that files of a directory and single files share. */
-#define FILE_FIELDS                                                                                          \
-    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},      \
-        {FIELD(mode, MODE), .fallback = "0600", .doc = DOC_MODE},                                            \
-        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = DOC_OWNER},                                      \
-        {FIELD(group, STRING), .min = 1, .max = 256, .doc = DOC_GROUP},                                      \
-        {FIELD(profile, STRING), .min = 1, .max = 64,                                                        \
-         .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},  \
-        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},                               \
-        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},                         \
-        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},                         \
-        {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},                                     \
-    {                                                                                                        \
-        FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND                                    \
-    }
-
-static const struct cfr_field member_fields[] = {
-    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_FILE_NAME,
-     .doc = "Name of the file in the directory."},
-    FILE_FIELDS,
-    {.key = NULL},
-};
-
-static const struct cfr_table member_table = {
-    .name = "file of a directory",
-    .size = sizeof(struct cfr_config_file),
-    .fields = member_fields,
-    .check = cfr_config_rules_file,
-    .doc = "One file of the directory. All of them change in one step.",
-};
-
-static const struct cfr_field single_fields[] = {
-    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The file, which is replaced by rename."},
-    FILE_FIELDS,
-    {FIELD(in_place, BOOL), .fallback = "false",
-     .doc = "Allow overwriting the content where it stands if the file is a mount point, onto which nothing "
-            "can be renamed. A reader may then see a torn file."},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table single_table = {
-    .name = "single file",
-    .size = sizeof(struct cfr_config_file),
-    .fields = single_fields,
-    .check = cfr_config_rules_file,
-    .doc = "One file, replaced by rename.",
-};
-
-#define AT(member) offsetof(struct cfr_config_profile, member)
-static const struct cfr_field profile_fields[] = {
-    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
-            "the profile is kept."},
-    {FIELD(name, STRING), .fallback = "default", .min = 1, .max = 64, .doc = "Name of the profile."},
-    {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
-     .doc = "What the profile holds: aws-credentials or aws-config."},
-    {FIELD(mode, MODE), .fallback = "0600",
-     .doc = "Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
-            "quotes."},
-    {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = "Owner of a file that has to be made, a user name or number."},
-    {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = "Group of a file that has to be made, a group name or number."},
-    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},
-    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},
-    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},
-    {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},
-    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table profile_table = {
-    .name = "profile",
-    .size = sizeof(struct cfr_config_profile),
-    .fields = profile_fields,
-    .check = cfr_config_rules_profile,
-    .doc = "One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`).",
-};
-
-#define AT(member) offsetof(struct cfr_config_publish, member)
-static const struct cfr_field publish_fields[] = {
-    {FIELD(directory, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and "
-            "`..data` a link that is swapped. It belongs to credfresh alone."},
-    {FIELD(directory_mode, MODE),
-     .doc = "Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
-            "other groups reach the files that their own modes let them read."},
-    {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = "User name or number that owns `directory`. Default: the user that credfresh runs as."},
-    {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = "Group name or number that owns `directory`. Default: the group that credfresh runs as."},
-    {FIELD(files, LIST), .table = &member_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = "What `directory` holds."},
-    {FIELD(file, MAP), .table = &single_table, .doc = "A single file."},
-    {FIELD(profile, MAP), .table = &profile_table, .doc = "A profile inside a shared AWS file."},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table publish_table = {
-    .name = "publish target",
-    .size = sizeof(struct cfr_config_publish),
-    .fields = publish_fields,
-    .check = cfr_config_rules_publish,
-    .doc = "Where it is written: exactly one of `directory` (with `files`), `file` and `profile`.",
-};
 
 #define AT(member) offsetof(struct cfr_config_signal, member)
 static const struct cfr_field signal_fields[] = {
@@ -244,7 +73,7 @@ static const struct cfr_field hook_fields[] = {
      .doc = "Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
             "success. Its environment tells what was published, but never a secret."},
     {FIELD(http, MAP), .table = &http_table, .doc = "Make an HTTP request."},
-    {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * MINUTE_MS,
+    {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
      .doc = "How long it may take; an exec's process group is then killed."},
     {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,
      .doc = "Whether it runs also after the very first publish, when consumers may not have started yet."},
@@ -268,16 +97,20 @@ static const struct cfr_field credential_fields[] = {
             "beginning with a letter or a digit."},
     {FIELD(required, BOOL), .fallback = "true",
      .doc = "Whether `/readyz` and the service manager wait for it."},
-    {FIELD(token, MAP), .flags = CFR_FIELD_REQUIRED, .table = &token_table,
-     .doc = "The token that it begins with."},
+    {FIELD(token, MAP), .table = &cfr_config_token_table,
+     .doc = "The token that it begins with. Not needed by an exchange that begins with something else (a client "
+            "secret, a key), nor beside a `secret` that says where the token is."},
+    {FIELD(secret, MAP), .table = &cfr_config_mounted_table,
+     .doc = "A mounted Secret that it begins with."},
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
-     .doc = "What the token is traded for. Default: nothing, the token itself is published."},
-    {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REQUIRED, .table = &publish_table, .min = 1,
+     .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
+            "whatever follows from that, and what stands here wins over what it says."},
+    {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_publish_table, .min = 1,
      .max = CFR_CONFIG_TARGETS_MAX, .doc = "Where it is written."},
     {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = "Who is told after a publish, in this order. Default: nobody."},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
-     .max = 7 * DAY_MS,
+     .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
     {.key = NULL},
 };
@@ -323,10 +156,13 @@ static const struct cfr_field root_fields[] = {
     {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
     {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
      .doc = "How many exchanges may be under way at once."},
-    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * DAY_MS,
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory; then it is wiped."},
-    {FIELD(credentials, LIST), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_credential_table, .min = 1,
-     .max = CFR_CONFIG_CREDENTIALS_MAX, .doc = "The credentials."},
+    {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
+     .doc = "The credentials. Required, unless there are `image_credentials`."},
+    {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,
+     .doc = "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
+            "fits an image counts. `credfresh run` has nothing to do with them."},
     {.key = NULL},
 };
 #undef AT

@@ -127,7 +127,10 @@ static void free_transfer(struct cfr_http *h, struct cfr_http_transfer *t)
 {
     put_easy(h, t->easy);
     curl_slist_free_all(t->headers);
+    curl_slist_free_all(t->connect_to);
     cfr_secret_free(&t->body);
+    cfr_secret_free(&t->kept);
+    free(t->host);
     free(t->ca_file);
     free(t);
 }
@@ -210,19 +213,19 @@ static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct
 static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
                    struct cfr_err *err)
 {
-    bool tls = false;
-    int rc = cfr_http_setup_target(t, r, &tls, err);
+    struct cfr_http_target to = {.tls = false};
+    int rc = cfr_http_target_check(t, r, &to, err);
 
     if (rc == 0 && r->timeout_ms <= 0)
         rc = cfr_err_set(err, CFR_E_INTERNAL, "%s: a request without a time limit", t->target);
-    if (rc == 0 && tls)
+    if (rc == 0 && to.tls && r->ca_pem.n == 0)
         rc = check_ca(h, r, t, err);
     if (rc != 0)
         return rc;
     t->easy = h->idle_count != 0 ? h->idle[--h->idle_count] : curl_easy_init();
     if (t->easy == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    rc = cfr_http_setup(t, r, h->no_proxy, h->stale, err);
+    rc = cfr_http_setup(t, r, &to, h->no_proxy, h->stale, err);
     if (rc == 0 && curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
         rc = cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
     return rc;
@@ -277,6 +280,7 @@ static void finish(struct cfr_http_transfer *t, CURLcode code)
     a.content_type = cfr_view_of(t->head.content_type);
     a.body = cfr_secret_view(&t->body);
     a.request_id = cfr_view_of(t->head.request_id);
+    a.header = cfr_secret_view(&t->kept);
     a.retry_after_s = cfr_http_head_retry_after_s(&t->head, (int64_t)time(NULL));
     a.date_s = t->head.date_s;
     t->done(t->ctx, &a);

@@ -18,10 +18,10 @@ struct cfr_http_request {
     struct cfr_view client_cert;      /* PEM chain to show in the handshake, with client_key; copied; empty = none */
     struct cfr_view client_key;
     const char *server_name;          /* the name in the server's certificate where it is not the URL's host; NULL */
-    const char *proxy;                /* URL of the proxy to use whatever the environment says; NULL = by it */
-    bool link_local;                  /* plain http to AWS's container credential addresses is meant */
+    const char *proxy;                /* URL of the http(s) proxy to use whatever the environment says; NULL = by it */
+    bool link_local;                  /* plain http to AWS's container credential addresses is meant; never proxied */
     const char *keep_header;          /* literal; the answer's header of this name is kept for `header`; NULL = none */
-    bool direct;                      /* never through a proxy, whatever the environment says */
+    bool direct;                      /* never through a proxy, whatever the environment and `proxy` say */
     const struct cfr_secret *headers; /* "Name: value" each, without a line end; copied */
     size_t header_count;
     const struct cfr_secret *body; /* NULL = none. Borrowed until done or cancelled */

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *trusted(const struct cfr_http_transfer *t)
+{
+    return t->ca_file != NULL ? t->ca_file : "the CA certificates given for it";
+}
+
 /* X509_V_ERR_... of OpenSSL's verification, in words that say what to do. */
 static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err *err)
 {
@@ -32,11 +37,12 @@ static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err
     case NO_CHAIN:
         return cfr_err_set(
             err, CFR_E_TLS,
-            "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it",
-            t->target, t->ca_file);
+            t->ca_file != NULL ? "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it"
+                               : "%s: its certificate is not signed by any of %s",
+            t->target, trusted(t));
     default:
         return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is refused (checked with %s): %s", t->target,
-                           t->ca_file, t->words);
+                           trusted(t), t->words);
     }
 }
 
@@ -59,19 +65,31 @@ static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *er
                        (long)t->timeout_ms);
 }
 
+static const char *see_proxy(const struct cfr_http_transfer *t)
+{
+    return t->own_proxy ? "" : "; see https_proxy and no_proxy";
+}
+
 static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *err)
 {
+    curl_off_t connected_us = 0;
     long errnum = 0;
     long proxy = 0;
 
+    /* With TLS 1.3 the server's verdict on a client certificate comes after the handshake. */
+    if (strstr(t->words, "alert") != NULL)
+        return cfr_err_set(err, CFR_E_TLS, "%s: it refuses the client certificate, or the lack of one: %s", t->target,
+                           t->words);
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &errnum);
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
     if (proxy != 0 && proxy / 100 != 2)
         return cfr_err_set(err, CFR_E_NET,
-                           "%s: the proxy refuses to connect (status %ld); see https_proxy and no_proxy",
-                           t->target, proxy);
+                           "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
+                           see_proxy(t));
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     if (errnum != 0)
-        return cfr_err_set(err, CFR_E_NET, "%s: cannot connect: %s", t->target, strerror((int)errnum));
+        return cfr_err_set(err, CFR_E_NET, "%s: %s: %s", t->target,
+                           connected_us == 0 ? "cannot connect" : "the connection broke", strerror((int)errnum));
     return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, t->words);
 }
 
@@ -87,8 +105,7 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
                            t->target);
     case CURLE_COULDNT_RESOLVE_PROXY:
         return cfr_err_set(err, CFR_E_NET,
-                           "%s: the proxy's name cannot be resolved; see https_proxy and no_proxy",
-                           t->target);
+                           "%s: the proxy's name cannot be resolved%s", t->target, see_proxy(t));
     case CURLE_COULDNT_CONNECT:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
@@ -99,8 +116,15 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
         return explain_certificate(t, err);
     case CURLE_SSL_CACERT_BADFILE:
         return cfr_err_set(err, CFR_E_TLS,
-                           "%s: the CA file %s cannot be read or holds no certificate in PEM form", t->target,
-                           t->ca_file);
+                           t->ca_file != NULL
+                               ? "%s: the CA file %s cannot be read or holds no certificate in PEM form"
+                               : "%s: %s hold no certificate in PEM form",
+                           t->target, trusted(t));
+    case CURLE_SSL_CERTPROBLEM:
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: the client certificate and its key cannot be used: %s; both must be PEM, belong "
+                           "together, and the key must not be encrypted",
+                           t->target, words);
     case CURLE_SSL_CONNECT_ERROR:
         return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s",
                            t->target, words);

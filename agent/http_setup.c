@@ -4,7 +4,6 @@
 #include "agent/http_trust.h"
 #include "base/str.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,70 +43,6 @@ char *cfr_http_setup_no_proxy(void)
     return s.p;
 }
 
-static bool is_loopback(const char *host)
-{
-    unsigned char a[sizeof(struct in6_addr)];
-    char inner[INET6_ADDRSTRLEN];
-    size_t n = strlen(host);
-
-    if (strcasecmp(host, "localhost") == 0)
-        return true;
-    if (inet_pton(AF_INET, host, a) == 1)
-        return a[0] == 127;
-    if (n < 3 || n > sizeof inner || host[0] != '[' || host[n - 1] != ']')
-        return false;
-    memcpy(inner, host + 1, n - 2);
-    inner[n - 2] = '\0';
-    return inet_pton(AF_INET6, inner, a) == 1 && memcmp(a, &in6addr_loopback, sizeof in6addr_loopback) == 0;
-}
-
-static int check_parts(const struct cfr_http_request *r, CURLU *u, struct cfr_http_transfer *t, bool *tls,
-                       struct cfr_err *err)
-{
-    char *scheme = NULL;
-    char *host = NULL;
-    char *port = NULL;
-    char *user = NULL;
-    int rc = 0;
-
-    if (curl_url_set(u, CURLUPART_URL, r->url, 0) != CURLUE_OK ||
-        curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
-        curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the URL is malformed; write https://HOST[:PORT]/PATH");
-    else if (curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "%s: a URL must not hold a user or password", host);
-    else if (strcmp(scheme, "https") != 0 &&
-             (strcmp(scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(host))))
-        rc = cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
-            host, scheme);
-    else if (r->unix_socket != NULL)
-        (void)snprintf(t->target, sizeof t->target, "the socket %s", r->unix_socket);
-    else
-        (void)snprintf(t->target, sizeof t->target, "%s:%s", host, port);
-    *tls = rc == 0 && scheme != NULL && strcmp(scheme, "https") == 0;
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(user);
-    return rc;
-}
-
-int cfr_http_setup_target(struct cfr_http_transfer *t, const struct cfr_http_request *r, bool *tls,
-                          struct cfr_err *err)
-{
-    CURLU *u = curl_url();
-    int rc;
-
-    if (u == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    rc = check_parts(r, u, t, tls, err);
-    curl_url_cleanup(u);
-    return rc;
-}
-
 static bool header_is(const struct cfr_secret *header, const char *name)
 {
     size_t n = strlen(name);
@@ -123,6 +58,12 @@ static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     t->headers = list;
     return 0;
+}
+
+/* The URL names the certificate's host then, which is not whom we talk to. */
+static int add_host(struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    return t->host != NULL ? add_header(t, t->host, err) : 0;
 }
 
 /* libcurl adds these by itself unless told otherwise; a line without a value tells it. */
@@ -175,7 +116,20 @@ static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_reques
         if (add_header(t, line.p, err) != 0)
             return CFR_E_NOMEM;
     }
-    return add_silencers(t, r, err);
+    return add_host(t, err) != 0 ? CFR_E_NOMEM : add_silencers(t, r, err);
+}
+
+static void keep_header(struct cfr_http_transfer *t, struct cfr_view line)
+{
+    size_t n = t->keep_header != NULL ? strlen(t->keep_header) : 0;
+
+    if (cfr_view_starts(line, "HTTP/"))
+        cfr_secret_clear(&t->kept);
+    if (n == 0 || line.n <= n || line.p[n] != ':' || t->kept.len != 0 ||
+        !cfr_view_is_nocase((struct cfr_view){line.p, n}, t->keep_header))
+        return;
+    line = cfr_view_trim((struct cfr_view){line.p + n + 1, line.n - n - 1});
+    (void)cfr_secret_append(&t->kept, line, &t->refused);
 }
 
 static size_t on_head(char *p, size_t size, size_t n, void *ctx)
@@ -183,7 +137,8 @@ static size_t on_head(char *p, size_t size, size_t n, void *ctx)
     struct cfr_http_transfer *t = ctx;
 
     (void)size; /* always 1 */
-    return cfr_http_head_line(&t->head, (struct cfr_view){p, n}, &t->refused) == 0 ? n : 0;
+    keep_header(t, (struct cfr_view){p, n});
+    return t->refused.code == 0 && cfr_http_head_line(&t->head, (struct cfr_view){p, n}, &t->refused) == 0 ? n : 0;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
@@ -218,7 +173,20 @@ static unsigned set_method(CURL *e, const struct cfr_http_request *r)
     return bad | curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
 }
 
-static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, bool fresh)
+static unsigned set_blob(CURL *e, CURLoption option, struct cfr_view bytes)
+{
+    /* Never written to, since it is copied. */
+    union {
+        const char *in;
+        void *out;
+    } data = {bytes.p};
+    struct curl_blob blob = {data.out, bytes.n, CURL_BLOB_COPY};
+
+    return bytes.n != 0 ? curl_easy_setopt(e, option, &blob) : 0;
+}
+
+/* libcurl compares all of these before it uses a kept connection again. */
+static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r, bool fresh)
 {
     unsigned bad = curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
 
@@ -226,24 +194,42 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, bool fresh
     bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
     bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
-    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, t->ca_file != NULL ? cfr_http_trust_system() : NULL);
-    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
+    /* Certificates from memory are never taken from, or put into, the cache of those from files. */
+    bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem);
     /* A resumed session would carry an old verdict past a changed CA file. */
     bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
     bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
     bad |= curl_easy_setopt(e, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
-    return bad;
+    if (r->client_cert.n == 0)
+        return bad;
+    bad |= set_blob(e, CURLOPT_SSLCERT_BLOB, r->client_cert);
+    bad |= set_blob(e, CURLOPT_SSLKEY_BLOB, r->client_key);
+    /* Without one, OpenSSL asks the terminal for an encrypted key's. */
+    return bad | curl_easy_setopt(e, CURLOPT_KEYPASSWD, "");
 }
 
-static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char *no_proxy)
+static unsigned set_proxy(CURL *e, const struct cfr_http_request *r, const struct cfr_http_target *to,
+                          const char *no_proxy)
 {
-    bool direct = r->direct || r->unix_socket != NULL;
-    unsigned bad = curl_easy_setopt(e, CURLOPT_URL, r->url);
+    /* An https proxy is none of the server's CA's business. */
+    unsigned bad = curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, to->tls ? cfr_http_trust_system() : NULL);
+
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
+    if (r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL))
+        return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    if (r->proxy == NULL)
+        return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, no_proxy);
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY, r->proxy);
+    return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "");
+}
+
+static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char *url)
+{
+    unsigned bad = curl_easy_setopt(e, CURLOPT_URL, url);
 
     bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "https,http");
     bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-    bad |= curl_easy_setopt(e, CURLOPT_NOPROXY, direct ? "*" : no_proxy);
     bad |= curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     /* Not HTTP/2: nghttp2 copies requests and answers into memory that it frees unwiped, and libcurl gives it
      * no other allocator. */
@@ -251,6 +237,23 @@ static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char
     if (r->unix_socket != NULL)
         bad |= curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
     return bad;
+}
+
+/* The URL, or with a server_name the one and the address that stand for it. */
+static int set_place(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    char *url = NULL;
+    unsigned bad;
+    int rc;
+
+    if (r->server_name == NULL)
+        return set_target(t->easy, r, r->url) == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    rc = cfr_http_target_rename(t, r, &url, err);
+    if (rc != 0)
+        return rc;
+    bad = set_target(t->easy, r, url) | curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
+    curl_free(url);
+    return bad == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
 static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
@@ -281,18 +284,23 @@ static unsigned set_callbacks(struct cfr_http_transfer *t)
     return bad;
 }
 
-int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const char *no_proxy,
-                   bool fresh, struct cfr_err *err)
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const struct cfr_http_target *to,
+                   const char *no_proxy, bool fresh, struct cfr_err *err)
 {
-    int rc = add_headers(t, r, err);
+    int rc = set_place(t, r, err);
 
+    if (rc == 0)
+        rc = add_headers(t, r, err);
     if (rc != 0)
         return rc;
     cfr_secret_init(&t->body, r->answer_max);
+    cfr_secret_init(&t->kept, CFR_HTTP_HEAD_MAX);
+    t->keep_header = r->keep_header;
+    t->own_proxy = r->proxy != NULL;
     t->timeout_ms = r->timeout_ms;
     /* Every value is one that libcurl takes, so only memory can have run out. */
-    if (set_callbacks(t) != 0 || set_target(t->easy, r, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
-        set_trust(t->easy, t, fresh) != 0 || set_method(t->easy, r) != 0)
+    if (set_callbacks(t) != 0 || set_proxy(t->easy, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
+        set_trust(t->easy, t, r, fresh) != 0 || set_method(t->easy, r) != 0)
         return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
     return 0;
 }

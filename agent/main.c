@@ -4,10 +4,15 @@
 
 #include "base/time.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* What the name of the program begins with where it is that command alone. */
+#define IMAGE_PROVIDER "credfresh-image-credential-provider"
 
 const struct cfr_command cfr_commands[] = {
     {"run", "[-c FILE]", "keep all credentials fresh, in the foreground", "c", 0, 0, cfr_command_run},
@@ -22,6 +27,8 @@ const struct cfr_command cfr_commands[] = {
      -1, cfr_command_wait},
     {"reload", "[-s SOCKET]", "make the running agent take its configuration file again", "cs", 0, 0,
      cfr_command_reload},
+    {"image-credential-provider", "[-c FILE]", "answer the kubelet, which runs this to pull images: see image_credentials",
+     "c", 0, 0, cfr_command_image},
     {"inspect", "TOKENFILE [--audience TEXT]", "explain a token, and what an STS would say of it", "u", 1, 1,
      cfr_command_inspect},
     {"reference", "", "print the configuration reference (Markdown)", "", 0, 0, cfr_command_reference},
@@ -125,6 +132,9 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
         if (!store(o, letter, optarg))
             return false;
     }
+    /* Nobody has configured anything: the environment may say enough. */
+    if (!o->config_given && access(o->config, F_OK) != 0 && errno == ENOENT)
+        o->config = NULL;
     o->args = argv + optind;
     o->arg_count = argc - optind;
     if (o->arg_count < c->min_args || (c->max_args >= 0 && o->arg_count > c->max_args)) {
@@ -157,7 +167,7 @@ int cfr_command_help(const struct cfr_options *o)
     for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++)
         (void)printf("  %-9s %s\n            %s\n", c->name, c->usage, c->summary);
     (void)puts("\nConfiguration: -c FILE, else $CREDFRESH_CONFIG, else " CFR_DEFAULT_CONFIG
-               ".\nExit status: 0 good, 1 failed, 2 usage, 3 configuration, 4 time is up, 5 no agent, 6 refused.");
+               ", else what the environment says.\nExit status: 0 good, 1 failed, 2 usage, 3 configuration, 4 time is up, 5 no agent, 6 refused.");
     return CFR_EXIT_OK;
 }
 
@@ -191,12 +201,32 @@ int cfr_command_reference(const struct cfr_options *o)
     return status;
 }
 
+/* The kubelet names a provider by its file, and may give it no argument. */
+static bool is_image_provider(const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : path;
+
+    return name != NULL && strncmp(name, IMAGE_PROVIDER, sizeof IMAGE_PROVIDER - 1) == 0;
+}
+
+static int run(const struct cfr_command *c, int argc, char **argv)
+{
+    struct cfr_options o;
+
+    if (parse(c, argc, argv, &o))
+        return c->run(&o);
+    usage_of(c, stderr);
+    return CFR_EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     const struct cfr_command *c = argc > 1 ? find(argv[1]) : NULL;
-    struct cfr_options o;
 
     cfr_agent_harden();
+    if (is_image_provider(argv[0]))
+        return run(find("image-credential-provider"), argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         c = find("help");
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
@@ -208,9 +238,5 @@ int main(int argc, char **argv)
             cfr_command_complain("which command? `credfresh help` lists them");
         return CFR_EXIT_USAGE;
     }
-    if (!parse(c, argc - 1, argv + 1, &o)) {
-        usage_of(c, stderr);
-        return CFR_EXIT_USAGE;
-    }
-    return c->run(&o);
+    return run(c, argc - 1, argv + 1);
 }

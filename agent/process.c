@@ -247,7 +247,7 @@ int cfr_process_signal_executable(const char *executable, int signal, struct cfr
     return rc;
 }
 
-static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions)
+static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions, int out_fd)
 {
     sigset_t none;
     sigset_t all;
@@ -260,13 +260,13 @@ static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions)
     rc |= posix_spawnattr_setsigmask(attr, &none);
     rc |= posix_spawnattr_setsigdefault(attr, &all);
     rc |= posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    rc |= posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+    rc |= posix_spawn_file_actions_adddup2(actions, out_fd, STDOUT_FILENO);
     /* libcurl's sockets are not close-on-exec. */
     rc |= posix_spawn_file_actions_addclosefrom_np(actions, 3);
     return rc;
 }
 
-int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err)
+static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, int *pidfd, struct cfr_err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -278,7 +278,7 @@ int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, i
         (void)posix_spawn_file_actions_destroy(&actions);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    rc = prepare(&attr, &actions) != 0 ? ENOMEM : posix_spawn(pid, argv[0], &actions, &attr, argv, environment);
+    rc = prepare(&attr, &actions, out_fd) != 0 ? ENOMEM : posix_spawn(pid, argv[0], &actions, &attr, argv, environment);
     (void)posix_spawnattr_destroy(&attr);
     (void)posix_spawn_file_actions_destroy(&actions);
     if (rc != 0)
@@ -292,6 +292,31 @@ int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, i
     }
     (void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
     return 0;
+}
+
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    return spawn(argv, environment, STDERR_FILENO, pid, pidfd, err);
+}
+
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
+                            int *out_fd, struct cfr_err *err)
+{
+    int ends[2];
+    int rc;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return cfr_err_sys(err, errno, "cannot make a pipe for %s", argv[0]);
+    /* Where the user has too many of them, it stays at what the kernel gave. */
+    (void)fcntl(ends[0], F_SETPIPE_SZ, pipe_bytes);
+    rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? spawn(argv, environment, ends[1], pid, pidfd, err)
+                                                  : cfr_err_sys(err, errno, "cannot use the pipe for %s", argv[0]);
+    (void)close(ends[1]);
+    if (rc != 0)
+        (void)close(ends[0]);
+    else
+        *out_fd = ends[0];
+    return rc;
 }
 
 int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err)
@@ -312,8 +337,9 @@ int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err)
 void cfr_process_kill_group(pid_t pid, int signal)
 {
     (void)kill(-pid, signal);
-    /* It may have left its group; until it is reaped the number is its own. */
-    (void)kill(pid, signal);
+    /* It may have left its group; until it is reaped the number is its own. Once is enough for one that has not. */
+    if (getpgid(pid) != pid)
+        (void)kill(pid, signal);
 }
 
 void cfr_process_end(pid_t pid, int pidfd)

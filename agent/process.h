@@ -20,6 +20,10 @@ int cfr_process_signal_executable(const char *executable, int signal, struct cfr
  * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
  * has ended. */
 int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
+/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; who writes more waits.
+ * *OUT_FD is its end to read from, which does not block; the caller closes it. */
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
+                            int *out_fd, struct cfr_err *err);
 /* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
  * killed by signal 9"). */
 int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);

@@ -7,9 +7,11 @@
 #include "files/path.h"
 #include "files/profile.h"
 #include "files/single.h"
-#include "sts/aws.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Everything of one target, rendered. */
 struct rendered {
@@ -50,75 +52,32 @@ static int ids(const char *owner, const char *group, uid_t *uid, gid_t *gid, str
     return rc;
 }
 
-/* Names what a format may need that the file's own keys leave open. */
-static void fill_from_exchange(const struct cfr_config_credential *c, struct cfr_format_input *in)
+static struct cfr_secret *next_content(struct rendered *r)
 {
-    const struct cfr_sts_aws *aws = c->exchange != NULL ? c->exchange->aws : NULL;
-
-    if (aws == NULL)
-        return;
-    if (in->region == NULL)
-        in->region = aws->region;
-    if (in->role_arn == NULL)
-        in->role_arn = aws->role_arn;
-    if (in->session_name == NULL)
-        in->session_name = aws->session_name;
-}
-
-struct how {
-    int format;
-    const char *profile;
-    const char *role_arn;
-    const char *session_name;
-    const char *token_path;
-    const char *region;
-    const char *command;
-    bool section_header;
-};
-
-static int render(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                  const struct how *how, struct rendered *r, struct cfr_err *err)
-{
-    const struct cfr_format *format = &cfr_formats[how->format];
-    struct cfr_format_input in = {
-        .credential = c->name,
-        .generation = generation,
-        .grant = grant,
-        .profile = how->profile,
-        .command = how->command,
-        .token_path = how->token_path,
-        .role_arn = how->role_arn,
-        .session_name = how->session_name,
-        .region = how->region,
-        .section_header = how->section_header,
-    };
     struct cfr_secret *content = &r->contents[r->count++];
 
-    fill_from_exchange(c, &in);
     cfr_secret_init(content, CFR_FORMAT_OUTPUT_MAX);
-    return format->render(&in, content, err);
+    return content;
 }
 
-static int render_file(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                       const struct cfr_config_file *f, struct rendered *r, struct cfr_err *err)
+static int render_file(const struct cfr_render *job, const struct cfr_config_file *f, struct rendered *r,
+                       struct cfr_err *err)
 {
-    struct how how = {f->format, f->profile, f->role_arn, f->session_name, f->token_path, f->region, f->command, true};
     size_t i = r->count;
-    int rc = render(c, grant, generation, &how, r, err);
+    int rc = cfr_render_file(job, f, next_content(r), err);
 
     if (rc != 0)
-        return cfr_err_prefix(err, "format %s", cfr_formats[f->format].name);
+        return rc;
     r->files[i].name = f->name;
     r->files[i].content = cfr_secret_view(&r->contents[i]);
     r->files[i].mode = (mode_t)f->mode;
     return ids(f->owner, f->group, &r->files[i].uid, &r->files[i].gid, err);
 }
 
-static int render_profile(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                          const struct cfr_config_profile *p, struct rendered *r, struct cfr_err *err)
+static int render_profile(const struct cfr_render *job, const struct cfr_config_profile *p, struct rendered *r,
+                          struct cfr_err *err)
 {
-    struct how how = {p->format, p->name, p->role_arn, p->session_name, p->token_path, p->region, p->command, false};
-    int rc = render(c, grant, generation, &how, r, err);
+    int rc = cfr_render_profile(job, p, next_content(r), err);
 
     if (rc == 0)
         rc = cfr_format_section(&cfr_formats[p->format], p->name, r->section, err);
@@ -129,23 +88,61 @@ static int render_profile(const struct cfr_config_credential *c, const struct cf
     return ids(p->owner, p->group, &r->files[0].uid, &r->files[0].gid, err);
 }
 
-static int render_directory(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                            const struct cfr_config_publish *t, struct rendered *r, struct cfr_err *err)
+/* A Secret that is passed on: its keys as they are, whatever they are called this time. */
+static int take_keys(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered *r,
+                     struct cfr_err *err)
 {
+    struct cfr_view value;
+    const char *name;
+
+    for (size_t i = 0; i < CFR_CONFIG_FILES_MAX && (name = cfr_render_key(job->grant, i, &value)) != NULL; i++) {
+        r->files[i] = (struct cfr_file){name, value, (mode_t)t->files_mode, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
+        r->set.file_count = i + 1;
+    }
+    if (r->set.file_count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: there is no Secret's key to publish there, because the Secret is exchanged; name `files` "
+                           "with their formats, or write pass_on: true",
+                           t->directory);
+    return 0;
+}
+
+/* Where the token of this directory will be, for formats that point at it. */
+static const char *find_token(const struct cfr_config_publish *t, char path[PATH_MAX])
+{
+    for (size_t i = 0; i < t->files.count; i++) {
+        if (strcmp(cfr_formats[file_at(t, i)->format].name, "token") == 0) {
+            (void)snprintf(path, PATH_MAX, "%s/%s", t->directory, file_at(t, i)->name);
+            return path;
+        }
+    }
+    return NULL;
+}
+
+static int render_directory(const struct cfr_render *whole, const struct cfr_config_publish *t, struct rendered *r,
+                            struct cfr_err *err)
+{
+    char path[PATH_MAX];
+    struct cfr_render with_token = *whole;
+    const struct cfr_render *job = &with_token;
     int rc = 0;
+
+    with_token.token_path = find_token(t, path);
 
     r->set.directory = t->directory;
     r->set.directory_mode = (mode_t)t->directory_mode;
     r->set.files = r->files;
-    r->set.number = generation;
+    r->set.number = job->generation;
     for (size_t i = 0; rc == 0 && i < t->files.count; i++)
-        rc = render_file(c, grant, generation, file_at(t, i), r, err);
+        rc = render_file(job, file_at(t, i), r, err);
     r->set.file_count = r->count;
+    if (rc == 0 && t->files.count == 0)
+        rc = take_keys(job, t, r, err);
     return rc != 0 ? rc : ids(t->owner, t->group, &r->set.uid, &r->set.gid, err);
 }
 
-static int render_target(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                         const struct cfr_config_publish *t, struct rendered **out, struct cfr_err *err)
+static int render_target(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered **out,
+                         struct cfr_err *err)
 {
     struct rendered *r = calloc(1, sizeof *r);
     int rc;
@@ -154,11 +151,11 @@ static int render_target(const struct cfr_config_credential *c, const struct cfr
     if (r == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (t->directory != NULL)
-        rc = render_directory(c, grant, generation, t, r, err);
+        rc = render_directory(job, t, r, err);
     else if (t->file != NULL)
-        rc = render_file(c, grant, generation, t->file, r, err);
+        rc = render_file(job, t->file, r, err);
     else
-        rc = render_profile(c, grant, generation, t->profile, r, err);
+        rc = render_profile(job, t->profile, r, err);
     if (rc != 0) {
         forget(r);
         return rc;
@@ -186,18 +183,24 @@ static void remember(const struct cfr_config_publish *t, struct cfr_file_mark *m
         (void)cfr_single_mark(t->file->path, mark, NULL);
 }
 
-int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
-                int64_t now_s, struct cfr_record *record, bool *changed, struct cfr_err *err)
+int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
+                const struct cfr_grant *grant, uint64_t generation, int64_t now_s, struct cfr_record *record,
+                bool *changed, struct cfr_err *err)
 {
     struct rendered *all[CFR_CONFIG_TARGETS_MAX] = {NULL};
+    struct cfr_render job = {c->name, from, grant, generation, NULL};
     int rc = 0;
 
     *changed = false;
-    for (size_t i = 0; rc == 0 && i < c->publish.count; i++)
-        rc = render_target(c, grant, generation, target_at(c, i), &all[i], err);
-    for (size_t i = 0; rc == 0 && i < c->publish.count && all[i] != NULL; i++) {
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+        if (target_at(c, i)->secret == NULL)
+            rc = render_target(&job, target_at(c, i), &all[i], err);
+    }
+    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         bool one = false;
 
+        if (all[i] == NULL)
+            continue;
         rc = write_target(target_at(c, i), all[i], now_s, &one, err);
         *changed = *changed || one;
         if (rc == 0)
@@ -211,14 +214,17 @@ int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *g
     return rc;
 }
 
-int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_grant *grant, struct cfr_err *err)
+int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
+                         const struct cfr_grant *grant, struct cfr_err *err)
 {
+    struct cfr_render job = {c->name, from, grant, 1, NULL};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         struct rendered *r = NULL;
 
-        rc = render_target(c, grant, 1, target_at(c, i), &r, err);
+        if (target_at(c, i)->secret == NULL)
+            rc = render_target(&job, target_at(c, i), &r, err);
         if (r != NULL)
             forget(r);
     }
@@ -234,7 +240,7 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
 
         if (t->directory != NULL)
             rc = cfr_generation_recover(t->directory, err);
-        else
+        else if (t->secret == NULL)
             rc = cfr_single_recover(t->file != NULL ? t->file->path : t->profile->path, err);
     }
     return rc;
@@ -296,7 +302,7 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_r
             rc = verify_directory(t, record, err);
         else if (t->file != NULL)
             rc = verify_single(t->file->path, &record->targets[i], err);
-        else
+        else if (t->profile != NULL)
             rc = verify_profile(t->profile, err);
     }
     return rc;
@@ -314,7 +320,7 @@ int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *e
             rc = present_directory(t, err);
         else if (t->file != NULL)
             rc = cfr_single_mark(t->file->path, &mark, err);
-        else
+        else if (t->profile != NULL)
             rc = verify_profile(t->profile, err);
     }
     return rc;

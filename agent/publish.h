@@ -5,15 +5,18 @@
 
 #include "agent/config.h"
 #include "agent/record.h"
+#include "agent/render.h"
 
 /* Renders every file of every target first, so that a grant that does not fit a format changes nothing; then
  * publishes target by target as GENERATION. *CHANGED tells whether anything was written. MARKS (in RECORD) are
  * brought up to date. On error targets before the failing one may have been published; each by itself is complete.
  * Blocks on disk. */
-int cfr_publish(const struct cfr_config_credential *c, const struct cfr_grant *grant, uint64_t generation,
+int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
+                const struct cfr_grant *grant, uint64_t generation,
                 int64_t now_s, struct cfr_record *record, bool *changed, struct cfr_err *err);
 /* As cfr_publish without writing: 0 if the grant can be rendered in all formats. */
-int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_grant *grant, struct cfr_err *err);
+int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
+                         const struct cfr_grant *grant, struct cfr_err *err);
 /* Cleans what a crash left in all targets. */
 int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *err);
 /* 0 if all targets stand as RECORD remembers them; else why not. */

@@ -43,6 +43,9 @@ static void put_lists(struct cfr_str *out, const struct cfr_record *r)
     cfr_str_addz(out, "],\"hooks\":[");
     for (size_t i = 0; i < r->hook_count; i++)
         cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->hook_done[i]);
+    cfr_str_addz(out, "],\"delivered\":[");
+    for (size_t i = 0; i < r->delivered_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->delivered[i]);
     cfr_str_addz(out, "],\"reasons\":[");
     for (size_t i = 0; i < r->reason_count; i++) {
         cfr_str_addz(out, i == 0 ? "" : ",");
@@ -148,6 +151,19 @@ static int get_reasons(const struct cfr_json *list, struct cfr_record *out, stru
     return 0;
 }
 
+static bool get_generations(const struct cfr_json *list, struct cfr_record *out)
+{
+    bool good = true;
+
+    for (size_t i = 0; good && i < cfr_json_count(list) && i < CFR_CONFIG_TARGETS_MAX; i++) {
+        struct cfr_view text = {NULL, 0};
+
+        (void)cfr_json_string(cfr_json_at(list, i), &text);
+        out->delivered[out->delivered_count++] = number_of(text, &good);
+    }
+    return good;
+}
+
 static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
 {
     const struct cfr_json *targets = cfr_json_get(doc, "targets");
@@ -164,7 +180,7 @@ static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
         out->hook_done[out->hook_count++] = number_of(text, &ok);
         good = good && ok;
     }
-    return good;
+    return good && get_generations(cfr_json_get(doc, "delivered"), out);
 }
 
 static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr_err *err)

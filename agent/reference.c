@@ -116,7 +116,35 @@ static void add_choices(struct cfr_str *out, const struct cfr_field *f)
         cfr_str_addf(out, "%s`%s`", i == 0 ? "" : f->choices[i + 1] == NULL ? " or " : ", ", f->choices[i]);
 }
 
-static void add_row(struct cfr_str *out, const struct cfr_field *f)
+static const struct section *section_of(const struct sections *all, const struct cfr_table *table)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i].table == table)
+            return &all->items[i];
+    }
+    return NULL;
+}
+
+static void name_child(const struct section *parent, const struct cfr_field *f, char path[PATH_MAX_])
+{
+    (void)snprintf(path, PATH_MAX_, "%.80s%s%.40s%s", parent->path, parent->path[0] != '\0' ? "." : "", f->key,
+                   f->type == CFR_FIELD_MAP ? "" : "[]");
+}
+
+/* Where the keys of a mapping are told, if that is not in the section of its own path. */
+static void add_place(struct cfr_str *out, const struct sections *all, const struct section *parent,
+                      const struct cfr_field *f)
+{
+    const struct section *s = f->table != NULL ? section_of(all, f->table) : NULL;
+    char path[PATH_MAX_];
+
+    name_child(parent, f, path);
+    if (s != NULL && strcmp(s->path, path) != 0)
+        cfr_str_addf(out, " See `%s`.", s->path);
+}
+
+static void add_row(struct cfr_str *out, const struct sections *all, const struct section *parent,
+                    const struct cfr_field *f)
 {
     const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
 
@@ -130,10 +158,11 @@ static void add_row(struct cfr_str *out, const struct cfr_field *f)
     else
         cfr_str_addz(out, " | | ");
     add_cell(out, f->doc != NULL ? f->doc : "");
+    add_place(out, all, parent, f);
     cfr_str_addz(out, " |\n");
 }
 
-static void add_section(struct cfr_str *out, const struct section *s)
+static void add_section(struct cfr_str *out, const struct sections *all, const struct section *s)
 {
     if (s->path[0] != '\0')
         cfr_str_addf(out, "\n## `%s`\n\n", s->path);
@@ -143,7 +172,7 @@ static void add_section(struct cfr_str *out, const struct section *s)
         cfr_str_addf(out, "%s\n\n", s->table->doc);
     cfr_str_addz(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (const struct cfr_field *f = s->table->fields; f->key != NULL; f++)
-        add_row(out, f);
+        add_row(out, all, s, f);
 }
 
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
@@ -155,12 +184,11 @@ static void insert_children(struct sections *all, size_t i)
     for (const struct cfr_field *f = parent.table->fields; f->key != NULL; f++) {
         struct section *s = &all->items[at];
 
-        if (f->table == NULL || all->count == SECTIONS_MAX)
+        if (f->table == NULL || all->count == SECTIONS_MAX || section_of(all, f->table) != NULL)
             continue;
         memmove(s + 1, s, (all->count - at) * sizeof *s);
         s->table = f->table;
-        (void)snprintf(s->path, sizeof s->path, "%.80s%s%.40s%s", parent.path,
-                       parent.path[0] != '\0' ? "." : "", f->key, f->type == CFR_FIELD_MAP ? "" : "[]");
+        name_child(&parent, f, s->path);
         all->count++;
         at++;
     }
@@ -196,7 +224,7 @@ void cfr_config_reference(struct cfr_str *out)
                  "it reads.\n");
     for (size_t i = 0; i < all.count; i++) {
         insert_children(&all, i);
-        add_section(out, &all.items[i]);
+        add_section(out, &all, &all.items[i]);
     }
     add_formats(out);
 }

@@ -137,6 +137,8 @@ int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
         cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
     rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
     if (rc == 0)
+        rc = cfr_config_need_credentials(a->options.config_path, next, err);
+    if (rc == 0)
         rc = check_fixed(a, next, err);
     if (rc == 0)
         rc = take(a, next, err);

@@ -61,18 +61,35 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     w->host = host;
     w->config = config;
+    w->provider = cfr_config_provider(config, NULL);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_credential_init(&w->c);
     rc = cfr_hooks_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
+    if (rc == 0)
+        rc = cfr_delivery_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
     if (rc != 0) {
+        if (w->hooks != NULL)
+            cfr_hooks_close(w->hooks);
         free(w);
         return rc;
     }
     read_record(w);
     *out = w;
     return 0;
+}
+
+/* What each Secret of the cluster was last seen to hold. False if one is behind: what it should hold is not kept. */
+static bool restore_delivery(struct cfr_worker *w)
+{
+    bool good = w->record.delivered_count == cfr_delivery_count(w->delivery);
+
+    for (size_t i = 0; good && i < w->record.delivered_count; i++) {
+        good = w->record.delivered[i] == w->record.generation;
+        cfr_delivery_restore(w->delivery, i, w->record.delivered[i], w->record.expires_ms);
+    }
+    return good;
 }
 
 /* Takes over what stands, if it is what the configuration wants. True if nothing needs to be exchanged now. */
@@ -99,18 +116,32 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     w->token.mark = w->record.token_mark;
     if (w->record.retire_ms != 0)
         w->retire_boot_ms = now.boot_ms + (w->record.retire_ms > now.wall_ms ? w->record.retire_ms - now.wall_ms : 0);
-    return fresh && !w->rotate_wanted;
+    return restore_delivery(w) && fresh && !w->rotate_wanted;
+}
+
+/* What a Secret leads to is only known from reading it, and decides how early a refresh is due. */
+static void learn_provider(struct cfr_worker *w)
+{
+    struct reading r;
+
+    if (w->config->secret == NULL)
+        return;
+    cfr_worker_read(w, &r);
+    cfr_material_free(&r.material);
 }
 
 void cfr_worker_start(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_err err = {0};
-    bool fresh = adopt(w, now);
+    bool fresh;
     char words[CFR_TIME_WORDS_MAX];
 
-    if (w->host->watch != NULL && cfr_watch_add(w->host->watch, w->config->token->file, w, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; the token is looked at once a minute instead", err.text);
+    learn_provider(w);
+    fresh = adopt(w, now);
+
+    if (w->host->watch != NULL && cfr_material_watch(w->config, NULL, w->host->watch, w, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
     restore_hooks(w, now);
     if (fresh) {
         int64_t overdue_ms = cfr_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
@@ -136,7 +167,10 @@ void cfr_worker_close(struct cfr_worker *w)
         cfr_watch_remove(w->host->watch, w);
     cfr_timers_remove(&w->host->timers, &w->timer);
     cfr_hooks_close(w->hooks);
+    cfr_delivery_close(w->delivery);
     cfr_record_free(&w->record);
+    free(w->watched);
+    free(w->note);
     free(w->error);
     free(w->last_reason);
     free(w);
@@ -160,6 +194,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     }
     w->config = config;
     cfr_hooks_rebind(w->hooks, config);
+    cfr_delivery_rebind(w->delivery, config);
     if (w->exchange != NULL)
         cfr_exchange_rebind(w->exchange, config);
     cfr_worker_plan(w);
@@ -168,6 +203,8 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
+    if (w->c.state == CFR_STATE_FRESH && cfr_delivery_pending(w->delivery))
+        return cfr_delivery_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
     if (w->c.state == CFR_STATE_FRESH && !cfr_hooks_pending(w->hooks))
         return cfr_hooks_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
     if (w->c.state == CFR_STATE_BACKOFF &&
@@ -178,17 +215,15 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out)
 {
-    const void *config;
-    const struct cfr_sts_provider *provider = cfr_config_provider(w->config, &config);
     int64_t next = cfr_credential_deadline(&w->c);
 
     *out = (struct cfr_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
-        .provider = provider != NULL ? provider->name : "token",
+        .provider = w->provider != NULL ? w->provider->name : w->config->secret != NULL ? "secret" : "token",
         .identity = w->record.identity,
         .required = w->config->required,
-        .published = w->c.published,
+        .published = w->c.published && cfr_delivery_valid(w->delivery, now),
         .generation = w->record.generation,
         .issued_s = w->c.published ? w->c.life.issued_ms / 1000 : 0,
         .expires_s = !w->c.published || w->c.life.expires_ms == INT64_MAX ? 0 : w->c.life.expires_ms / 1000,
@@ -197,6 +232,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .token_issued_s = w->token.issued_s,
         .token_expires_s = w->token.expires_s,
         .token_overdue = w->token.overdue,
+        .token_requested = w->token.requested,
         .token_note = w->token.sub_path ? "a subPath mount, which never changes" : NULL,
         .error = w->error,
         .error_code = w->error_code,
@@ -207,6 +243,8 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .duration = w->duration,
         .hooks = cfr_hooks_status(w->hooks),
         .hook_count = cfr_hooks_count(w->hooks),
+        .deliveries = cfr_delivery_status(w->delivery),
+        .delivery_count = cfr_delivery_count(w->delivery),
     };
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */

@@ -5,9 +5,11 @@
 
 #include "agent/config.h"
 #include "agent/credential.h"
+#include "agent/deliver.h"
 #include "agent/exchange.h"
 #include "agent/hook.h"
 #include "agent/http.h"
+#include "agent/kube.h"
 #include "agent/record.h"
 #include "agent/timers.h"
 #include "files/watch.h"
@@ -19,6 +21,7 @@ struct reading; /* private to agent/worker_*.c */
 /* What all workers share; owned by the agent. */
 struct cfr_host {
     struct cfr_http *http;
+    struct cfr_kube *kube;
     struct cfr_watch *watch; /* NULL: polling only */
     struct cfr_timers timers;
     int state_fd;
@@ -33,30 +36,37 @@ struct cfr_host {
 struct cfr_worker_token {
     int64_t issued_s;
     int64_t expires_s;
-    uint64_t mark;          /* FNV-1a of header and claims */
+    uint64_t mark;          /* of the material, see agent/material.h */
+    uint64_t file_mark;     /* of its file alone, as it was when it was found overdue */
     int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
     bool overdue;
     bool sub_path;
+    bool requested;         /* the last one was asked of the API server */
 };
 
 struct cfr_worker {
     struct cfr_timer timer; /* first, so that a timer is its worker */
     struct cfr_host *host;
     const struct cfr_config_credential *config;
+    const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
     struct cfr_credential c;
     struct cfr_record record;
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
     struct cfr_hooks *hooks;
+    struct cfr_delivery *delivery; /* NULL: no target in the cluster */
     struct cfr_worker *queue_next;
     bool queued;
     bool rotate_wanted; /* somebody asked, and no exchange since */
     bool forced;        /* the exchange under way is for that */
+    bool first_delivery; /* nothing was delivered to the cluster before */
     bool replace;       /* the configuration changed: shorter lives are welcome */
     double spread;
     int64_t retire_boot_ms;
     struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
     uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
+    char *watched; /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
+    char *note;    /* what was last said of a mounted Secret; NULL = nothing */
     char *error;
     int error_code;
     int64_t error_s;

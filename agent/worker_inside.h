@@ -4,14 +4,16 @@
 #ifndef CFR_AGENT_WORKER_INSIDE_H
 #define CFR_AGENT_WORKER_INSIDE_H
 
+#include "agent/material.h"
+#include "agent/publish.h"
 #include "agent/token_file.h"
 #include "agent/worker.h"
 
 #define CFR_WORKER_LOOK_AGAIN_MS 60000 /* what is overdue or could not be cleaned is looked at again after a minute */
 
-/* The token file as it was just read. */
+/* What the exchange begins with, as it was just read. */
 struct reading {
-    struct cfr_token_file token;
+    struct cfr_material material;
     struct cfr_err err;
     int64_t wait_ms;
     int rc;
@@ -34,14 +36,26 @@ void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t re
 void cfr_worker_step(struct cfr_worker *w, enum cfr_event event);
 void cfr_worker_tell(struct cfr_worker *w);
 cfr_hooks_fn cfr_worker_on_hook;
+cfr_delivery_fn cfr_worker_on_delivered;
+
+/* True if everything is published in the cluster, so that hooks have to wait for it to be there. */
+bool cfr_worker_hooks_wait(const struct cfr_worker *w);
 
 /* worker_try.c */
-void cfr_worker_read_token(const struct cfr_worker *w, struct reading *r);
+void cfr_worker_read(struct cfr_worker *w, struct reading *r);
 void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
 void cfr_worker_try(struct cfr_worker *w);
 void cfr_worker_cancel(struct cfr_worker *w);
 
 /* worker_publish.c */
-void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t server_date_s);
+/* A grant, and where it comes from. */
+struct cfr_worker_granted {
+    struct cfr_grant *grant;
+    struct cfr_publish_from from;
+    int64_t server_date_s;   /* 0 = not known */
+    int64_t token_expires_s; /* of a token that was asked for; 0 = none was */
+    bool begins_now;         /* its life begins now; otherwise it is that of what was read */
+};
+void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted);
 
 #endif

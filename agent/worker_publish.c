@@ -99,15 +99,30 @@ static void announce(const struct cfr_worker *w, bool first, struct cfr_now now)
                 cfr_time_words(w->c.refresh_wall_ms - now.wall_ms, next));
 }
 
-/* An exchange begins a life now; a token that is passed on is already some way into its own. */
-static void begin_life(struct cfr_worker *w, const struct cfr_grant *grant, int64_t life_ms, struct cfr_now now)
+/* An exchange begins a life now; what is passed on is already some way into its own. */
+static void begin_life(struct cfr_worker *w, const struct cfr_worker_granted *g, int64_t life_ms, struct cfr_now now)
 {
-    struct cfr_refresh_life life = {grant->issued_s * 1000, grant->expires_s * 1000};
+    struct cfr_refresh_life life = {g->grant->issued_s * 1000, g->grant->expires_s * 1000};
+    int64_t hint_ms = g->grant->refresh_s * 1000;
 
-    if (w->config->exchange != NULL)
+    if (g->begins_now || g->grant->expires_s == 0)
         cfr_credential_renewed(&w->c, now, life_ms, cfr_worker_window_ms(w), cfr_worker_jitter(w));
     else
         (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    if (hint_ms > now.wall_ms && hint_ms < w->c.refresh_wall_ms) {
+        w->c.refresh_wall_ms = hint_ms;
+        w->c.refresh_boot_ms = now.boot_ms + (hint_ms - now.wall_ms);
+    }
+}
+
+/* What is published lives no longer than the token in it. */
+static int64_t published_life(const struct cfr_worker *w, const struct cfr_worker_granted *g, struct cfr_now now)
+{
+    int64_t life_ms = life_of(g->grant, g->server_date_s, now);
+    struct cfr_grant token = {.expires_s = g->token_expires_s};
+    int64_t token_ms = life_of(&token, g->server_date_s, now);
+
+    return token_ms < life_ms && cfr_config_publishes_token(w->config) ? token_ms : life_ms;
 }
 
 static uint64_t next_generation(const struct cfr_worker *w)
@@ -117,10 +132,30 @@ static uint64_t next_generation(const struct cfr_worker *w)
     return (newest > w->record.generation ? newest : w->record.generation) + 1;
 }
 
-void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t server_date_s)
+struct moment {
+    uint64_t generation;
+    int64_t life_ms;
+    struct cfr_now now;
+};
+
+/* Hands everything to the targets in the cluster, which take their time. */
+static int deliver(struct cfr_worker *w, const struct cfr_worker_granted *g, const struct moment *m, bool *changed,
+                   struct cfr_err *err)
+{
+    struct cfr_render render = {w->config->name, &g->from, g->grant, m->generation, NULL};
+    int64_t expires_ms = m->life_ms == INT64_MAX ? INT64_MAX : m->now.wall_ms + m->life_ms;
+
+    if (w->delivery == NULL)
+        return 0;
+    *changed = true;
+    return cfr_delivery_request(w->delivery, &render, expires_ms, m->now, err);
+}
+
+void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t life_ms = life_of(grant, server_date_s, now);
+    struct cfr_grant *grant = granted->grant;
+    int64_t life_ms = published_life(w, granted, now);
     uint64_t generation = next_generation(w);
     bool first = w->record.generation == 0;
     bool known = !first && cfr_publish_verify(w->config, &w->record, NULL) == 0;
@@ -129,8 +164,12 @@ void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t s
     int rc = judge_grant(w, life_ms, now, &err);
 
     grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
+    if (rc == 0 && w->delivery != NULL)
+        rc = cfr_delivery_rehearse(w->config, &(struct cfr_render){w->config->name, &granted->from, grant, generation, NULL}, &err);
     if (rc == 0)
-        rc = cfr_publish(w->config, grant, generation, now.wall_ms / 1000, &w->record, &changed, &err);
+        rc = cfr_publish(w->config, &granted->from, grant, generation, now.wall_ms / 1000, &w->record, &changed, &err);
+    if (rc == 0)
+        rc = deliver(w, granted, &(struct moment){generation, life_ms, now}, &changed, &err);
     if (rc != 0) {
         w->exchanges_failed[cfr_err_class(rc)]++;
         cfr_worker_fail(w, &err, -1);
@@ -138,13 +177,15 @@ void cfr_worker_publish(struct cfr_worker *w, struct cfr_grant *grant, int64_t s
     }
     cfr_worker_clear_error(w);
     w->exchanges_ok++;
-    begin_life(w, grant, life_ms, now);
+    begin_life(w, granted, life_ms, now);
     finish_rotation(w);
     remember_life(w, grant, now);
     /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
     if (changed || !known) {
         remember_generation(w, generation, now);
-        cfr_hooks_request(w->hooks, generation, first, now);
+        if (!cfr_worker_hooks_wait(w))
+            cfr_hooks_request(w->hooks, generation, first, now);
+        w->first_delivery = w->first_delivery || first;
         cfr_worker_save(w);
         announce(w, first, now);
         cfr_worker_step(w, CFR_EVENT_PUBLISHED);

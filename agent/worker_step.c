@@ -17,10 +17,7 @@ const char *cfr_worker_state_name(const struct cfr_worker *w)
 
 int64_t cfr_worker_window_ms(const struct cfr_worker *w)
 {
-    const void *config;
-    const struct cfr_sts_provider *provider = cfr_config_provider(w->config, &config);
-
-    return provider != NULL ? provider->consumer_window_ms : 0;
+    return w->provider != NULL ? w->provider->consumer_window_ms : 0;
 }
 
 struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
@@ -39,6 +36,7 @@ void cfr_worker_plan(struct cfr_worker *w)
     int64_t at = w->queued ? INT64_MAX : cfr_credential_deadline(&w->c);
 
     at = earlier(at, cfr_hooks_deadline(w->hooks));
+    at = earlier(at, cfr_delivery_deadline(w->delivery));
     at = earlier(at, w->retire_boot_ms);
     at = earlier(at, w->token.overdue_boot_ms);
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->queued)
@@ -54,6 +52,9 @@ void cfr_worker_save(struct cfr_worker *w)
     w->record.hook_count = cfr_hooks_count(w->hooks);
     for (size_t i = 0; i < w->record.hook_count; i++)
         w->record.hook_done[i] = cfr_hooks_done(w->hooks, i);
+    w->record.delivered_count = cfr_delivery_count(w->delivery);
+    for (size_t i = 0; i < w->record.delivered_count; i++)
+        w->record.delivered[i] = cfr_delivery_done(w->delivery, i);
     w->record.digest = w->config->digest;
     if (cfr_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
@@ -151,14 +152,14 @@ void cfr_worker_on_token(struct cfr_worker *w)
     struct reading r;
     bool settled = w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING;
 
-    cfr_worker_read_token(w, &r);
+    cfr_worker_read(w, &r);
     if (settled && r.rc != 0) {
         /* Told now, not when the refresh that needs it is due. */
         cfr_worker_note_error(w, &r.err, w->c.refresh_boot_ms - cfr_clock_now().boot_ms);
-    } else if (settled && r.token.mark == w->token_used) {
+    } else if (settled && r.material.mark == w->token_used) {
         /* A volume swap that left this token as it was is no reason to go to the cloud. */
         cfr_worker_clear_error(w);
-    } else if (r.rc != 0 || r.token.mark != w->token_used || !is_outage(w)) {
+    } else if (r.rc != 0 || r.material.mark != w->token_used || !is_outage(w)) {
         if (w->c.state == CFR_STATE_WAITING)
             w->c.failures = 0;
         w->reading = &r;
@@ -166,7 +167,7 @@ void cfr_worker_on_token(struct cfr_worker *w)
         w->reading = NULL;
         cfr_worker_plan(w);
     }
-    cfr_token_file_free(&r.token);
+    cfr_material_free(&r.material);
 }
 
 static void retire(struct cfr_worker *w)
@@ -192,6 +193,7 @@ void cfr_worker_on_timer(struct cfr_worker *w)
     if (w->token.overdue_boot_ms <= now.boot_ms)
         cfr_worker_check_overdue(w, now);
     cfr_hooks_step(w->hooks, now);
+    cfr_delivery_step(w->delivery, now);
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->queued) {
         w->c.again = false;
         cfr_worker_step(w, CFR_EVENT_TOKEN);
@@ -246,6 +248,32 @@ void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const 
     if (!cfr_hooks_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
         cfr_worker_step(w, CFR_EVENT_TOLD);
     cfr_worker_plan(w);
+}
+
+void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err, bool news)
+{
+    struct cfr_worker *w = ctx;
+    bool all;
+
+    if (err != NULL) {
+        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s: %s [%s, %s]", name,
+                err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
+    } else {
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s holds generation %" PRIu64, name, generation);
+        all = !cfr_delivery_pending(w->delivery);
+        /* Where nothing is published on this machine, this is the moment that consumers wait for. */
+        if (all && cfr_worker_hooks_wait(w))
+            cfr_hooks_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
+        w->first_delivery = w->first_delivery && !all;
+        cfr_worker_save(w);
+        cfr_hooks_step(w->hooks, cfr_clock_now());
+    }
+    cfr_worker_plan(w);
+}
+
+bool cfr_worker_hooks_wait(const struct cfr_worker *w)
+{
+    return w->delivery != NULL && cfr_delivery_count(w->delivery) == w->config->publish.count;
 }
 
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)

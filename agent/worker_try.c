@@ -6,15 +6,63 @@
 #include "base/log.h"
 #include "base/time.h"
 
-void cfr_worker_read_token(const struct cfr_worker *w, struct reading *r)
+#include <stdlib.h>
+#include <string.h>
+
+/* A Secret that names another token now, or says something else of itself. */
+static void follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
 {
-    r->err = (struct cfr_err){0};
-    r->rc = cfr_token_file_read(w->config->token, cfr_clock_now().wall_ms, &r->token, &r->wait_ms, &r->err);
+    const char *path = w->config->token == NULL || w->config->token->file == NULL ? m->token_path : NULL;
+    struct cfr_err err = {0};
+
+    if (w->config->secret == NULL)
+        return;
+    if (m->mounted.note[0] != '\0' && (w->note == NULL || strcmp(w->note, m->mounted.note) != 0)) {
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s", w->config->secret->directory,
+                m->mounted.note);
+        free(w->note);
+        w->note = strdup(m->mounted.note);
+    }
+    if (path == NULL || (w->watched != NULL && strcmp(w->watched, path) == 0) || w->host->watch == NULL)
+        return;
+    free(w->watched);
+    w->watched = strdup(path);
+    cfr_watch_remove(w->host->watch, w);
+    if (cfr_material_watch(w->config, m, w->host->watch, w, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
 }
 
-static void note_token(struct cfr_worker *w, const struct cfr_token_file *t, struct cfr_now now)
+void cfr_worker_read(struct cfr_worker *w, struct reading *r)
+{
+    uint64_t late = w->token.overdue ? w->token.file_mark : 0;
+
+    r->err = (struct cfr_err){0};
+    r->rc = cfr_material_read(w->config, cfr_clock_now().wall_ms, late, &r->material, &r->wait_ms, &r->err);
+    if (r->rc != 0)
+        return;
+    w->provider = r->material.provider;
+    follow_mounted(w, &r->material);
+}
+
+static void note_request(struct cfr_worker *w, const struct cfr_material *m)
+{
+    bool fallback = m->requested && m->token_path != NULL;
+
+    if (fallback && !w->token.requested)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "tokens are asked of the API server from now on, until the file is renewed: %s", m->stood_in_for);
+    else if (!m->requested && w->token.requested && m->token_path != NULL)
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                "the token file %s is good again and is used instead of requests", m->token_path);
+    w->token.requested = m->requested;
+}
+
+static void note_token(struct cfr_worker *w, const struct cfr_material *t, struct cfr_now now)
 {
     int64_t overdue_ms = cfr_token_file_overdue_ms(t->issued_s, t->expires_s);
+
+    if (t->requested)
+        return;
 
     if (t->mark != 0 && t->mark != w->token.mark && w->token.overdue)
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "the token file was renewed at last");
@@ -44,30 +92,35 @@ static void token_refused(struct cfr_worker *w, const struct cfr_err *err, int64
 /* The token should have been replaced and may have been, unnoticed: look, and say so if it was not. */
 void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now)
 {
-    struct cfr_token_file t;
-    struct cfr_err err = {0};
-    int64_t wait_ms;
+    struct reading r;
     uint64_t known = w->token.mark;
-    bool sub_path;
     char words[CFR_TIME_WORDS_MAX];
 
     /* Before all else: a new token that cannot be used yet (queued, exchanging) leaves the deadline as it is. */
     w->token.overdue_boot_ms = now.boot_ms + CFR_WORKER_LOOK_AGAIN_MS;
-    if (cfr_token_file_read(w->config->token, now.wall_ms, &t, &wait_ms, &err) == 0 && t.mark != known) {
-        cfr_token_file_free(&t);
+    cfr_worker_read(w, &r);
+    if (r.material.token_path == NULL)
+        w->token.overdue_boot_ms = INT64_MAX;
+    if (r.material.token_path == NULL || (r.rc == 0 && !r.material.requested && r.material.mark != known)) {
+        cfr_material_free(&r.material);
         cfr_worker_on_token(w);
         return;
     }
-    cfr_token_file_free(&t);
-    sub_path = cfr_file_is_mount(w->config->token->file);
+    w->token.sub_path = cfr_file_is_mount(r.material.token_path);
+    if (r.material.token_mark != 0)
+        w->token.file_mark = r.material.token_mark;
     if (!w->token.overdue)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "the token in %s is %s old, past 80 %% of its life, and nobody has replaced it: %s",
-                w->config->token->file, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
-                sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
-                         : "look at the kubelet of this node");
+                r.material.token_path, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
+                w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
+                                  : "look at the kubelet of this node");
+    cfr_material_free(&r.material);
+    if (!w->token.overdue && w->config->token != NULL && w->config->token->request != NULL) {
+        w->token.overdue = true;
+        cfr_worker_step(w, CFR_EVENT_TOKEN);
+    }
     w->token.overdue = true;
-    w->token.sub_path = sub_path;
 }
 
 static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
@@ -81,58 +134,67 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         cfr_worker_fail(w, &result->err, result->retry_after_s);
     } else {
+        struct cfr_worker_granted granted = {
+            .grant = result->grant,
+            .from = {result->provider, result->config, result->contents, result->content_count},
+            .server_date_s = result->server_date_s,
+            .token_expires_s = result->token_expires_s,
+            .begins_now = result->provider != NULL,
+        };
+
+        if (result->token_expires_s != 0) {
+            w->token.issued_s = result->token_issued_s;
+            w->token.expires_s = result->token_expires_s;
+        }
         cfr_worker_step(w, CFR_EVENT_GRANTED);
-        cfr_worker_publish(w, result->grant, result->server_date_s);
+        cfr_worker_publish(w, &granted);
     }
     cfr_worker_plan(w);
     cfr_worker_serve_queue(w->host);
 }
 
-static void start_exchange(struct cfr_worker *w, struct cfr_token_file *t)
+static void start_exchange(struct cfr_worker *w, struct cfr_material *m)
 {
     struct cfr_err err = {0};
-    int rc = cfr_exchange_start(w->host->http, w->config, &t->token, cfr_view_of(t->subject), on_exchanged, w,
-                                &w->exchange, &err);
+    int rc;
 
-    if (rc == 0) {
-        w->host->active++;
+    /* Before the start, because what needs no request ends within it. */
+    w->host->active++;
+    rc = cfr_exchange_start(w->host->http, w->host->kube, w->config, m, on_exchanged, w, &w->exchange, &err);
+    if (rc == 0)
         return;
-    }
+    w->host->active--;
     w->exchanges_failed[cfr_err_class(rc)]++;
     cfr_worker_fail(w, &err, -1);
 }
 
-/* No exchange: the token is what is published. */
-static void pass_through(struct cfr_worker *w, struct cfr_token_file *t)
+/* No exchange: what was read is what is published. */
+static void pass_on(struct cfr_worker *w, struct cfr_material *m)
 {
     struct cfr_grant grant = {0};
+    struct cfr_worker_granted granted = {.grant = &grant};
     struct cfr_err err = {0};
-    int rc = cfr_grant_set(&grant, CFR_FIELD_TOKEN, cfr_secret_view(&t->token), &err);
 
-    if (rc == 0)
-        rc = cfr_grant_set_identity(&grant, cfr_view_of(t->subject), &err);
-    grant.issued_s = t->issued_s;
-    grant.expires_s = t->expires_s;
-    if (rc != 0) {
+    if (cfr_material_grant(m, &grant, &err) != 0) {
         cfr_worker_fail(w, &err, -1);
     } else {
         cfr_worker_step(w, CFR_EVENT_GRANTED);
-        cfr_worker_publish(w, &grant, 0);
+        cfr_worker_publish(w, &granted);
     }
     cfr_grant_free(&grant);
 }
 
-static bool same_token_still_good(const struct cfr_worker *w, const struct cfr_token_file *t)
+static bool same_still_good(const struct cfr_worker *w, const struct cfr_material *t)
 {
-    return w->config->exchange == NULL && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
+    return cfr_material_is_final(t) && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
            t->mark == w->record.token_mark && cfr_publish_verify(w->config, &w->record, NULL) == 0;
 }
 
-/* The token itself is published and is still the same: wait for the next one. */
-static void rest(struct cfr_worker *w, const struct cfr_token_file *t)
+/* What is published was only passed on, and is still the same: wait for the next one. */
+static void rest(struct cfr_worker *w, const struct cfr_material *t)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_refresh_life life = {t->issued_s * 1000, t->expires_s * 1000};
+    struct cfr_refresh_life life = {t->issued_s * 1000, t->expires_s != 0 ? t->expires_s * 1000 : INT64_MAX};
 
     cfr_worker_clear_error(w);
     (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
@@ -145,9 +207,9 @@ static void rest(struct cfr_worker *w, const struct cfr_token_file *t)
     }
 }
 
-static void use_token(struct cfr_worker *w, struct cfr_token_file *t)
+static void use(struct cfr_worker *w, struct cfr_material *t)
 {
-    if (same_token_still_good(w, t)) {
+    if (same_still_good(w, t)) {
         rest(w, t);
         return;
     }
@@ -155,10 +217,10 @@ static void use_token(struct cfr_worker *w, struct cfr_token_file *t)
     w->forced = w->rotate_wanted;
     w->c.again = false;
     cfr_worker_step(w, CFR_EVENT_GO);
-    if (w->config->exchange != NULL)
-        start_exchange(w, t);
+    if (cfr_material_is_final(t))
+        pass_on(w, t);
     else
-        pass_through(w, t);
+        start_exchange(w, t);
 }
 
 static void enqueue(struct cfr_worker *w)
@@ -195,21 +257,23 @@ void cfr_worker_try(struct cfr_worker *w)
 
     if (w->queued)
         return;
-    if (w->config->exchange != NULL && w->host->active >= w->host->config->max_concurrent_exchanges) {
+    if (cfr_config_may_send(w->config) && w->host->active >= w->host->config->max_concurrent_exchanges) {
         enqueue(w);
         return;
     }
     if (r == NULL) {
         r = &own;
-        cfr_worker_read_token(w, r);
+        cfr_worker_read(w, r);
     }
-    note_token(w, &r->token, cfr_clock_now());
+    note_token(w, &r->material, cfr_clock_now());
+    if (r->rc == 0)
+        note_request(w, &r->material);
     if (r->rc != 0)
         token_refused(w, &r->err, r->wait_ms);
     else
-        use_token(w, &r->token);
+        use(w, &r->material);
     if (r == &own)
-        cfr_token_file_free(&own.token);
+        cfr_material_free(&own.material);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)

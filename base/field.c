@@ -115,6 +115,17 @@ static int check_file_name(struct cfr_view text, struct cfr_err *err)
     return 0;
 }
 
+/* "env:NAME" (POSIX, 8.1) */
+static int check_variable(struct cfr_view text, struct cfr_err *err)
+{
+    bool good = text.n > 4 && (text.p[4] < '0' || text.p[4] > '9');
+
+    for (size_t i = 4; good && i < text.n; i++)
+        good = text.p[i] == '_' || (text.p[i] >= 'A' && text.p[i] <= 'Z') || (text.p[i] >= 'a' && text.p[i] <= 'z') ||
+               (text.p[i] >= '0' && text.p[i] <= '9');
+    return good ? 0 : cfr_err_set(err, CFR_E_CONFIG, "names no environment variable after env:; write env:NAME");
+}
+
 static int store_string(const struct cfr_field *f, char **to, struct cfr_view text, struct cfr_err *err)
 {
     char *copy;
@@ -122,7 +133,9 @@ static int store_string(const struct cfr_field *f, char **to, struct cfr_view te
 
     if (rc == 0)
         rc = check_characters(f, text, err);
-    if (rc == 0 && (f->flags & CFR_FIELD_PATH) != 0)
+    if (rc == 0 && (f->flags & CFR_FIELD_CONTENT) != 0 && cfr_view_starts(text, "env:"))
+        rc = check_variable(text, err);
+    else if (rc == 0 && (f->flags & CFR_FIELD_PATH) != 0)
         rc = check_path(text, err);
     if (rc == 0 && (f->flags & CFR_FIELD_FILE_NAME) != 0)
         rc = check_file_name(text, err);

@@ -29,7 +29,7 @@ enum cfr_field_flag {
     CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
     CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that 0 can be told from it */
     CFR_FIELD_CONTENT = 16   /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
-                              * exchange, watches, and hands to the provider under this key */
+                              * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
 
 struct cfr_strings {
@@ -78,6 +78,9 @@ struct cfr_table {
     const struct cfr_field *fields; /* ends with key == NULL */
     /* Rules across fields; NULL if there are none. The error text names the key it is about. */
     int (*check)(const void *node, struct cfr_err *err);
+    /* CHECK is about the whole of something that may stand in parts at several places (an exchange beside a mounted Secret):
+     * whoever has put it together calls it, not the parser. */
+    bool late;
     const char *doc;
 };
 

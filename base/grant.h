@@ -22,11 +22,29 @@
 #define CFR_FIELD_AZURE_ACCESS_TOKEN "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
 #define CFR_FIELD_AZURE_TENANT_ID "azure_tenant_id"
 #define CFR_FIELD_AZURE_CLIENT_ID "azure_client_id"
+#define CFR_FIELD_AZURE_SCOPE "azure_scope" /* the first one, as it was sent */
+#define CFR_FIELD_AZURE_AUTHORITY_HOST "azure_authority_host" /* URL with a slash at its end */
 #define CFR_FIELD_OPENSTACK_TOKEN "openstack_token"
+#define CFR_FIELD_OPENSTACK_AUTH_URL "openstack_auth_url" /* with /v3 */
+#define CFR_FIELD_OPENSTACK_USER_ID "openstack_user_id"
+#define CFR_FIELD_OPENSTACK_PROJECT_ID "openstack_project_id"     /* what the token is for: one of these three */
+#define CFR_FIELD_OPENSTACK_DOMAIN_ID "openstack_domain_id"
+#define CFR_FIELD_OPENSTACK_SYSTEM_SCOPE "openstack_system_scope" /* "all" */
+#define CFR_FIELD_OPENSTACK_REGION_NAME "openstack_region_name"
+#define CFR_FIELD_OPENSTACK_INTERFACE "openstack_interface"
+#define CFR_FIELD_OPENSTACK_CACERT "openstack_cacert" /* path */
+#define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID "openstack_application_credential_id"
+#define CFR_FIELD_OPENSTACK_IDENTITY_PROVIDER "openstack_identity_provider"
+#define CFR_FIELD_OPENSTACK_PROTOCOL "openstack_protocol"
 #define CFR_FIELD_OAUTH_ACCESS_TOKEN "oauth_access_token"
 #define CFR_FIELD_OAUTH_ID_TOKEN "oauth_id_token"
 /* Logins to container registries: the members of docker's `auths` object, JSON without the outer braces. */
 #define CFR_FIELD_REGISTRY_AUTHS "registry_auths"
+/* A field whose name begins with this is long-lived and there for the formats that mean it: `json` and `env` leave it out.
+ */
+#define CFR_FIELD_PRIVATE_PREFIX '.'
+#define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET ".openstack_application_credential_secret"
+#define CFR_FIELD_OPENSTACK_PASSWORD ".openstack_password"
 /* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
 #define CFR_FIELD_SECRET_PREFIX "secret:"
 
@@ -39,6 +57,7 @@ struct cfr_grant_field {
 struct cfr_grant {
     int64_t issued_s;  /* wall clock of the grantor; 0 = unknown */
     int64_t expires_s; /* wall clock of the grantor; 0 = never */
+    int64_t refresh_s; /* when the grantor advises to renew it, by its wall clock; 0 = no advice */
     char *identity;    /* heap; what it is, not secret (an ARN); may be NULL */
     struct cfr_grant_field fields[CFR_GRANT_FIELDS_MAX];
     size_t field_count;

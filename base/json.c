@@ -116,6 +116,11 @@ bool cfr_json_is_array(const struct cfr_json *value)
     return cJSON_IsArray(in(value)) != 0;
 }
 
+bool cfr_json_is_null(const struct cfr_json *value)
+{
+    return cJSON_IsNull(in(value)) != 0;
+}
+
 size_t cfr_json_count(const struct cfr_json *array)
 {
     return cfr_json_is_array(array) ? (size_t)cJSON_GetArraySize(in(array)) : 0;
@@ -129,6 +134,21 @@ size_t cfr_json_members(const struct cfr_json *object)
 const struct cfr_json *cfr_json_at(const struct cfr_json *array, size_t index)
 {
     return index < cfr_json_count(array) ? out_of(cJSON_GetArrayItem(in(array), (int)index)) : NULL;
+}
+
+const struct cfr_json *cfr_json_first(const struct cfr_json *container)
+{
+    return cfr_json_is_object(container) || cfr_json_is_array(container) ? out_of(in(container)->child) : NULL;
+}
+
+const struct cfr_json *cfr_json_next(const struct cfr_json *value)
+{
+    return value != NULL ? out_of(in(value)->next) : NULL;
+}
+
+struct cfr_view cfr_json_key(const struct cfr_json *value)
+{
+    return cfr_view_of(value != NULL ? in(value)->string : NULL);
 }
 
 bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out)

@@ -22,10 +22,17 @@ const struct cfr_json *cfr_json_get(const struct cfr_json *object, const char *k
 const struct cfr_json *cfr_json_path(const struct cfr_json *object, const char *const *keys);
 bool cfr_json_is_object(const struct cfr_json *value);
 bool cfr_json_is_array(const struct cfr_json *value);
+bool cfr_json_is_null(const struct cfr_json *value);
 size_t cfr_json_count(const struct cfr_json *array);
 /* How many members an object has; a key that stands twice counts twice. */
 size_t cfr_json_members(const struct cfr_json *object);
 const struct cfr_json *cfr_json_at(const struct cfr_json *array, size_t index);
+/* Walks an object's members or an array's items in their order: the first one, and the one after VALUE; NULL where
+ * there is none. */
+const struct cfr_json *cfr_json_first(const struct cfr_json *container);
+const struct cfr_json *cfr_json_next(const struct cfr_json *value);
+/* The key of an object's member; an empty view for other values. */
+struct cfr_view cfr_json_key(const struct cfr_json *value);
 /* False if VALUE is no string. */
 bool cfr_json_string(const struct cfr_json *value, struct cfr_view *out);
 bool cfr_json_number(const struct cfr_json *value, double *out);

@@ -43,8 +43,25 @@ static bool may_be_long(struct cfr_view word)
         word.p++;
         word.n--;
     }
-    return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://")) &&
+    return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://") ||
+            cfr_view_starts(word, "system:serviceaccount:") || cfr_view_starts(word, "system:node:")) &&
            memchr(word.p, '?', word.n) == NULL;
+}
+
+/* A passphrase has blanks, and a message is looked at word by word. */
+static bool shares_any(struct cfr_view word, struct cfr_view secret)
+{
+    while (secret.n != 0) {
+        size_t n = 0;
+
+        while (n < secret.n && word_char(secret.p[n]))
+            n++;
+        if (shares(word, (struct cfr_view){secret.p, n}))
+            return true;
+        n += n < secret.n ? 1 : 0;
+        secret = (struct cfr_view){secret.p + n, secret.n - n};
+    }
+    return false;
 }
 
 static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t count)
@@ -52,7 +69,7 @@ static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t c
     if (like_token(word) || (word.n > WORD_MAX && !may_be_long(word)))
         return true;
     for (size_t i = 0; i < count; i++) {
-        if (shares(word, secrets[i]))
+        if (shares_any(word, secrets[i]))
             return true;
     }
     return false;

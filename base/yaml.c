@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* YAML through libyaml's events. */
-#include "agent/yaml.h"
+#include "base/yaml.h"
+
+#include "base/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +61,7 @@ void cfr_yaml_free(struct cfr_yaml *doc)
     while (doc->blocks != NULL) {
         struct block *next = doc->blocks->next;
 
+        cfr_secret_wipe(doc->blocks, sizeof *doc->blocks + doc->blocks->size);
         free(doc->blocks);
         doc->blocks = next;
     }
@@ -283,6 +286,8 @@ static int read_events(struct reader *r)
             return syntax_error(r);
         end = e.type == YAML_STREAM_END_EVENT;
         rc = on_event(r, &e);
+        if (e.type == YAML_SCALAR_EVENT)
+            cfr_secret_wipe(e.data.scalar.value, e.data.scalar.length);
         yaml_event_delete(&e);
         if (rc != 0)
             return rc;
@@ -304,6 +309,13 @@ static int check_encoding(struct reader *r)
         i += k;
     }
     return 0;
+}
+
+/* libyaml frees them as they are. What it held in between besides, longer texts while they grew, is out of reach. */
+static void wipe_buffers(yaml_parser_t *p)
+{
+    cfr_secret_wipe(p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
+    cfr_secret_wipe(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
 }
 
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
@@ -329,6 +341,7 @@ int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struc
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.n != 0 ? text.p : ""), text.n);
     rc = read_events(&r);
+    wipe_buffers(&r.parser);
     yaml_parser_delete(&r.parser);
     if (rc != 0) {
         cfr_yaml_free(r.doc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of the configuration as a tree with line numbers. The only user of libyaml. Pure. */
-#ifndef CFR_AGENT_YAML_H
-#define CFR_AGENT_YAML_H
+#ifndef CFR_BASE_YAML_H
+#define CFR_BASE_YAML_H
 
 #include "base/err.h"
 #include "base/view.h"

@@ -7,6 +7,20 @@
 
 #define CFR_FORMAT_OUTPUT_MAX 262144
 
+/* gcp-external-account: the exchange as an SDK does it by itself; strings are borrowed, and NULL where not there. */
+struct cfr_format_gcp {
+    const char *audience;
+    const char *subject_token_type;
+    const char *token_url;
+    const char *impersonation_url; /* of generateAccessToken */
+    int64_t lifetime_s;            /* of the impersonated token; 0 = not given */
+    const char *universe_domain;
+    const char *user_project; /* workforce pools */
+    const char *quota_project_id;
+    const char *client_id;
+    struct cfr_view client_secret;
+};
+
 /* What a format may need besides the grant; strings are borrowed and may be NULL where not configured. */
 struct cfr_format_input {
     const char *credential;
@@ -14,10 +28,21 @@ struct cfr_format_input {
     const struct cfr_grant *grant;
     const char *profile; /* section name, "default" when NULL: letters, digits, `_`, `.`, `-` */
     const char *command; /* aws-config: what credential_process is to be; used when there is no token_path */
-    const char *token_path; /* aws-config: web_identity_token_file, with role_arn */
+    const char *token_path; /* aws-config: web_identity_token_file, with role_arn; azure-env: the
+                             * AZURE_FEDERATED_TOKEN_FILE */
     const char *role_arn;
     const char *session_name;
-    const char *region;  /* else the grant's aws_region */
+    const char *region;  /* else the grant's aws_region or openstack_region_name */
+    const char *key;     /* secret-key: of the mounted Secret */
+    const char *cloud;   /* clouds-yaml: the name of the cloud, "openstack" when NULL */
+    const char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer, else the grant's
+                          * openstack_cacert */
+    const char *scope;   /* azure-token-json: which of the scopes, with or without `/.default`; NULL = the first */
+    const char *azure_client_id;      /* azure-env: else the grant's, of an azure exchange */
+    const char *azure_tenant_id;      /* azure-env: else the grant's */
+    const char *azure_authority_host; /* azure-env: else the grant's; the line is left out if there is none */
+    bool token_only;     /* clouds-yaml: the Keystone token rather than what is needed to get one */
+    const struct cfr_format_gcp *gcp; /* gcp-external-account */
     bool section_header; /* false: only the body lines, for merging into a profile */
 };
 

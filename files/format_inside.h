@@ -39,9 +39,24 @@ typedef int cfr_format_fn(const struct cfr_format_input *in, struct cfr_secret *
 cfr_format_fn cfr_format_aws_credentials;
 cfr_format_fn cfr_format_aws_config;
 cfr_format_fn cfr_format_aws_credential_process;
+/* files/format_azure.c */
+cfr_format_fn cfr_format_azure_token_json;
+cfr_format_fn cfr_format_azure_env;
+/* files/format_openstack.c */
+cfr_format_fn cfr_format_clouds_yaml;
+cfr_format_fn cfr_format_clouds_conf;
+cfr_format_fn cfr_format_openstack_token;
+/* files/format_gcp.c */
+cfr_format_fn cfr_format_gcp_external_account;
+cfr_format_fn cfr_format_gcp_access_token;
+cfr_format_fn cfr_format_gcp_token_json;
+/* files/format_docker.c, files/format_oauth.c */
+cfr_format_fn cfr_format_docker_config;
+cfr_format_fn cfr_format_oauth_access_token;
 /* files/format_plain.c */
 cfr_format_fn cfr_format_token;
 cfr_format_fn cfr_format_env;
 cfr_format_fn cfr_format_json;
+cfr_format_fn cfr_format_secret_key;
 
 #endif

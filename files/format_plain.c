@@ -25,6 +25,8 @@ int cfr_format_env(const struct cfr_format_input *in, struct cfr_secret *out, st
     size_t before = out->len;
 
     for (size_t i = 0; i < g->field_count; i++) {
+        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
+            continue;
         /* The region is written under two names below; what has a `:` in its name is no word of a shell. */
         if (strcmp(g->fields[i].name, CFR_FIELD_AWS_REGION) != 0 && strchr(g->fields[i].name, ':') == NULL &&
             strcmp(g->fields[i].name, CFR_FIELD_REGISTRY_AUTHS) != 0)
@@ -57,6 +59,7 @@ int cfr_format_json(const struct cfr_format_input *in, struct cfr_secret *out, s
     const struct cfr_grant *g = in->grant;
     struct cfr_pen p = {out, err, 0};
     char number[24];
+    bool first = true;
 
     (void)snprintf(number, sizeof number, "%" PRIu64, in->generation);
     cfr_pen_text(&p, "{\"version\":1,\"credential\":");
@@ -72,11 +75,25 @@ int cfr_format_json(const struct cfr_format_input *in, struct cfr_secret *out, s
     json_time(&p, ",\"expires\":", g->expires_s);
     cfr_pen_text(&p, ",\"fields\":{");
     for (size_t i = 0; i < g->field_count; i++) {
-        cfr_pen_text(&p, i == 0 ? "" : ",");
+        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
+            continue;
+        cfr_pen_text(&p, first ? "" : ",");
+        first = false;
         cfr_pen_json(&p, cfr_view_of(g->fields[i].name));
         cfr_pen_text(&p, ":");
         cfr_pen_json(&p, cfr_secret_view(&g->fields[i].value));
     }
     cfr_pen_text(&p, "}}\n");
     return p.rc;
+}
+
+int cfr_format_secret_key(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
+{
+    char name[sizeof CFR_FIELD_SECRET_PREFIX + 256];
+
+    (void)snprintf(name, sizeof name, CFR_FIELD_SECRET_PREFIX "%s", in->key);
+    if (cfr_format_get(in, name).p == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "the mounted Secret has no key %.253s, or is exchanged and not passed on",
+                           in->key);
+    return cfr_secret_append(out, cfr_format_get(in, name), err);
 }

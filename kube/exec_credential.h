@@ -6,6 +6,8 @@
 
 #include "base/secret.h"
 
+#define CFR_EXEC_CREDENTIAL_MAX 262144 /* of each of the three */
+
 struct cfr_exec_credential {
     struct cfr_secret token;
     struct cfr_secret cert; /* PEM */
@@ -13,11 +15,14 @@ struct cfr_exec_credential {
     int64_t expires_s;      /* 0 = not told */
 };
 
-/* Appends the value of KUBERNETES_EXEC_INFO. CLUSTER_JSON is the `cluster` member, or empty to leave it out. */
+/* Whether this version of the protocol is spoken here. */
+bool cfr_exec_credential_version_ok(const char *api_version);
+/* Appends the value of KUBERNETES_EXEC_INFO. CLUSTER_JSON is the `cluster` member, a JSON object, or empty to
+ * leave it out. CFR_E_CONFIG: another API_VERSION. */
 int cfr_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
                              struct cfr_err *err);
 /* Reads what the plugin printed. CFR_E_ANSWER: another apiVersion or kind, no status, neither a token nor a
- * certificate with its key. The caller frees OUT in every case. */
+ * certificate with its key, an expiry that is no time. The caller frees OUT in every case. */
 int cfr_exec_credential_read(const char *api_version, struct cfr_view text, struct cfr_exec_credential *out,
                              struct cfr_err *err);
 void cfr_exec_credential_free(struct cfr_exec_credential *c);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The kubelet's image credential provider protocol: its request on standard input, our response, and the matching of
- * images. Pure. Source: credentialprovider.kubelet.k8s.io/v1; kubelet's matchImages rules. */
+/* The kubelet's image credential provider protocol: its request on standard input, and our response. Pure.
+ * Source: credentialprovider.kubelet.k8s.io/v1. */
 #ifndef CFR_KUBE_IMAGE_CREDENTIAL_H
 #define CFR_KUBE_IMAGE_CREDENTIAL_H
 
 #include "base/json.h"
 #include "base/secret.h"
+#include "kube/image_match.h"
 
-#define CFR_IMAGE_REQUEST_MAX 262144
+#define CFR_IMAGE_REQUEST_MAX  262144
+#define CFR_IMAGE_RESPONSE_MAX 1048576
 
 /* Views into DOC. */
 struct cfr_image_request {
@@ -17,18 +19,16 @@ struct cfr_image_request {
     struct cfr_view token;    /* serviceAccountToken; may be empty */
 };
 
-/* Reads the kubelet's request. CFR_E_ANSWER: another apiVersion or kind, no image. The caller frees in every case. */
+/* Reads the kubelet's request. CFR_E_ANSWER: another apiVersion or kind, no image. The caller frees in every
+ * case. */
 int cfr_image_request_read(struct cfr_view text, struct cfr_image_request *out, struct cfr_err *err);
 void cfr_image_request_free(struct cfr_image_request *r);
 /* An annotation of the service account; an empty view if the request has none of that name. */
 struct cfr_view cfr_image_request_annotation(const struct cfr_image_request *r, const char *name);
-/* True if IMAGE is one of PATTERN, by the kubelet's rule: as many host parts, `*` inside one part only, the port equal,
- * the path a prefix. */
-bool cfr_image_match(const char *pattern, struct cfr_view image);
-/* Whether PATTERN is one; CFR_E_CONFIG says why not. */
-int cfr_image_match_check(const char *pattern, struct cfr_err *err);
-/* Appends the response: AUTHS is the inside of docker's `auths` object (CFR_FIELD_REGISTRY_AUTHS), of which username and
- * password are taken; an empty one means that there is nothing to offer. CACHE_S is how long the kubelet may keep it. */
+/* Appends the response, with the cache key Registry: AUTHS is the inside of docker's `auths` object
+ * (CFR_FIELD_REGISTRY_AUTHS), of which username and password are taken (or `auth`, where they are missing);
+ * an empty one means that there is nothing to offer. CACHE_S is how long the kubelet may keep it; 0 and less
+ * mean not at all. CFR_E_ANSWER: AUTHS is not such text, or a login has no username and password. */
 int cfr_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err);
 
 #endif

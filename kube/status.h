@@ -7,19 +7,26 @@
 #include "base/err.h"
 #include "base/view.h"
 
-/* What was asked for, for the text. */
+/* What was asked for, for the text. All but WHAT may be NULL. */
 struct cfr_kube_asked {
     const char *what;               /* "a token for the service account NS/NAME" */
     const char *verb;               /* RBAC: "create" */
     const char *resource;           /* RBAC: "serviceaccounts/token" */
+    const char *name;               /* RBAC: the object, for `resourceNames` */
+    const char *namespace_name;     /* where the Role is missing */
+    const char *audience;           /* the audience that was asked for: a node may need a rule for it */
     const struct cfr_view *secrets; /* what must not be echoed */
     size_t secret_count;
 };
 
-/* Sets ERR to what the server refused, why, and what to do, and returns the code (never 0): by HTTP status and Status
- * reason. *RETRY_AFTER_S is set to details.retryAfterSeconds where the body has it, else left alone. The body need not
- * be a Status, nor JSON. */
-int cfr_kube_refusal(long status, struct cfr_view body, const struct cfr_kube_asked *asked, int64_t *retry_after_s,
-                     struct cfr_err *err);
+/* Sets ERR to what the server refused, why, and what to do, and returns the code (never 0): by HTTP status
+ * and the Status object's message. The body need not be a Status, nor JSON. 401, 403, 404, 407 CFR_E_DENIED:
+ * only an administrator can mend it 400, 405, 406, 413, 415, 422, other 4xx  CFR_E_REJECTED 409 of a field or
+ * a uid                  CFR_E_CONFLICT; of two writers at once CFR_E_UNAVAILABLE, try again 408, 410, 5xx
+ * CFR_E_UNAVAILABLE 429                                      CFR_E_THROTTLED 3xx CFR_E_REDIRECT others
+ * CFR_E_ANSWER or CFR_E_NOMEM. *RETRY_AFTER_S is set to details.retryAfterSeconds (at most one day) where the
+ * body has it, else left alone. */
+int cfr_kube_refusal(long status, struct cfr_view body, const struct cfr_kube_asked *asked,
+                     int64_t *retry_after_s, struct cfr_err *err);
 
 #endif

@@ -169,6 +169,13 @@ static void token_overdue(struct cfr_str *out, const char *family, const struct 
     sample(out, family, c, c->token_overdue ? 1 : 0);
 }
 
+static void token_requested(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                            int64_t now_s)
+{
+    (void)now_s;
+    sample(out, family, c, c->token_requested ? 1 : 0);
+}
+
 /* Two hooks of one credential may do the same in words, yet a series may appear once only. */
 static bool hook_is_first(const struct cfr_status_credential *c, size_t i)
 {
@@ -192,6 +199,30 @@ static void hook_runs(struct cfr_str *out, const char *family, const struct cfr_
         begin(out, family, c->name, "hook", c->hooks[i].name);
         cfr_str_addz(out, ",result=\"failed\"");
         end_count(out, c->hooks[i].runs_failed);
+    }
+}
+
+static void delivery_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                          int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->delivery_count; i++) {
+        begin(out, family, c->name, "target", c->deliveries[i].name);
+        cfr_str_addz(out, ",result=\"ok\"");
+        end_count(out, c->deliveries[i].runs_ok);
+        begin(out, family, c->name, "target", c->deliveries[i].name);
+        cfr_str_addz(out, ",result=\"failed\"");
+        end_count(out, c->deliveries[i].runs_failed);
+    }
+}
+
+static void delivery_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                                int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->delivery_count; i++) {
+        begin(out, family, c->name, "target", c->deliveries[i].name);
+        end_count(out, c->deliveries[i].generation);
     }
 }
 
@@ -249,6 +280,11 @@ static const struct family {
      "When the subject token last read expires, in seconds since the epoch."},
     {"credfresh_token_overdue", "gauge", token_overdue,
      "1 when the subject token is past 80 % of its life and nobody has replaced it."},
+    {"credfresh_token_requested", "gauge", token_requested,
+     "1 when the subject token was asked of the API server, by itself or in place of a file."},
+    {"credfresh_delivery_runs_total", "counter", delivery_runs, "Applies of a Secret of the cluster by result."},
+    {"credfresh_delivery_generation", "gauge", delivery_generation,
+     "The generation that a Secret of the cluster holds; 0 for none."},
     {"credfresh_hook_runs_total", "counter", hook_runs, "Runs of a reload hook by result."},
     {"credfresh_hook_generation", "gauge", hook_generation,
      "The generation that a reload hook last succeeded for; 0 for none."},

@@ -62,12 +62,12 @@ static void end_object(struct cfr_str *out)
     cfr_str_addz(out, ",");
 }
 
-static void add_hooks(struct cfr_str *out, const struct cfr_status_credential *c)
+static void add_hooks(struct cfr_str *out, const char *key, const struct cfr_status_hook *hooks, size_t count)
 {
-    add_key(out, "hooks");
+    add_key(out, key);
     cfr_str_addz(out, "[");
-    for (size_t i = 0; i < c->hook_count; i++) {
-        const struct cfr_status_hook *h = &c->hooks[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct cfr_status_hook *h = &hooks[i];
 
         cfr_str_addz(out, "{");
         add_text(out, "name", h->name);
@@ -89,6 +89,7 @@ static void add_token(struct cfr_str *out, const struct cfr_status_credential *c
     add_instant(out, "issued", c->token_issued_s);
     add_instant(out, "expires", c->token_expires_s);
     add_bool(out, "overdue", c->token_overdue);
+    add_bool(out, "requested", c->token_requested);
     add_text(out, "note", c->token_note);
     end_object(out);
 }
@@ -130,7 +131,8 @@ static void add_credential(struct cfr_str *out, const struct cfr_status_credenti
     add_error(out, c);
     add_count(out, "consecutive_failures", c->failures);
     add_text(out, "last_reason", c->reason);
-    add_hooks(out, c);
+    add_hooks(out, "hooks", c->hooks, c->hook_count);
+    add_hooks(out, "deliveries", c->deliveries, c->delivery_count);
     end_object(out);
 }
 

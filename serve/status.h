@@ -44,6 +44,7 @@ struct cfr_status_credential {
     int64_t token_issued_s; /* of the subject token last read; 0 = unknown */
     int64_t token_expires_s;
     bool token_overdue;     /* past 80 % of its life and nobody replaced it */
+    bool token_requested;   /* asked of the API server, by itself or in place of a file */
     const char *token_note; /* e.g. that it is a subPath mount; or NULL */
     const char *error;      /* last error in words, NULL when the last attempt went well */
     int error_code;         /* CFR_E_... or 0 */
@@ -55,6 +56,8 @@ struct cfr_status_credential {
     struct cfr_status_histogram duration;
     const struct cfr_status_hook *hooks;
     size_t hook_count;
+    const struct cfr_status_hook *deliveries; /* to Secrets of the cluster */
+    size_t delivery_count;
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its

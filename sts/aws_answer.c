@@ -28,6 +28,8 @@ static const struct place xml_places[] = {
     {"/*Response/*Result/Credentials/SessionToken", CFR_AWS_SESSION_TOKEN},
     {"/*Response/*Result/Credentials/Expiration", CFR_AWS_EXPIRATION},
     {"/*Response/*Result/AssumedRoleUser/Arn", CFR_AWS_ARN},
+    {"/*Response/*Result/Arn", CFR_AWS_ARN},
+    {"/*Response/*Result/Account", CFR_AWS_ACCOUNT},
     {"/*Response/ResponseMetadata/RequestId", CFR_AWS_REQUEST_ID},
     {"/ErrorResponse/Error/Code", CFR_AWS_CODE},
     {"/ErrorResponse/Error/Message", CFR_AWS_MESSAGE},
@@ -43,6 +45,8 @@ static const struct place json_places[] = {
     {"/*Response/*Result/Credentials/SessionToken", CFR_AWS_SESSION_TOKEN},
     {"/*Response/*Result/Credentials/Expiration", CFR_AWS_EXPIRATION},
     {"/*Response/*Result/AssumedRoleUser/Arn", CFR_AWS_ARN},
+    {"/*Response/*Result/Arn", CFR_AWS_ARN},
+    {"/*Response/*Result/Account", CFR_AWS_ACCOUNT},
     {"/*Response/ResponseMetadata/RequestId", CFR_AWS_REQUEST_ID},
     {"/Error/Code", CFR_AWS_CODE},
     {"/Error/Message", CFR_AWS_MESSAGE},
@@ -50,11 +54,12 @@ static const struct place json_places[] = {
 };
 
 static const char *const field_names[CFR_AWS_FIELDS] = {
-    "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn", "Code", "Message", "RequestId",
+    "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn", "Account",
+    "Code",        "Message",         "RequestId",
 };
 
 static const size_t field_limits[CFR_AWS_FIELDS] = {
-    256, 1024, CFR_GRANT_VALUE_MAX, 64, CFR_GRANT_IDENTITY_MAX, 128, 8192, 256};
+    256, 1024, CFR_GRANT_VALUE_MAX, 64, CFR_GRANT_IDENTITY_MAX, 64, 128, 8192, 256};
 
 struct reading {
     const char *operation;
@@ -231,11 +236,13 @@ static int copy_identity(const struct cfr_aws_answer *a, const char *fallback_ar
 
     if (arn.n == 0)
         arn = cfr_view_of(fallback_arn);
+    if (arn.n == 0)
+        return 0;
     rc = cfr_grant_set_identity(g, arn, err);
     if (rc != 0)
         return rc;
     account = cfr_aws_params_arn_part(g->identity, 4);
-    if (account.n != 12)
+    if (account.n != 12 && fallback_arn != NULL)
         account = cfr_aws_params_arn_part(fallback_arn, 4);
     return account.n == 12 && cfr_view_int(account, &digits)
                ? cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, account, err)

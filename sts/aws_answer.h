@@ -10,7 +10,8 @@ enum cfr_aws_answer_field {
     CFR_AWS_SECRET,
     CFR_AWS_SESSION_TOKEN,
     CFR_AWS_EXPIRATION, /* as text; JSON numbers go into expires_s */
-    CFR_AWS_ARN,        /* of the assumed role's session */
+    CFR_AWS_ARN,        /* of the assumed role's session, or of the caller */
+    CFR_AWS_ACCOUNT,    /* of the caller */
     CFR_AWS_CODE,       /* of an error */
     CFR_AWS_MESSAGE,
     CFR_AWS_REQUEST_ID,
@@ -31,8 +32,8 @@ int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, str
 void cfr_aws_answer_free(struct cfr_aws_answer *a);
 struct cfr_view cfr_aws_answer_get(const struct cfr_aws_answer *a, enum cfr_aws_answer_field field);
 
-/* Fills the keys, the account, the identity and the expiry of the empty G. FALLBACK_ARN (the role) serves
- * where the answer names none. CFR_E_ANSWER says what is missing or garbled. */
+/* Fills the keys, the account, the identity and the expiry of the empty G. FALLBACK_ARN (the role, or NULL)
+ * serves where the answer names none. CFR_E_ANSWER says what is missing or garbled. */
 int cfr_aws_answer_grant(const struct cfr_aws_answer *a, const char *fallback_arn, struct cfr_grant *g,
                          struct cfr_err *err);
 

@@ -22,6 +22,19 @@ static const char *const accepts[] = {"xml", "json", NULL};
     "characters U+0020 to U+00FF, TAB, LF and CR."
 #define DOC_POLICY_ARNS                                                                                      \
     "ARNs of at most 10 managed policies of the role's account, used as session policies like `policy`."
+#define DOC_EXTERNAL_ID                                                                                      \
+    "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, "                    \
+    "digits and `_+=,.@:/-`."
+#define DOC_TAGS                                                                                             \
+    "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` "                 \
+    "in the role's trust policy and in the caller's policy."
+#define DOC_TRANSITIVE                                                                                       \
+    "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag "                   \
+    "again."
+#define DOC_SOURCE_IDENTITY                                                                                  \
+    "Source identity, kept through all following steps and seen in CloudTrail: letters, "                    \
+    "digits and `_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once "                  \
+    "set it cannot be changed."
 
 static const struct cfr_field step_fields[] = {
     {.key = "role_arn",
@@ -53,8 +66,7 @@ static const struct cfr_field step_fields[] = {
      .offset = STEP(external_id),
      .min = 2,
      .max = 1224,
-     .doc = "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, digits and "
-            "`_+=,.@:/-`."},
+     .doc = DOC_EXTERNAL_ID},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
      .offset = STEP(policy),
@@ -66,25 +78,18 @@ static const struct cfr_field step_fields[] = {
      .offset = STEP(policy_arns),
      .max = 10,
      .doc = DOC_POLICY_ARNS},
-    {.key = "tags",
-     .type = CFR_FIELD_PAIRS,
-     .offset = STEP(tags),
-     .max = 50,
-     .doc = "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` in the "
-            "role's trust policy and in the caller's policy."},
+    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = DOC_TAGS},
     {.key = "transitive_tag_keys",
      .type = CFR_FIELD_STRINGS,
      .offset = STEP(transitive_tag_keys),
      .max = 50,
-     .doc = "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag again."},
+     .doc = DOC_TRANSITIVE},
     {.key = "source_identity",
      .type = CFR_FIELD_STRING,
      .offset = STEP(source_identity),
      .min = 2,
      .max = 64,
-     .doc = "Source identity, kept through all following steps and seen in CloudTrail: letters, digits and "
-            "`_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once set it cannot be "
-            "changed."},
+     .doc = DOC_SOURCE_IDENTITY},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = STEP(region),
@@ -163,11 +168,38 @@ static const struct cfr_field aws_fields[] = {
     {.key = "role_arn",
      .type = CFR_FIELD_STRING,
      .offset = AWS(role_arn),
-     .flags = CFR_FIELD_REQUIRED,
      .min = 20,
      .max = 2048,
-     .doc = "ARN of the role to assume with the token, such as `arn:aws:iam::123456789012:role/NAME`. Its "
-            "trust policy must accept the token's issuer, audience and subject."},
+     .doc = "ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
+            "accept the "
+            "token's issuer, audience and subject, or the user of the keys. Required, except with keys: "
+            "without it they "
+            "are exchanged for a session of their own user (GetSessionToken)."},
+    {.key = "access_key_id_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(access_key_id_file),
+     .doc = "File with the ID of a long-lived access key: the exchange then begins with keys instead of a "
+            "token. Needs "
+            "`secret_access_key_file` and excludes `credentials_file`."},
+    {.key = "secret_access_key_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(secret_access_key_file),
+     .doc = "File with the secret access key that belongs to `access_key_id_file`."},
+    {.key = "credentials_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(credentials_file),
+     .doc = "AWS shared credentials file whose keys the exchange begins with, instead of a token. With "
+            "`role_arn` they "
+            "may be those of a session."},
+    {.key = "profile",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(profile),
+     .min = 1,
+     .max = 64,
+     .doc = "Profile of `credentials_file` that holds the keys. Default: `default`."},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = AWS(region),
@@ -175,7 +207,7 @@ static const struct cfr_field aws_fields[] = {
      .max = 63,
      .doc = "Region whose STS is called; it is also published as the consumer's region. Default: "
             "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
-            "has to be signed."},
+            "has to be signed (`then_assume`, `verify` and keys sign)."},
     {.key = "session_name",
      .type = CFR_FIELD_STRING,
      .offset = AWS(session_name),
@@ -188,9 +220,11 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(duration_ms),
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
-     .max = 12 * HOUR_MS,
-     .doc = "Life of the session, in whole seconds. AWS refuses (it does not shorten) more than the role's "
-            "maximum session duration. With less than about 30m, SDKs that refresh by themselves ask all the "
+     .max = 36 * HOUR_MS,
+     .doc = "Life of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
+            "refuses (it "
+            "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
+            "that refresh by themselves ask all the "
             "time."},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
@@ -203,6 +237,28 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(policy_arns),
      .max = 10,
      .doc = DOC_POLICY_ARNS},
+    {.key = "external_id",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(external_id),
+     .min = 2,
+     .max = 1224,
+     .doc = DOC_EXTERNAL_ID " Only with keys."},
+    {.key = "tags",
+     .type = CFR_FIELD_PAIRS,
+     .offset = AWS(tags),
+     .max = 50,
+     .doc = DOC_TAGS " Only with keys: a token carries its own."},
+    {.key = "transitive_tag_keys",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AWS(transitive_tag_keys),
+     .max = 50,
+     .doc = DOC_TRANSITIVE},
+    {.key = "source_identity",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(source_identity),
+     .min = 2,
+     .max = 64,
+     .doc = DOC_SOURCE_IDENTITY " Only with keys."},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AWS(endpoint),
@@ -252,6 +308,18 @@ static const struct cfr_field aws_fields[] = {
      .table = &step_table,
      .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys "
             "are published."},
+    {.key = "verify",
+     .type = CFR_FIELD_BOOL,
+     .offset = AWS(verify),
+     .fallback = "false",
+     .doc = "Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published; if it "
+            "is another "
+            "account or role, or they are not known yet, nothing is."},
+    {.key = "ecr",
+     .type = CFR_FIELD_MAP,
+     .offset = AWS(ecr),
+     .table = &cfr_sts_ecr_table,
+     .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
     {.key = NULL},
 };
 
@@ -260,6 +328,68 @@ const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *con
     const struct cfr_sts_aws_step *steps = config->then_assume.items;
 
     return n < config->then_assume.count ? &steps[n] : NULL;
+}
+
+bool cfr_sts_aws_has_keys(const struct cfr_sts_aws *config)
+{
+    return config->access_key_id_file != NULL || config->credentials_file != NULL;
+}
+
+static int check_keys(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    bool id = c->access_key_id_file != NULL;
+    bool secret = c->secret_access_key_file != NULL;
+
+    if (c->credentials_file != NULL && (id || secret))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "credentials_file: it cannot stand beside %s; keep one of the two",
+                           id ? "access_key_id_file" : "secret_access_key_file");
+    if (id != secret)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it is missing; a key is an ID and a secret",
+                           id ? "secret_access_key_file" : "access_key_id_file");
+    if (c->profile != NULL && c->credentials_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "profile: it has no effect without credentials_file; leave it out");
+    if (c->role_arn == NULL && !cfr_sts_aws_has_keys(c))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "role_arn: it is missing; write the role to assume with the token, such as "
+                           "\"arn:aws:iam::123456789012:role/NAME\"");
+    return 0;
+}
+
+/* What the first operation does not take is refused, not ignored. */
+static int check_operation(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    const char *only_keys = c->external_id != NULL              ? "external_id"
+                            : c->tags.count != 0                ? "tags"
+                            : c->transitive_tag_keys.count != 0 ? "transitive_tag_keys"
+                            : c->source_identity != NULL        ? "source_identity"
+                                                                : NULL;
+    const char *only_role = c->session_name != NULL     ? "session_name"
+                            : c->policy != NULL         ? "policy"
+                            : c->policy_arns.count != 0 ? "policy_arns"
+                                                        : only_keys;
+
+    if (!cfr_sts_aws_has_keys(c) && only_keys != NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: AWS does not take it with a token (only what the token itself says); leave it out, or "
+            "set it in a step of then_assume",
+            only_keys);
+    if (c->role_arn == NULL && c->then_assume.count == 0 && only_role != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without `role_arn`; leave it out",
+                           only_role);
+    if (c->role_arn != NULL && c->duration_ms > 12 * HOUR_MS)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "duration: a role's session lives at most 12h; write 12h or less");
+    return 0;
+}
+
+int cfr_sts_aws_check_begin(const struct cfr_sts_aws *config, struct cfr_err *err)
+{
+    int rc = check_keys(config, err);
+
+    return rc != 0 ? rc : check_operation(config, err);
 }
 
 static int check_policies(const struct cfr_sts_aws *c, struct cfr_err *err)
@@ -314,6 +444,12 @@ static int check_aws(const void *node, struct cfr_err *err)
     if (rc == 0)
         rc = check_policies(c, err);
     if (rc == 0)
+        rc = cfr_aws_params_check_external_id("external_id", c->external_id, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_tags(&c->tags, &c->transitive_tag_keys, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_session_name("source_identity", c->source_identity, err);
+    if (rc == 0)
         rc = check_endpoint(c->endpoint, err);
     return rc != 0 ? rc : check_combinations(c, err);
 }
@@ -323,5 +459,7 @@ const struct cfr_table cfr_sts_aws_table = {
     .size = sizeof(struct cfr_sts_aws),
     .fields = aws_fields,
     .check = check_aws,
-    .doc = "Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session.",
+    .doc = "Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "
+           "or of long-lived "
+           "keys (AssumeRole, or GetSessionToken without a role) for those of a session.",
 };

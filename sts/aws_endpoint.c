@@ -330,7 +330,7 @@ int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view 
     of_region = cfr_aws_endpoint_partition(place->region);
     if (of_region == NULL)
         of_region = of_role != NULL ? of_role : &partitions[0].partition;
-    if (!cfr_view_is(partition, of_region->name))
+    if (partition.n != 0 && !cfr_view_is(partition, of_region->name))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "role_arn: its partition is %.*s, but the region %s (from %s) is in the partition "
                            "%s; a role can only be assumed in its own partition",

@@ -45,10 +45,11 @@ const struct cfr_aws_partition *cfr_aws_endpoint_partition_named(struct cfr_view
 /* True for what may be a region: a DNS label in lower case, since it becomes part of a host name. */
 bool cfr_aws_endpoint_region_ok(struct cfr_view region);
 
-/* Decides host, path and signing region. PARTITION is the one in the role's ARN: it serves for regions that
- * are newer than this table. CFR_E_CONFIG names the setting that is wrong: no region, a region that is no DNS
- * label, a partition that is not the region's, an endpoint that is not https (or http to loopback), an
- * endpoint together with FIPS or dual-stack, a VPC endpoint of another region. */
+/* Decides host, path and signing region. PARTITION is the one in the role's ARN (empty when there is no
+ * role): it serves for regions that are newer than this table. CFR_E_CONFIG names the setting that is wrong:
+ * no region, a region that is no DNS label, a partition that is not the region's, an endpoint that is not
+ * https (or http to loopback), an endpoint together with FIPS or dual-stack, a VPC endpoint of another
+ * region. */
 int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view partition,
                              struct cfr_aws_endpoint *out, struct cfr_err *err);
 /* Checks a custom endpoint by itself and takes it apart; out->region is filled from the names that AWS gives

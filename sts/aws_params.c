@@ -371,3 +371,11 @@ int cfr_aws_params_assume_role(const struct cfr_sts_aws_step *step, const char *
     put(&f, "SourceIdentity", step->source_identity);
     return f.rc;
 }
+
+int cfr_aws_params_session_token(int64_t duration_ms, struct cfr_secret *body, struct cfr_err *err)
+{
+    struct form f = {.body = body, .err = err};
+
+    put_common(&f, "GetSessionToken", NULL, NULL, duration_ms);
+    return f.rc;
+}

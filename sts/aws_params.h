@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameters of the two STS operations: the rules they obey and the form bodies that carry them.
+/* The parameters of the STS operations: the rules they obey and the form bodies that carry them.
  * Source of names and limits: the STS API reference, version 2011-06-15. */
 #ifndef CFR_STS_AWS_PARAMS_H
 #define CFR_STS_AWS_PARAMS_H
@@ -33,6 +33,7 @@ const char *cfr_aws_params_session_name(const char *configured, struct cfr_view 
 /* Form bodies (application/x-www-form-urlencoded), into the empty BODY. */
 int cfr_aws_params_web_identity(const struct cfr_sts_aws *config, const char *session_name,
                                 struct cfr_view token, struct cfr_secret *body, struct cfr_err *err);
+int cfr_aws_params_session_token(int64_t duration_ms, struct cfr_secret *body, struct cfr_err *err);
 int cfr_aws_params_assume_role(const struct cfr_sts_aws_step *step, const char *session_name,
                                struct cfr_secret *body, struct cfr_err *err);
 

@@ -34,12 +34,12 @@ static int take_switch(int configured, const char *key, const char *(*env)(const
     return configured == CFR_STS_AWS_ENVIRONMENT ? env_bool(env, variable, out, err) : 0;
 }
 
-static void take_region(const struct cfr_sts_aws *config, const struct cfr_sts_aws_step *step,
-                        const char *(*env)(const char *), struct cfr_aws_place *out)
+void cfr_aws_place_take_region(const char *configured, const char *(*env)(const char *),
+                               struct cfr_aws_place *out)
 {
     static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
 
-    out->region = step != NULL && step->region != NULL ? step->region : config->region;
+    out->region = configured;
     out->region_from = "region";
     for (size_t i = 0; out->region == NULL && i < 2; i++) {
         out->region = look(env, variables[i]);
@@ -47,14 +47,14 @@ static void take_region(const struct cfr_sts_aws *config, const struct cfr_sts_a
     }
 }
 
-static int take_endpoint(const struct cfr_sts_aws *config, const struct cfr_sts_aws_step *step,
-                         const char *(*env)(const char *), struct cfr_aws_place *out, struct cfr_err *err)
+int cfr_aws_place_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
+                           struct cfr_aws_place *out, struct cfr_err *err)
 {
-    static const char *const variables[] = {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"};
+    const char *const variables[] = {variable, "AWS_ENDPOINT_URL"};
     bool ignored;
     int rc;
 
-    out->endpoint = step != NULL && step->endpoint != NULL ? step->endpoint : config->endpoint;
+    out->endpoint = configured;
     out->endpoint_from = "endpoint";
     if (out->endpoint != NULL)
         return 0;
@@ -64,6 +64,16 @@ static int take_endpoint(const struct cfr_sts_aws *config, const struct cfr_sts_
         out->endpoint_from = variables[i];
     }
     return rc;
+}
+
+int cfr_aws_place_switches(int fips, int dual_stack, const char *(*env)(const char *),
+                           struct cfr_aws_place *out, struct cfr_err *err)
+{
+    int rc = take_switch(fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
+
+    return rc != 0 ? rc
+                   : take_switch(dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT",
+                                 &out->dual_stack, &out->dual_stack_from, err);
 }
 
 static int take_legacy(const struct cfr_sts_aws *config, const char *(*env)(const char *), bool *out,
@@ -90,14 +100,11 @@ int cfr_aws_place_of(const struct cfr_sts_aws *config, unsigned step, const char
     int rc;
 
     *out = (struct cfr_aws_place){0};
-    take_region(config, s, env, out);
-    rc = take_endpoint(config, s, env, out, err);
+    cfr_aws_place_take_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
+    rc = cfr_aws_place_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
+                                "AWS_ENDPOINT_URL_STS", env, out, err);
     if (rc == 0)
-        rc =
-            take_switch(config->fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
-    if (rc == 0)
-        rc = take_switch(config->dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT",
-                         &out->dual_stack, &out->dual_stack_from, err);
+        rc = cfr_aws_place_switches(config->fips, config->dual_stack, env, out, err);
     return rc != 0 ? rc : take_legacy(config, env, &out->legacy, err);
 }
 
@@ -105,13 +112,14 @@ int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const
                           struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
     const struct cfr_sts_aws_step *s = step == 0 ? NULL : cfr_sts_aws_step_at(config, step - 1);
+    const char *role = s != NULL ? s->role_arn : config->role_arn;
     struct cfr_aws_place place;
     int rc = cfr_aws_place_of(config, step, env, &place, err);
 
     if (rc != 0)
         return rc;
     return cfr_aws_endpoint_resolve(
-        &place, cfr_aws_params_arn_part(s != NULL ? s->role_arn : config->role_arn, 1), out, err);
+        &place, role != NULL ? cfr_aws_params_arn_part(role, 1) : (struct cfr_view){NULL, 0}, out, err);
 }
 
 const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),

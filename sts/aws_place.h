@@ -20,4 +20,13 @@ int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const
 const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),
                                  char buf[CFR_AWS_REGION_MAX]);
 
+/* The parts, for other services than STS. CONFIGURED is NULL where the configuration says nothing; VARIABLE
+ * is the service's own, such as AWS_ENDPOINT_URL_ECR; FIPS and DUAL_STACK are of enum cfr_sts_aws_switch. */
+void cfr_aws_place_take_region(const char *configured, const char *(*env)(const char *),
+                               struct cfr_aws_place *out);
+int cfr_aws_place_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
+                           struct cfr_aws_place *out, struct cfr_err *err);
+int cfr_aws_place_switches(int fips, int dual_stack, const char *(*env)(const char *),
+                           struct cfr_aws_place *out, struct cfr_err *err);
+
 #endif

@@ -21,6 +21,8 @@ int cfr_jwt_alg_of(struct cfr_view key, enum cfr_jwt_alg *out, struct cfr_err *e
 /* base64url (no padding) of the SHA-256 over the DER form of the first certificate in PEM: the `x5t#S256` header
  * (RFC 7515, 4.1.8). CFR_E_CONFIG if there is none. */
 int cfr_jwt_thumbprint(struct cfr_view pem, char out[CFR_JWT_THUMBPRINT_MAX], struct cfr_err *err);
+/* The same of the SHA-1: the older `x5t` header (RFC 7515, 4.1.7), for servers that know no other. */
+int cfr_jwt_thumbprint_sha1(struct cfr_view pem, char out[CFR_JWT_THUMBPRINT_MAX], struct cfr_err *err);
 /* Appends the certificates of PEM as a JSON array of base64 DER, in their order: the `x5c` header (RFC 7515, 4.1.6). */
 int cfr_jwt_chain(struct cfr_view pem, struct cfr_secret *out, struct cfr_err *err);
 /* A random UUID (RFC 9562, version 4) made of 16 random BYTES: the `jti` claim. */

@@ -37,6 +37,7 @@ struct cfr_mounted_wish {
     bool pass_on;     /* no exchange, whatever the cloud can do */
     const struct cfr_sts_provider *provider; /* of `exchange:`, or NULL; its settings win over the Secret's */
     const void *config;
+    const char *directory; /* where the keys are files, for what is wanted as a path; NULL = nowhere */
 };
 
 /* What it is. Zeroed, then filled; freed by cfr_mounted_free. */
@@ -45,17 +46,19 @@ struct cfr_mounted {
     bool short_lived;       /* it holds no secret but tells where the token is */
     char *token_file;       /* heap; of the short-lived form, else NULL */
     const struct cfr_sts_provider *provider; /* what exchanges it; NULL = it is passed on as it is */
-    void *config;           /* heap, the provider's struct, complete; owned */
+    void *config;           /* heap, the provider's struct, by the rules of its table; owned. Those that need the
+                             * environment (provider->check) are left to the caller */
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
     size_t content_count;
     struct cfr_secret own;  /* what had to be taken out of a key (an ini file, YAML, JSON) */
     char note[256];         /* what an operator should know of it: a stale key beside a newer form; empty = nothing */
 };
 
-/* Decides. CFR_E_MISSING: keys of a known form that are not there yet (names them); CFR_E_CONFIG: of no known form, not
- * of the kind that was expected, two forms at once that contradict each other, or a value that cannot be (which key,
- * what is wrong, never the value of a secret). A Secret of no known form is CFR_E_CONFIG unless pass_on. The caller
- * frees OUT in every case. */
+/* Decides. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names it); CFR_E_CONFIG: of no known
+ * form, not of the kind that was expected, keys of two kinds at once, or a value that cannot be (which key, what is
+ * wrong, never the value of a secret). Of two forms of one kind the newer one, or the plainer one, is followed, and the
+ * note tells. With pass_on a Secret of no known form and of two kinds is good too, and of a known one only what its
+ * consumers cannot do without is asked for. The caller frees OUT in every case. */
 int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
                      struct cfr_mounted *out, struct cfr_err *err);
 void cfr_mounted_free(struct cfr_mounted *m);

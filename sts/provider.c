@@ -3,6 +3,11 @@
 #include "sts/provider.h"
 
 #include "sts/aws.h"
+#include "sts/aws_container.h"
+#include "sts/azure.h"
+#include "sts/gcp.h"
+#include "sts/oauth.h"
+#include "sts/openstack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +15,15 @@
 /* "Name: " and the longest value that a grant can hold. */
 #define HEADER_MAX (CFR_GRANT_VALUE_MAX + 64)
 
-const struct cfr_sts_provider *const cfr_sts_providers[] = {&cfr_sts_aws_provider, NULL};
+const struct cfr_sts_provider *const cfr_sts_providers[] = {
+    &cfr_sts_aws_provider,
+    &cfr_sts_azure_provider,
+    &cfr_sts_gcp_provider,
+    &cfr_sts_openstack_provider,
+    &cfr_sts_aws_container_provider,
+    &cfr_sts_oauth_provider,
+    NULL,
+};
 
 const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
 {

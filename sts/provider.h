@@ -25,7 +25,8 @@ struct cfr_sts_input {
     struct cfr_view subject;           /* its `sub` claim, decoded and unverified; may be empty */
     const struct cfr_sts_content *contents;
     size_t content_count;
-    int64_t now_s;                     /* wall clock */
+    int64_t now_s;                     /* wall clock; for parse that of the server, where ours is known to be wrong, so that
+                                        * now_s + expires_in is a time by the grantor's clock */
     const unsigned char *nonce;        /* CFR_STS_NONCE_BYTES random bytes, others for each request */
     const char *(*env)(const char *);  /* looks up an environment variable; NULL when unset */
 };
@@ -67,12 +68,17 @@ enum cfr_sts_outcome { CFR_STS_DONE = 0, CFR_STS_MORE = 1 };
 
 struct cfr_sts_provider {
     const char *name;              /* the key under `exchange:` */
+    const char *family;            /* what its grant's fields begin with, before a `_`; NULL = the name */
     const struct cfr_table *table; /* its configuration */
     int64_t consumer_window_ms;    /* consumers refresh by themselves when less life is left: stay ahead of it */
     /* Rules that need the environment (a region that may come from there, say). CFR_E_CONFIG. */
     int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);
     /* Whether this configuration begins with a subject token; NULL = always. */
     bool (*needs_token)(const void *config);
+    /* What is granted without any request (a token that a configured key signs by itself); NULL = nothing is. Called once,
+     * before the first build. CFR_STS_DONE: x->grant is final. CFR_STS_MORE: requests are needed, from x->step 0 on. Else
+     * an error code. */
+    int (*local)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_err *err);
     /* Builds the request of x->step into the zeroed OUT. The caller frees OUT also after an error. */
     int (*build)(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
                  struct cfr_err *err);
@@ -80,6 +86,10 @@ struct cfr_sts_provider {
      * error code: x->grant is then unspecified but valid. */
     int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
                  struct cfr_err *err);
+    /* Makes CONFIG (on the heap, as the table says) log in to the registry HOST if it names no registry itself; an empty
+     * HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider knows no
+     * registries. CFR_E_CONFIG: HOST cannot be one of its; CFR_E_NOMEM. */
+    int (*add_registry)(void *config, struct cfr_view host, struct cfr_err *err);
 };
 
 /* Whether an exchange with CONFIG begins with a subject token. */

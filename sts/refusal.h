@@ -28,8 +28,11 @@ struct cfr_refusal {
     size_t secret_count;
 };
 
+/* The first of ROWS that fits, or NULL: for tables of more than one part. */
+const struct cfr_refusal_row *cfr_refusal_find(const struct cfr_refusal_row *rows, long status, struct cfr_view code,
+                                               struct cfr_view message);
 /* Sets ERR to "CODE: message (HTTP 403, request ID): what to do" and returns the code. Message and ids are scrubbed
- * (base/scrub.h). Never 0. */
+ * (base/scrub.h); a message that would push the advice out is cut. ROWS may be NULL. Never 0. */
 int cfr_refusal_set(const struct cfr_refusal *r, struct cfr_err *err);
 
 #endif

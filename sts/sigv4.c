@@ -69,13 +69,63 @@ static int join(struct cfr_secret *to, struct cfr_err *err, const char *const *p
     return rc;
 }
 
-static const char *signed_headers(const struct cfr_sigv4_request *r)
+/* Every header that is signed, in the order of their names. */
+struct headers {
+    struct {
+        const char *name;
+        struct cfr_view value;
+    } items[CFR_SIGV4_HEADERS_MAX + 4];
+    size_t count;
+};
+
+static void add_header(struct headers *h, const char *name, struct cfr_view value)
 {
-    return r->session_token.n != 0 ? "content-type;host;x-amz-date;x-amz-security-token"
-                                   : "content-type;host;x-amz-date";
+    size_t i = h->count++;
+
+    for (; i > 0 && strcmp(h->items[i - 1].name, name) > 0; i--)
+        h->items[i] = h->items[i - 1];
+    h->items[i].name = name;
+    h->items[i].value = value;
 }
 
-static int canonical_hash(const struct cfr_sigv4_request *r, const char *date, char hex[HEX],
+static void collect(const struct cfr_sigv4_request *r, const char *date, struct headers *h)
+{
+    h->count = 0;
+    add_header(h, "content-type", cfr_view_of(r->content_type));
+    add_header(h, "host", cfr_view_of(r->host));
+    add_header(h, "x-amz-date", cfr_view_of(date));
+    if (r->session_token.n != 0)
+        add_header(h, "x-amz-security-token", r->session_token);
+    for (size_t i = 0; i < CFR_SIGV4_HEADERS_MAX && r->headers[i].name != NULL; i++)
+        add_header(h, r->headers[i].name, cfr_view_of(r->headers[i].value));
+}
+
+/* `name:value` lines. */
+static int write_headers(const struct headers *h, struct cfr_secret *to, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < h->count; i++) {
+        rc = join(to, err, (const char *const[]){h->items[i].name, ":", NULL});
+        if (rc == 0)
+            rc = cfr_secret_append(to, h->items[i].value, err);
+        if (rc == 0)
+            rc = cfr_secret_append_str(to, "\n", err);
+    }
+    return rc;
+}
+
+/* Their names, as SignedHeaders has them. */
+static int write_names(const struct headers *h, struct cfr_secret *to, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < h->count; i++)
+        rc = join(to, err, (const char *const[]){i != 0 ? ";" : "", h->items[i].name, NULL});
+    return rc;
+}
+
+static int canonical_hash(const struct cfr_sigv4_request *r, const struct headers *h, char hex[HEX],
                           struct cfr_err *err)
 {
     struct cfr_secret c;
@@ -84,18 +134,15 @@ static int canonical_hash(const struct cfr_sigv4_request *r, const char *date, c
 
     cfr_secret_init(&c, CANONICAL_MAX);
     if (rc == 0)
-        rc = join(&c, err,
-                  (const char *const[]){r->method, "\n", r->path, "\n\ncontent-type:", r->content_type,
-                                        "\nhost:", r->host, "\nx-amz-date:", date, "\n", NULL});
-    if (rc == 0 && r->session_token.n != 0) {
-        rc = cfr_secret_append_str(&c, "x-amz-security-token:", err);
-        if (rc == 0)
-            rc = cfr_secret_append(&c, r->session_token, err);
-        if (rc == 0)
-            rc = cfr_secret_append_str(&c, "\n", err);
-    }
+        rc = join(&c, err, (const char *const[]){r->method, "\n", r->path, "\n\n", NULL});
     if (rc == 0)
-        rc = join(&c, err, (const char *const[]){"\n", signed_headers(r), "\n", body, NULL});
+        rc = write_headers(h, &c, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(&c, "\n", err);
+    if (rc == 0)
+        rc = write_names(h, &c, err);
+    if (rc == 0)
+        rc = join(&c, err, (const char *const[]){"\n", body, NULL});
     if (rc == 0)
         rc = sha256_hex(cfr_secret_view(&c), hex, err);
     cfr_secret_free(&c);
@@ -127,14 +174,14 @@ static int derive_key(const struct cfr_sigv4_request *r, const char *day, unsign
 }
 
 /* The signature over the string to sign, which is no secret. */
-static int signature(const struct cfr_sigv4_request *r, const char *date, const char *scope, char hex[HEX],
-                     struct cfr_err *err)
+static int signature(const struct cfr_sigv4_request *r, const struct headers *h, const char *date,
+                     const char *scope, char hex[HEX], struct cfr_err *err)
 {
     struct cfr_secret text;
     unsigned char key[DIGEST] = {0};
     unsigned char mac[DIGEST];
     char day[9];
-    int rc = canonical_hash(r, date, hex, err);
+    int rc = canonical_hash(r, h, hex, err);
 
     memcpy(day, date, 8);
     day[8] = '\0';
@@ -157,26 +204,30 @@ int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_M
                    struct cfr_secret *authorization, struct cfr_err *err)
 {
     struct cfr_secret scope;
+    struct headers h;
     char day[9];
     char hex[HEX];
     int rc;
 
     basic_date(r->now_s, date);
+    collect(r, date, &h);
     memcpy(day, date, 8);
     day[8] = '\0';
     cfr_secret_init(&scope, 256);
     rc =
         join(&scope, err, (const char *const[]){day, "/", r->region, "/", r->service, "/aws4_request", NULL});
     if (rc == 0)
-        rc = signature(r, date, scope.p, hex, err);
+        rc = signature(r, &h, date, scope.p, hex, err);
     if (rc == 0)
         rc = cfr_secret_append_str(authorization, "AWS4-HMAC-SHA256 Credential=", err);
     if (rc == 0)
         rc = cfr_secret_append(authorization, r->access_key_id, err);
     if (rc == 0)
-        rc = join(authorization, err,
-                  (const char *const[]){"/", scope.p, ", SignedHeaders=", signed_headers(r),
-                                        ", Signature=", hex, NULL});
+        rc = join(authorization, err, (const char *const[]){"/", scope.p, ", SignedHeaders=", NULL});
+    if (rc == 0)
+        rc = write_names(&h, authorization, err);
+    if (rc == 0)
+        rc = join(authorization, err, (const char *const[]){", Signature=", hex, NULL});
     cfr_secret_free(&scope);
     return rc;
 }

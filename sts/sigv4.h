@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* AWS Signature Version 4 for a POST with a body and no query: the one request that is ever signed here. */
+/* AWS Signature Version 4 for a request with a body and no query, the only kind that is ever signed here. */
 #ifndef CFR_STS_SIGV4_H
 #define CFR_STS_SIGV4_H
 
 #include "base/secret.h"
 
-#define CFR_SIGV4_DATE_MAX 17 /* "20260102T030405Z" with its NUL */
+#define CFR_SIGV4_DATE_MAX    17 /* "20260102T030405Z" with its NUL */
 
-/* All borrowed. Exactly these headers are signed: content-type, host, x-amz-date, and x-amz-security-token
- * unless SESSION_TOKEN is empty. Header values must have no leading, trailing or doubled spaces. */
+#define CFR_SIGV4_HEADERS_MAX 4
+
+/* A header that is signed beside the usual ones. */
+struct cfr_sigv4_header {
+    const char *name; /* in lower case, not one of the usual ones */
+    const char *value;
+};
+
+/* All borrowed. Exactly these headers are signed: content-type, host, x-amz-date, x-amz-security-token
+ * unless SESSION_TOKEN is empty, and HEADERS. Header values must have no leading, trailing or doubled spaces.
+ */
 struct cfr_sigv4_request {
     const char *method;
     const char *path; /* canonical already: unreserved characters and '/' */
     const char *host; /* as sent */
     const char *content_type;
+    struct cfr_sigv4_header headers[CFR_SIGV4_HEADERS_MAX]; /* in any order, up to the first without a name */
     struct cfr_view body;
     const char *region;
     const char *service;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Keeps the dependency rule: base <- {token, sts, files, serve} <- agent; each third-party header in one place; test
+# Keeps the dependency rule: base <- {token, sts, kube, files, serve} <- agent; each third-party header in one place; test
 # programs that stand for the outside world know nothing of ours.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,11 +21,12 @@ $hits"
 only base base
 only token token base
 only sts sts base
+only kube kube base
 only files files base
 only serve serve base
-only agent agent base token sts files serve
+only agent agent base token sts kube files serve
 for outside in test/localcloud test/witness; do
-    hits=$(grep -nE '^ *# *include "(base|token|sts|files|serve|agent)/' "$outside"/*.[ch] || true)
+    hits=$(grep -nE '^ *# *include "(base|token|sts|kube|files|serve|agent)/' "$outside"/*.[ch] || true)
     [ -z "$hits" ] || complain "$outside/ stands for the outside world:
 $hits"
 done
@@ -34,7 +35,7 @@ done
 one() {
     header=$1
     shift
-    for file in $(grep -lE "include <$header" base/*.[ch] token/*.[ch] sts/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch]); do
+    for file in $(grep -lE "include <$header" base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch]); do
         case " $* " in
         *" $file "*) ;;
         *) complain "$file includes <$header>, which belongs in $*" ;;
@@ -43,13 +44,13 @@ one() {
 }
 one cjson/ base/json.c
 one expat.h sts/xml.c
-one openssl/ sts/sigv4.c agent/http.c
+one openssl/ sts/jwt.c sts/sigv4.c agent/http.c
 one microhttpd.h agent/server.c
-one yaml.h agent/yaml.c
+one yaml.h base/yaml.c
 one curl/ agent/http_transfer.h
 
 # Nothing below agent/ reads a clock or the environment, opens a socket, or logs; only files/ touches the disk.
-hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c serve/*.c || true)
+hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c kube/*.c serve/*.c || true)
 [ -z "$hits" ] || complain "not pure:
 $hits"
 exit $bad

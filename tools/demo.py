@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The demonstration that tools/demo.sh runs: starts everything, breaks things, prints a timeline and a verdict.
+"""The demonstration that tools/demo.sh runs: one agent with one configuration keeps the credentials of four clouds fresh
+under consumers that really use them, while things are broken. Prints a timeline, a picture of it, and a verdict.
 
 usage: demo.py BUILD_DIR
 """
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import urllib.request
@@ -20,9 +22,47 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = (ROOT / sys.argv[1]).resolve()
 DIR = ROOT / "build" / "demo"
 SPEED = 240  # an hour lasts fifteen seconds
-LENGTH_S = 42
+LENGTH_S = 44
+OUTAGE_S = 4
+DOWN_S = 2  # of the agent, after kill -9
+CALLS_PER_S = 5
+COLUMNS = 66  # of the picture
 TTY = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-COLOURS = {"kubelet": 36, "agent": 32, "sts": 35, "consumer": 34, "demo": 33}
+COLOURS = {"kubelet": 36, "agent": 32, "consumer": 34, "demo": 33}
+FLAWS = ("torn", "empty", "mixed", "missing", "expired", "worse", "mode")
+
+
+class Cloud:
+    """One of the four, and what was seen of it."""
+
+    def __init__(self, name, actions, kinds=()):
+        self.name = name
+        self.actions = actions  # of the exchange, one after the other
+        self.kinds = kinds      # told to the witness
+        self.rotations = []     # moments
+        self.outages = []       # (from, to, calls that failed meanwhile)
+        self.failures = []      # (moment, error)
+        self.calls = self.reloads = 0
+        self.identity = ""
+        self.granted = self.refused = 0
+        self.consumer = self.witness = None
+        self.report = {}
+
+    def flaws(self):
+        return sum(self.report.get(kind, 0) for kind in FLAWS)
+
+    def complaints(self):
+        """What is not as it should be."""
+        checks = [
+            (len(self.rotations) >= 4, f"{len(self.rotations)} rotations, at least 4 are due"),
+            (self.refused > 0, "the outage refused no exchange"),
+            (self.calls > 100, f"{self.calls} calls, at least 100 are due"),
+            (not self.failures, f"{len(self.failures)} failed calls, the first: {(self.failures or [(0, '')])[0][1]}"),
+            (self.report.get("states", 0) >= 4, f"{self.report.get('states', 0)} states were seen, at least 4 are due"),
+            (self.flaws() == 0 and self.witness.returncode == 0,
+             f"the witness ended with {self.witness.returncode}: {self.report.get('first_failure')}"),
+        ]
+        return [text for good, text in checks if not good]
 
 
 class Timeline:
@@ -31,14 +71,17 @@ class Timeline:
     def __init__(self):
         self.start = time.monotonic()
         self.lock = threading.Lock()
+        self.over = False
 
     def now(self):
         return time.monotonic() - self.start
 
-    def say(self, who, text):
+    def say(self, who, cloud, text):
         mark = f"\033[{COLOURS[who]}m{who:<8}\033[0m" if TTY else f"{who:<8}"
+        lines = textwrap.wrap(text, 90)
         with self.lock:
-            print(f"{self.now():6.2f} s  {mark}  {text}", flush=True)
+            if not self.over:
+                print(f"{self.now():6.2f} s  {mark}  {cloud:<13}  " + f"\n{'':35}".join(lines), flush=True)
 
 
 class Demo:
@@ -46,12 +89,13 @@ class Demo:
         shutil.rmtree(DIR, ignore_errors=True)
         DIR.mkdir(parents=True)
         self.time = Timeline()
-        self.calls = self.failed = self.reloads = self.longest_gap = 0
-        self.rotations = self.kills = 0
-        self.outages = []
+        self.clouds = {cloud.name: cloud for cloud in (
+            Cloud("aws", ["AssumeRoleWithWebIdentity"]),
+            Cloud("gcp", ["gcp.token", "gcp.generateAccessToken"], ["access-token=any"]),
+            Cloud("azure", ["azure.token"]),
+            Cloud("openstack", ["keystone.auth"], ["token=any"]))}
         self.children = []
-        self.last_call = None
-        self.first_failure = None
+        self.deaths = []  # of the agent: (from, to)
 
     def spawn(self, *argv, **how):
         process = subprocess.Popen([str(a) for a in argv], **how)
@@ -66,17 +110,20 @@ class Demo:
                    stderr=log)
         self.wait_for((DIR / "cloud/ready.json").exists, "the local cloud")
         self.cloud = json.loads((DIR / "cloud/ready.json").read_text())
-        self.time.say("demo", "local cloud is up: an OIDC issuer, a kubelet that projects tokens, and AWS STS; "
+        self.time.say("demo", "all", "a kubelet that projects tokens, and the token services of four clouds are up; "
                       f"an hour lasts {3600 / SPEED:.0f} s")
 
     def write_config(self):
-        (DIR / "credfresh.yaml").write_text(f"""# Left by the demonstration. For a real account: drop `endpoint` and `ca_file`,
-# name your role and region, and point `file` at your pod's projected token.
+        (DIR / "openstack-secret").write_text("demo-secret\n")
+        (DIR / "openstack-secret").chmod(0o600)
+        (DIR / "credfresh.yaml").write_text(f"""# Left by the demonstration. For real accounts: drop the endpoints (`endpoint`, `sts_endpoint`, `iam_endpoint`,
+# `authority_host`) and every `ca_file`, name your own role, pool, application and Keystone, and point each `file` at
+# your pod's projected token.
 version: 1
 state_dir: {DIR}/state
 listen: 127.0.0.1:0
 credentials:
-  - name: demo
+  - name: aws
     token:
       file: {DIR}/cloud/volumes/demo/token
     exchange:
@@ -86,85 +133,139 @@ credentials:
         endpoint: {self.cloud["sts_url"]}
         ca_file: {DIR}/cloud/ca.pem
     publish:
-      directory: {DIR}/published
+      directory: {DIR}/published/aws
       files:
         - {{name: credentials, format: aws-credentials, mode: "0640"}}
-        - {{name: credentials.json, format: json}}
-        - {{name: token, format: token}}
+        - {{name: all.json, format: json}}
     reload:
-      - signal: {{pid_file: {DIR}/consumer.pid, signal: HUP}}
+      - signal: {{pid_file: {DIR}/aws.pid, signal: HUP}}
+        on_first: skip
+  - name: gcp
+    token:
+      file: {DIR}/cloud/volumes/gcp/token
+    exchange:
+      gcp:
+        audience: //iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo
+        service_account: demo@demo-project.iam.gserviceaccount.com
+        sts_endpoint: {self.cloud["gcp_url"]}/v1/token
+        iam_endpoint: {self.cloud["gcp_url"]}
+        ca_file: {DIR}/cloud/ca.pem
+    publish:
+      directory: {DIR}/published/gcp
+      files:
+        - {{name: access-token, format: gcp-access-token, mode: "0640"}}
+        - {{name: all.json, format: json}}
+    reload:
+      - signal: {{pid_file: {DIR}/gcp.pid, signal: HUP}}
+        on_first: skip
+  - name: azure
+    token:
+      file: {DIR}/cloud/volumes/azure/token
+    exchange:
+      azure:
+        tenant_id: 11111111-2222-3333-4444-555555555555
+        client_id: 66666666-7777-8888-9999-aaaaaaaaaaaa
+        scopes: [https://management.azure.com/.default]
+        authority_host: {self.cloud["azure_url"]}
+        ca_file: {DIR}/cloud/ca.pem
+    publish:
+      directory: {DIR}/published/azure
+      files:
+        - {{name: token.json, format: azure-token-json, mode: "0640"}}
+        - {{name: all.json, format: json}}
+    reload:
+      - signal: {{pid_file: {DIR}/azure.pid, signal: HUP}}
+        on_first: skip
+  - name: openstack
+    exchange:
+      openstack:
+        auth_url: {self.cloud["keystone_url"]}
+        application_credential_id: demo-app-credential
+        application_credential_secret_file: {DIR}/openstack-secret
+        ca_file: {DIR}/cloud/ca.pem
+    publish:
+      directory: {DIR}/published/openstack
+      files:
+        - {{name: clouds.yaml, format: clouds-yaml, mode: "0640"}}
+        - {{name: token, format: openstack-token, mode: "0640"}}
+        - {{name: all.json, format: json}}
+    reload:
+      - signal: {{pid_file: {DIR}/openstack.pid, signal: HUP}}
         on_first: skip
 """)
 
     def start_agent(self):
-        self.agent_log = open(DIR / "agent.log", "ab")
-        self.agent = self.spawn(BUILD / "agent/credfresh", "run", "-c", DIR / "credfresh.yaml", stdout=self.agent_log,
-                                stderr=self.agent_log)
+        log = open(DIR / "agent.log", "ab")
+        self.agent = self.spawn(BUILD / "agent/credfresh", "run", "-c", DIR / "credfresh.yaml", stdout=log, stderr=log)
 
-    def start_consumer(self):
-        self.consumer = self.spawn("/usr/bin/python3", ROOT / "test/consumer/caller.py", DIR / "published/credentials",
-                                   self.cloud["sts_url"], DIR / "cloud/ca.pem", DIR / "consumer.pid", 5,
-                                   stdout=subprocess.PIPE, stderr=open(DIR / "consumer.log", "wb"), text=True)
-        threading.Thread(target=self.follow_consumer, daemon=True).start()
+    def start_consumer(self, cloud):
+        cloud.consumer = self.spawn("/usr/bin/python3", ROOT / "test/consumer/caller.py", cloud.name,
+                                    DIR / "published" / cloud.name, DIR / "cloud/ready.json", DIR / f"{cloud.name}.pid",
+                                    CALLS_PER_S, stdout=subprocess.PIPE, text=True,
+                                    stderr=open(DIR / f"consumer-{cloud.name}.log", "wb"))
+        threading.Thread(target=self.follow_consumer, args=(cloud,), daemon=True).start()
 
-    def start_witness(self):
-        self.witness = self.spawn(BUILD / "test/witness/credfresh-witness", "--json", "--report", DIR / "witness.json",
-                                  DIR / "published", stdout=open(DIR / "witness.log", "wb"),
-                                  stderr=subprocess.STDOUT)
+    def start_witness(self, cloud):
+        kinds = [word for kind in cloud.kinds for word in ("--kind", kind)]
+        cloud.witness = self.spawn(BUILD / "test/witness/credfresh-witness", "--json", "--report",
+                                   DIR / f"witness-{cloud.name}.json", *kinds, DIR / "published" / cloud.name,
+                                   stdout=open(DIR / f"witness-{cloud.name}.log", "wb"), stderr=subprocess.STDOUT)
 
     # ---- followers ----
 
-    def follow_consumer(self):
-        for line in self.consumer.stdout:
+    def follow_consumer(self, cloud):
+        for line in cloud.consumer.stdout:
             event = json.loads(line)
             if event["event"] == "reload":
-                self.reloads += 1
+                cloud.reloads += 1
                 continue
-            if self.last_call is not None:
-                self.longest_gap = max(self.longest_gap, event["t"] - self.last_call)
-            self.last_call = event["t"]
-            self.calls += 1
+            cloud.calls += 1
             if not event["ok"]:
-                self.failed += 1
-                self.first_failure = self.first_failure or event["error"]
-                self.time.say("consumer", "CALL FAILED: " + event["error"])
-            elif self.calls % 25 == 0:
-                self.time.say("consumer", f"{self.calls} signed calls, {self.failed} failed; reloaded {self.reloads} times")
+                cloud.failures.append((self.time.now(), event["error"]))
+                self.time.say("consumer", cloud.name, "CALL FAILED: " + event["error"])
+            elif not cloud.identity:
+                cloud.identity = event["identity"]
+                self.time.say("consumer", cloud.name, "first call: the cloud knows me as " + brief(cloud.identity))
 
     def follow_agent(self):
         with open(DIR / "agent.log", "r", encoding="utf-8") as log:
-            while True:
+            while not self.time.over:
                 line = log.readline()
                 if not line:
                     time.sleep(0.02)
                     continue
-                text = re.sub(r"^\S+ ", "", line.strip())
-                self.rotations += " published generation " in text
-                self.time.say("agent", re.sub(r"arn:aws:sts::\d+:", "", text))
+                said = re.match(r"\S+ (\S+) +(?:(\w+) \[\w+\]: )?(.*)", line.strip())
+                level, name, text = said.groups() if said else ("info", None, line.strip())
+                if level == "info" and text.startswith("hook "):
+                    continue  # the consumer tells better whether it was told
+                if name in self.clouds and text.startswith("published "):
+                    self.clouds[name].rotations.append(self.time.now())
+                    text = re.sub(r" of .*?, valid", ", valid", text)
+                self.time.say("agent", name or "all", ("" if level == "info" else level + ": ") + brief(text))
 
-    def follow_cloud(self):
-        seen = 0
-        token = None
-        while True:
-            try:
-                log = self.admin("/stats")["log"]
-            except OSError:
-                return
-            for entry in log[seen:]:
-                if entry["action"] == "AssumeRoleWithWebIdentity":
-                    self.time.say("sts", f"exchange: HTTP {entry['status']} {entry.get('code') or ''}".rstrip())
-            seen = len(log)
-            target = os.readlink(DIR / "cloud/volumes/demo/..data")
-            if token not in (None, target):
-                self.time.say("kubelet", "token renewed in the projected volume")
-            token = target
+    def follow_kubelet(self):
+        volumes = {name: DIR / "cloud/volumes" / volume / "..data"
+                   for name, volume in (("aws", "demo"), ("gcp", "gcp"), ("azure", "azure"))}
+        targets = {name: os.readlink(link) for name, link in volumes.items()}
+        while not self.time.over:
+            for name, link in volumes.items():
+                target = os.readlink(link)
+                if target != targets[name]:
+                    targets[name] = target
+                    self.time.say("kubelet", name, "token renewed in the projected volume")
             time.sleep(0.05)
+
+    def say_calls(self):
+        self.time.say("consumer", "all", "calls so far: " + ", ".join(
+            f"{cloud.name} {cloud.calls}" for cloud in self.clouds.values()) +
+            f"; failed: {sum(len(cloud.failures) for cloud in self.clouds.values())}")
 
     # ---- what is done to them ----
 
-    def admin(self, path, body=None):
+    def admin(self, path, body=None, method=None):
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(self.cloud["admin_url"] + path, data=data), timeout=5) as r:
+        request = urllib.request.Request(self.cloud["admin_url"] + path, data=data, method=method)
+        with urllib.request.urlopen(request, timeout=5) as r:
             text = r.read()
         return json.loads(text) if text else None
 
@@ -178,24 +279,33 @@ credentials:
     def sleep_until(self, moment):
         time.sleep(max(0.0, moment - self.time.now()))
 
-    def outage(self, seconds):
-        self.time.say("demo", f"--- STS is down for {seconds} s (HTTP 503) and a rotation is asked for meanwhile ---")
-        before = self.failed
-        self.admin("/fault", {"match": {"action": "AssumeRoleWithWebIdentity"}, "count": -1, "kind": "status",
-                              "status": 503, "headers": {"Retry-After": "1"}})
-        self.credfresh("rotate", "demo")
-        time.sleep(seconds)
-        urllib.request.urlopen(urllib.request.Request(self.cloud["admin_url"] + "/fault", method="DELETE"), timeout=5)
-        self.outages.append(self.failed == before)
-        self.time.say("demo", "--- STS is back ---")
+    def outage(self, *names):
+        """Their token services are down, and a rotation is asked for meanwhile; what was given out goes on."""
+        clouds = [self.clouds[name] for name in names]
+        self.time.say("demo", "+".join(names), f"--- both are down for {OUTAGE_S} s (HTTP 503), and rotations are asked for ---")
+        start, before = self.time.now(), [len(cloud.failures) for cloud in clouds]
+        for cloud in clouds:
+            self.admin("/fault", {"match": {"action": cloud.actions[0]}, "count": -1, "kind": "status", "status": 503,
+                                  "headers": {"Retry-After": "1"}})
+        self.credfresh("rotate", *names)
+        self.sleep_until(start + OUTAGE_S)
+        self.admin("/fault", method="DELETE")
+        for cloud, count in zip(clouds, before):
+            cloud.outages.append((start, self.time.now(), len(cloud.failures) - count))
+        self.time.say("demo", "+".join(names), "--- both are back ---")
 
     def kill_agent(self):
-        self.time.say("demo", "--- kill -9 of the agent; started again after 2 s ---")
+        self.time.say("demo", "all", f"--- kill -9 of the agent; started again after {DOWN_S} s ---")
+        start = self.time.now()
         self.agent.kill()
         self.agent.wait()
-        self.kills += 1
-        time.sleep(2)
+        time.sleep(DOWN_S)
         self.start_agent()
+        self.deaths.append((start, self.time.now()))
+
+    def rotate_all(self):
+        self.time.say("demo", "all", "--- credfresh rotate --all --reason 'shown to the audience' ---")
+        self.credfresh("rotate", "--all", "--reason", "shown to the audience")
 
     def credfresh(self, *argv):
         return subprocess.run([BUILD / "agent/credfresh", argv[0], "-c", DIR / "credfresh.yaml", *argv[1:]],
@@ -211,51 +321,85 @@ credentials:
         self.start_cloud()
         self.write_config()
         self.start_agent()
-        threading.Thread(target=self.follow_agent, daemon=True).start()
-        threading.Thread(target=self.follow_cloud, daemon=True).start()
-        self.wait_for((DIR / "published/credentials").exists, "the first credentials")
-        self.start_witness()
-        self.start_consumer()
-        self.sleep_until(11)
-        self.outage(4)
-        self.sleep_until(22)
-        self.kill_agent()
-        self.sleep_until(31)
-        self.time.say("demo", "--- credfresh rotate demo --reason 'shown to the audience' ---")
-        self.credfresh("rotate", "demo", "--reason", "shown to the audience")
-        self.sleep_until(LENGTH_S)
+        for follower in (self.follow_agent, self.follow_kubelet):
+            threading.Thread(target=follower, daemon=True).start()
+        self.wait_for(lambda: all((DIR / "published" / name / "all.json").exists() for name in self.clouds),
+                      "the first credentials")
+        for cloud in self.clouds.values():
+            self.start_witness(cloud)
+            self.start_consumer(cloud)
+        play = [(9, self.outage, ("aws", "azure")), (16, self.say_calls, ()), (18, self.outage, ("gcp", "openstack")),
+                (25, self.say_calls, ()), (27, self.kill_agent, ()), (35, self.say_calls, ()), (36, self.rotate_all, ()),
+                (LENGTH_S, self.say_calls, ())]
+        for moment, scene, what in play:
+            self.sleep_until(moment)
+            scene(*what)
+        self.time.over = True
         print("\n" + self.credfresh("status").stdout)
         return self.verdict()
 
+    def collect(self):
+        for cloud in self.clouds.values():
+            for process in (cloud.consumer, cloud.witness):
+                process.send_signal(signal.SIGTERM)
+        for cloud in self.clouds.values():
+            cloud.consumer.wait(20)
+            cloud.witness.wait(20)
+            cloud.report = json.loads((DIR / f"witness-{cloud.name}.json").read_text())
+        seen = self.admin("/stats?log=1")["actions"]
+        for cloud in self.clouds.values():
+            codes = [seen.get(action, {}) for action in cloud.actions]
+            cloud.granted = codes[-1].get("OK", 0)
+            cloud.refused = sum(n for code in codes for name, n in code.items() if name != "OK")
+
+    def picture(self):
+        """A line per cloud, and one for the agent: what happened when."""
+        def line(label, mark, events):
+            row = [mark] * COLUMNS
+            for start, end, sign in events:
+                for at in range(int(start / LENGTH_S * COLUMNS), int(end / LENGTH_S * COLUMNS) + 1):
+                    if 0 <= at < COLUMNS:
+                        row[at] = sign
+            print(f"{label:<11}{''.join(row)}")
+
+        scale = "".join(f"{second:<{COLUMNS * 10 // LENGTH_S}}" for second in range(0, LENGTH_S + 1, 10))
+        print(f"{'seconds':<11}{scale}")
+        for cloud in self.clouds.values():
+            line(cloud.name, ".", [(start, end, "x") for start, end, _ in cloud.outages] +
+                 [(at, at, "R") for at in cloud.rotations] + [(at, at, "!") for at, _ in cloud.failures])
+        line("agent", "-", [(start, end, "k") for start, end in self.deaths])
+        print("R a new generation   x the cloud gives nothing out   k the agent is dead   ! a failed call\n")
+
     def verdict(self):
         memory = self.resident_kib()
-        for process in (self.consumer, self.witness):
-            process.send_signal(signal.SIGTERM)
-            process.wait(20)
-        report = json.loads((DIR / "witness.json").read_text())
-        bad = sum(report.get(kind, 0) for kind in ("torn", "empty", "mixed", "missing", "expired", "worse", "mode"))
-        rows = [
-            ("rotations published", self.rotations, self.rotations >= 4),
-            ("outages survived", f"{sum(self.outages)} of {len(self.outages)}", all(self.outages)),
-            ("kill -9 survived", self.kills, self.agent.poll() is None),
-            ("consumer's signed calls", self.calls, self.calls > 100),
-            ("  of which failed", self.failed, self.failed == 0),
-            ("states seen by the witness", report.get("states", 0), report.get("states", 0) >= 4),
-            ("  torn, empty, mixed, missing, expired", bad, bad == 0 and self.witness.returncode == 0),
-            ("agent's resident memory", f"{memory / 1024:.1f} MiB", True),
-        ]
-        print("=" * 60)
-        for what, value, good in rows:
-            print(f"{what:<42} {value!s:>10}  {'ok' if good else 'BROKEN'}")
-        print("=" * 60)
-        if self.first_failure:
-            print("first failed call:", self.first_failure)
-        print(f"""Left for you to look at, in {DIR}:
-  published/        what the consumer reads
-  credfresh.yaml    the configuration; its head says what to change for a real account
+        self.collect()
+        self.picture()
+        wrong = []
+        head = f"{'cloud':<11}{'rotations':>9}{'exchanges':>11}{'refused':>9}{'reads':>9}{'calls':>7}{'failed':>8}" \
+               f"{'states':>8}{'torn etc.':>11}"
+        print(head + "\n" + "=" * (len(head) + 8))
+        for cloud in self.clouds.values():
+            complaints = cloud.complaints()
+            wrong += [f"{cloud.name}: {text}" for text in complaints]
+            print(f"{cloud.name:<11}{len(cloud.rotations):>9}{cloud.granted:>11}{cloud.refused:>9}{cloud.reloads:>9}"
+                  f"{cloud.calls:>7}{len(cloud.failures):>8}{cloud.report.get('states', 0):>8}{cloud.flaws():>11}"
+                  f"  {'BROKEN' if complaints else 'ok'}")
+        if self.agent.poll() is not None:
+            wrong.append(f"agent: it ended with {self.agent.returncode}")
+        print("=" * (len(head) + 8))
+        survived = sum(failed == 0 for cloud in self.clouds.values() for _, _, failed in cloud.outages)
+        outages = sum(len(cloud.outages) for cloud in self.clouds.values())
+        print(f"outages survived {survived} of {outages}, kill -9 survived {len(self.deaths) if self.agent.poll() is None else 0} "
+              f"of {len(self.deaths)}, the agent's resident memory {memory / 1024:.1f} MiB")
+        for text in wrong:
+            print("BROKEN: " + text)
+        print(f"""
+Left for you to look at, in {DIR}:
+  published/*/      what the consumers read
+  credfresh.yaml    the configuration; its head says what to change for real accounts
   agent.log         every event, a line each
 For a real account:  {BUILD}/agent/credfresh check -c your.yaml --online""")
-        return 0 if all(good for _, _, good in rows) else 1
+        return 1 if wrong else 0
 
     def stop(self):
         for process in reversed(self.children):
@@ -265,6 +409,12 @@ For a real account:  {BUILD}/agent/credfresh check -c your.yaml --online""")
                     process.wait(20)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+
+def brief(text):
+    """Long names, shortened."""
+    text = re.sub(r"arn:aws:sts::\d+:", "", text)
+    return re.sub(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", r"\1..", text)
 
 
 def main():

@@ -1,33 +1,78 @@
 #!/bin/sh
-# test-real.sh BUILD_DIR: what needs real components. They are kept in $CFR_CACHE (default /var/cache/credfresh).
-# Without them it says so and passes; CFR_REAL=1 builds them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
+# test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server, kept in $CFR_CACHE (default
+# /var/cache/credfresh), and a Keystone with an Apache in front of it, from Debian's packages. A part whose component is
+# missing says so and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(cd "$1" && pwd)
 cache=${CFR_CACHE:-/var/cache/credfresh}
 kube=$cache/kube
+status=0
 
-skip() {
-    echo "real: SKIPPED the Kubernetes API server: $1"
-    if [ "${CFR_REQUIRE_REAL:-0}" = 1 ]; then
-        echo "real: CFR_REQUIRE_REAL=1, so this is a failure"
-        exit 1
-    fi
-    exit 0
+# wanted: whether what is missing may be fetched.
+wanted() {
+    [ "${CFR_REAL:-0}" = 1 ] || [ "${CFR_REQUIRE_REAL:-0}" = 1 ]
 }
 
-if [ ! -x "$kube/bin/kube-apiserver" ]; then
-    [ "${CFR_REAL:-0}" = 1 ] || [ "${CFR_REQUIRE_REAL:-0}" = 1 ] ||
-        skip "there is none in $kube; CFR_REAL=1 builds one from Debian's sources in about ten minutes"
-    [ "$(id -u)" = 0 ] || skip "building one takes root"
-    mkdir -p "$cache"
-    echo "real: building a Kubernetes API server in $kube, about ten minutes; the log is $cache/kube-build.log"
-    bash test/real/kube-build.sh "$kube" >"$cache/kube-build.log" 2>&1 || {
-        tail -n 5 "$cache/kube-build.log"
-        skip "it could not be built, see above"
-    }
+# skip PART WHY
+skip() {
+    echo "real: SKIPPED $1: $2"
+    if [ "${CFR_REQUIRE_REAL:-0}" = 1 ]; then
+        echo "real: CFR_REQUIRE_REAL=1, so this is a failure"
+        status=1
+    fi
+}
+
+# Says what of Debian's packages for PART is missing, if they may not or cannot be installed. COMMANDS belong to it.
+installed() {
+    part=$1
+    shift
+    for command in "$@"; do
+        command -v "$command" >/dev/null && continue
+        if ! wanted; then
+            skip "$part" "there is no $command; CFR_REAL=1 installs it"
+            return 1
+        fi
+        sh tools/setup.sh real || { skip "$part" "its packages could not be installed, see above"; return 1; }
+    done
+}
+
+# run PART FILE...
+run() {
+    part=$1
+    shift
+    echo "real: $part"
+    CFR_KUBE="$kube/bin" CFR_CREDFRESH="$build/agent/credfresh" \
+        CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" \
+        CFR_WITNESS="$build/test/witness/credfresh-witness" PYTHONDONTWRITEBYTECODE=1 \
+        /usr/bin/python3 -m pytest -q -p no:cacheprovider "$@" || status=1
+}
+
+have_kubernetes() {
+    if [ ! -x "$kube/bin/kube-apiserver" ]; then
+        if ! wanted; then
+            skip "the Kubernetes API server" \
+                "there is none in $kube; CFR_REAL=1 builds one from Debian's sources in about ten minutes"
+            return 1
+        fi
+        [ "$(id -u)" = 0 ] || { skip "the Kubernetes API server" "building one takes root"; return 1; }
+        mkdir -p "$cache"
+        echo "real: building a Kubernetes API server in $kube, about ten minutes; the log is $cache/kube-build.log"
+        bash test/real/kube-build.sh "$kube" >"$cache/kube-build.log" 2>&1 || {
+            tail -n 5 "$cache/kube-build.log"
+            skip "the Kubernetes API server" "it could not be built, see above"
+            return 1
+        }
+    fi
+    installed "the Kubernetes API server" etcd
+}
+
+# The web server's programs may not be in the path of a plain user.
+PATH=$PATH:/usr/sbin:/sbin
+if have_kubernetes; then
+    run "the Kubernetes API server" test/real/test_kube_*.py
 fi
-sh tools/setup.sh real
-CFR_KUBE="$kube/bin" CFR_CREDFRESH="$build/agent/credfresh" \
-    CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
-    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -p no:cacheprovider test/real
+if installed "Keystone" keystone-manage gunicorn openstack apache2; then
+    run "Keystone" test/real/test_keystone.py
+fi
+exit $status

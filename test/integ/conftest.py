@@ -211,6 +211,35 @@ class Agent:
         return json.loads(((out or self.out) / file).read_text())
 
 
+class Mounted:
+    """A Secret as the kubelet mounts it: every put is a new version and one swap."""
+
+    def __init__(self, directory):
+        self.dir = pathlib.Path(directory)
+        self.number = 0
+
+    def put(self, keys):
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.number += 1
+        version = self.dir / f"..version_{self.number}"
+        version.mkdir()
+        for name, value in keys.items():
+            (version / name).write_text(value)
+        data = self.dir / "..data"
+        before = os.path.realpath(data) if data.is_symlink() else None
+        os.symlink(version.name, self.dir / "..data_tmp")
+        os.rename(self.dir / "..data_tmp", data)
+        for link in list(self.dir.iterdir()):
+            if not link.name.startswith("..") and link.name not in keys:
+                link.unlink()
+        for name in keys:
+            if not (self.dir / name).is_symlink():
+                os.symlink(f"..data/{name}", self.dir / name)
+        if before is not None:
+            shutil.rmtree(before)
+        return self
+
+
 @pytest.fixture
 def cloud_factory(tmp_path):
     made = []

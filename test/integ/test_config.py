@@ -69,8 +69,8 @@ MISTAKES = {
     "a CA that is none": ("{ca}", "/etc/passwd", "role_arn", ["no certificate"]),
     "a socket path that is too long": ("keep_previous: 10m", "control_socket: /" + "s" * 120, "control_socket",
                                        ["longer than 107"]),
-    "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing", "needs it"]),
-    "no token": ("    token:\n      file: {token}\n", "", "- name: demo", ["token: is missing"]),
+    "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing"]),
+    "no token": ("    token:\n      file: {token}\n", "", "role_arn", ["begins with a token", "write `token:`"]),
     "a key without value": ("keep_previous: 10m", "keep_previous:", "keep_previous", ["has no value"]),
     "an empty list": ("exec: [/bin/true]", "exec: []", "exec", ["is empty"]),
     "an anchor": ("keep_previous: 10m", "keep_previous: &k 10m", "keep_previous", ["anchors", "write the value out"]),
@@ -303,7 +303,7 @@ def test_online_token_of_another_issuer(machine, shared_cloud):
 def test_the_reference_mentions_every_key():
     page = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
     root = pathlib.Path(__file__).resolve().parents[2]
-    sources = [root / "agent/config_tables.c", *sorted((root / "sts").glob("*_config.c"))]
+    sources = [*sorted((root / "agent").glob("config_tables*.c")), *sorted((root / "sts").glob("*_config.c"))]
     text = "\n".join(line for path in sources for line in path.read_text().splitlines() if "#define" not in line)
     keys = {a or b for a, b in re.findall(r'\.key = "(\w+)"|\bFIELD\w*\("?(\w+)"?,', text)}
     assert {"timeout", "command", "role_arn", "keep_previous"} <= keys

@@ -1,3 +1,10 @@
 foreach(subject credential timers record)
     cfr_unit_test(agent_${subject} cfr_agent)
 endforeach()
+cfr_unit_test(agent_kube_config cfr_agent)
+# The last one stands in for malloc, so that the libraries' allocations fail and are looked at, too.
+foreach(subject kube kube_plugin kube_memory)
+    cfr_unit_test(agent_${subject} cfr_agent)
+    target_compile_definitions(test_agent_${subject} PRIVATE CFR_TEST_SOURCE="${CMAKE_CURRENT_SOURCE_DIR}")
+endforeach()
+cfr_unit_test(agent_image cfr_agent)

@@ -19,7 +19,7 @@ static struct {
     char dir[64];
     pid_t pid;
     int in;
-    int plain, good, elsewhere, expired, early, close, many, gone;
+    int plain, good, elsewhere, expired, early, close, many, mutual, proxy, gone;
     char ca[96];
     char other[96];
     char sock[96];
@@ -32,6 +32,7 @@ struct got {
     long status;
     char type[64];
     char id[64];
+    char header[64];
     int64_t retry_after_s;
     int64_t date_s;
     size_t body_n;
@@ -50,6 +51,7 @@ static inline void on_done(void *ctx, const struct cfr_http_answer *a)
     g->status = a->status;
     (void)snprintf(g->type, sizeof g->type, "%.*s", (int)a->content_type.n, a->content_type.p);
     (void)snprintf(g->id, sizeof g->id, "%.*s", (int)a->request_id.n, a->request_id.p);
+    (void)snprintf(g->header, sizeof g->header, "%.*s", (int)a->header.n, a->header.n != 0 ? a->header.p : "");
     g->retry_after_s = a->retry_after_s;
     g->date_s = a->date_s;
     g->body_n = a->body.n;
@@ -160,6 +162,25 @@ static inline struct cfr_secret secret_of(const char *text)
     return s;
 }
 
+/* A file that the server has made. */
+static inline struct cfr_secret read_made(const char *name)
+{
+    char path[128];
+    struct cfr_secret s;
+    char *to;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/%s", srv.dir, name);
+    cfr_secret_init(&s, 65536);
+    to = cfr_secret_reserve(&s, 65536, NULL);
+    f = fopen(path, "r");
+    assert_non_null(to);
+    assert_non_null(f);
+    cfr_secret_grown(&s, fread(to, 1, 65536, f));
+    assert_int_equal(fclose(f), 0);
+    return s;
+}
+
 static inline void assert_has(const char *text, const char *part)
 {
     if (strstr(text, part) == NULL)
@@ -178,9 +199,9 @@ static inline int read_ports(FILE *f)
 
     if (fgets(line, sizeof line, f) == NULL)
         return -1;
-    return sscanf(line, "plain=%d close=%d good=%d elsewhere=%d expired=%d early=%d many=%d gone=%d",
+    return sscanf(line, "plain=%d close=%d good=%d elsewhere=%d expired=%d early=%d many=%d mutual=%d proxy=%d gone=%d",
                   &srv.plain, &srv.close, &srv.good, &srv.elsewhere, &srv.expired, &srv.early, &srv.many,
-                  &srv.gone) == 8
+                  &srv.mutual, &srv.proxy, &srv.gone) == 10
                ? 0
                : -1;
 }

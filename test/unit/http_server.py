@@ -70,6 +70,8 @@ def make_files(d):
     make_cert(d, "elsewhere", "DNS:elsewhere.example", at(-3600), at(86400))
     make_cert(d, "expired", here, at(-7200), at(-3600))
     make_cert(d, "early", here, at(3600), at(86400))
+    for name in ("client-a", "client-b"):
+        make_cert(d, name, f"DNS:{name}", at(-3600), at(86400))
 
 
 class Counter:
@@ -120,6 +122,9 @@ FIXED = {
                                 f"Retry-After: {formatdate(1e9 + 90, usegmt=True)}\r\n"),
     "/interim": b"HTTP/1.1 103 Early Hints\r\nRetry-After: 5\r\n\r\n" + plain_answer(b"final", "200 OK", ""),
     "/announced": b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n",
+    "/keep": plain_answer(b"", "201 Created", "X-Subject-Token: SESAME-KEPT-SESAME-KEPT\r\nx-subject-token: second\r\n"
+                          "x-openstack-request-id: req-1\r\n"),
+    "/keep-interim": b"HTTP/1.1 103 Early Hints\r\nX-Subject-Token: early\r\n\r\n" + plain_answer(b"final"),
     "/secret": plain_answer(b"BEGIN-" + b"SESAME-OPEN-" * 700 + b"END"),
 }
 # These end the connection.
@@ -135,6 +140,22 @@ def flood(conn, head, piece):
     conn.sendall(head)
     while True:
         conn.sendall(piece)
+
+
+def peer_of(conn):
+    certificate = conn.getpeercert() if isinstance(conn, ssl.SSLSocket) else None
+    return dict(pair[0] for pair in (certificate or {}).get("subject", ())).get("commonName")
+
+
+def is_known(fields, peer):
+    """Whether a request to the API is from somebody in the file `known`, by its credential or certificate."""
+    try:
+        with open(f"{sys.argv[1]}/known") as f:
+            known = f.read().splitlines()
+    except OSError:
+        return False
+    return peer in known or any(field[len("authorization: "):] in known for field in fields
+                                if field.lower().startswith("authorization: "))
 
 
 def serve(conn, counter):
@@ -162,15 +183,54 @@ def serve(conn, counter):
             flood(conn, b"HTTP/1.1 200 OK\r\n", b"X-Fill: " + b"x" * 1000 + b"\r\n")
         elif path in FIXED:
             conn.sendall(FIXED[path])
+        elif path.startswith("/api") and not is_known(fields, peer_of(conn)):
+            conn.sendall(plain_answer(b'{"kind":"Status","code":401}', "401 Unauthorized", "Audit-Id: audit-401\r\n"))
         elif path == "/count":
             conn.sendall(plain_answer(f"{counter.total} {counter.most}".encode()))
         else:
             if path == "/nap":
                 time.sleep(0.02)
             said = {"method": method, "target": target, "fields": fields, "length": len(body),
-                    "body": body[:200].decode("latin-1")}
+                    "body": body[:200].decode("latin-1"), "connection": id(conn)}
+            if isinstance(conn, ssl.SSLSocket):
+                said.update(sni=getattr(conn, "asked_for", None), peer=peer_of(conn))
             text = b"" if method == "HEAD" else json.dumps(said).encode()
             conn.sendall(plain_answer(text, "200 OK", "Content-Type: application/json\r\n"))
+
+
+def pump(source, to):
+    try:
+        while data := source.recv(65536):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def tunnel(raw):
+    """What an HTTP proxy does for TLS."""
+    method, target, fields, _ = read_request(raw.makefile("rb", buffering=0))
+    if method != "CONNECT" or ("Proxy-Authorization: Basic dXNlcjpTRVNBTUU=" not in fields):
+        raw.sendall(plain_answer(b"", "407 Who are you"))
+        return
+    with socket.create_connection(target.rsplit(":", 1)) as far:
+        raw.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+        threading.Thread(target=pump, args=(far, raw), daemon=True).start()
+        pump(raw, far)
+
+
+def shake_hands(raw, context):
+    conn = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+    try:
+        conn.do_handshake()
+    except ssl.SSLError:
+        # Closing with something unread would be a reset, which may overtake the alert.
+        with socket.socket(fileno=conn.detach()) as rest:
+            rest.shutdown(socket.SHUT_WR)
+            while rest.recv(65536):
+                pass
+        raise
+    return conn
 
 
 def handle(raw, context, counter):
@@ -179,7 +239,10 @@ def handle(raw, context, counter):
         if context == "close":
             raw.recv(1)
             return
-        conn = context.wrap_socket(raw, server_side=True) if context else raw
+        if context == "tunnel":
+            tunnel(raw)
+            return
+        conn = shake_hands(raw, context) if context else raw
         raw = conn
         serve(conn, counter)
     except (OSError, ValueError):
@@ -211,9 +274,17 @@ def listen_tcp(context=None):
     return sock.getsockname()[1]
 
 
-def tls(d, name):
+def note_name(conn, name, _):
+    conn.asked_for = name
+
+
+def tls(d, name, client_ca=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{d}/{name}.pem", f"{d}/{name}.key")
+    context.sni_callback = note_name
+    if client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(f"{d}/{client_ca}.pem")
     return context
 
 
@@ -227,6 +298,8 @@ def main():
     for name in ("good", "elsewhere", "expired", "early"):
         ports[name] = listen_tcp(tls(d, name))
     ports["many"] = listen_tcp(tls(d, "good"))
+    ports["mutual"] = listen_tcp(tls(d, "good", "ca"))
+    ports["proxy"] = listen_tcp("tunnel")
     gone = socket.socket()
     gone.bind(("127.0.0.1", 0))
     ports["gone"] = gone.getsockname()[1]

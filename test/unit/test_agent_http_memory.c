@@ -81,6 +81,38 @@ static void test_secrets_are_wiped(void **state)
     hunted = NULL;
 }
 
+static void test_keys_and_kept_headers_are_wiped(void **state)
+{
+    struct cfr_http *h = engine();
+    struct cfr_secret cert = read_made("client-a.pem");
+    struct cfr_secret key = read_made("client-a.key");
+    char part[33] = "";
+    char url[256];
+    struct cfr_http_request r = get(url_of(url, "https", srv.mutual, "/keep"));
+    struct got g;
+
+    (void)state;
+    /* Out of its first line of base64. */
+    (void)snprintf(part, sizeof part, "%s", strchr(key.p, '\n') + 1);
+    r.client_cert = cfr_secret_view(&cert);
+    r.client_key = cfr_secret_view(&key);
+    r.keep_header = "X-Subject-Token";
+    for (int i = 0; i < 2; i++) {
+        hunted = i == 0 ? part : "SESAME-KEPT";
+        found = 0;
+        g = fetch(h, &r);
+        assert_int_equal(g.error, 0);
+        assert_has(g.header, "SESAME-KEPT");
+        cfr_http_close(h);
+        assert_int_equal(found, 0);
+        h = engine();
+    }
+    hunted = NULL;
+    cfr_secret_free(&cert);
+    cfr_secret_free(&key);
+    cfr_http_close(h);
+}
+
 /* Whichever allocation fails, a request ends with an error or well, and nothing leaks or crashes. */
 static void test_every_allocation_may_fail(void **state)
 {
@@ -93,6 +125,11 @@ static void test_every_allocation_may_fail(void **state)
     r.headers = &header;
     r.header_count = 1;
     r.timeout_ms = 3000;
+    r.server_name = "127.0.0.1";
+    r.ca_pem = cfr_view_of("x");
+    r.client_cert = cfr_view_of("x");
+    r.client_key = cfr_view_of("x");
+    r.keep_header = "X";
     do {
         struct cfr_http *h = NULL;
         struct got g = {0};
@@ -121,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_secrets_are_wiped),
+        cmocka_unit_test(test_keys_and_kept_headers_are_wiped),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
 

@@ -102,6 +102,33 @@ static void integers(void **state)
     }
 }
 
+static void walking(void **state)
+{
+    struct cfr_json *doc = NULL;
+    const struct cfr_json *v;
+
+    (void)state;
+    assert_int_equal(cfr_json_parse(LITERAL("{\"a\":null,\"b\":[1,{}],\"a\":\"x\"}"), &doc, NULL), 0);
+    v = cfr_json_first(doc);
+    assert_view(cfr_json_key(v), "a");
+    assert_true(cfr_json_is_null(v));
+    v = cfr_json_next(v);
+    assert_view(cfr_json_key(v), "b");
+    assert_false(cfr_json_is_null(v));
+    assert_view(cfr_json_key(cfr_json_first(v)), "");
+    assert_true(cfr_json_is_object(cfr_json_next(cfr_json_first(v))));
+    assert_null(cfr_json_next(cfr_json_next(cfr_json_first(v))));
+    v = cfr_json_next(v);
+    assert_view(cfr_json_key(v), "a");
+    assert_null(cfr_json_first(v)); /* a text has nothing inside */
+    assert_null(cfr_json_next(v));
+    assert_null(cfr_json_first(NULL));
+    assert_null(cfr_json_next(NULL));
+    assert_view(cfr_json_key(NULL), "");
+    assert_false(cfr_json_is_null(NULL));
+    cfr_json_free(doc);
+}
+
 static void bad_documents_are_refused(void **state)
 {
     static const struct cfr_view cases[] = {
@@ -213,6 +240,7 @@ int main(void)
         cmocka_unit_test(values),
         cmocka_unit_test(getters_accept_nothing),
         cmocka_unit_test(integers),
+        cmocka_unit_test(walking),
         cmocka_unit_test(bad_documents_are_refused),
         cmocka_unit_test(an_escaped_backslash_is_no_nul),
         cmocka_unit_test(deep_nesting_is_refused),

@@ -347,12 +347,10 @@ static void keys(void **state)
         {"state-dir: /x\n" HEAD PUB, "f:1: unknown key state-dir; did you mean state_dir?\n"},
         {HEAD PUB "    reloads: []\n", "f:6: credential a: unknown key reloads; did you mean reload?\n"},
         {HEAD PUB "    colour: red\n", "f:6: credential a: unknown key colour; this credential has: name, "
-                                       "required, token, exchange, publish, reload, "
-                                       "keep_previous\n"},
+                                       "required, token, secret, exchange, publish, reload, keep_previous\n"},
         {HEAD PUB "    \"a\\nb\": red\n",
-         "f:6: credential a: unknown key (not printable); this credential has: "
-         "name, required, token, exchange, publish, "
-         "reload, keep_previous\n"},
+         "f:6: credential a: unknown key (not printable); this credential has: name, required, token, "
+         "secret, exchange, publish, reload, keep_previous\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
         {HEAD PUB "    name: b\n", "f:6: credential a: name: stands twice, first on line 3; remove one\n"},
         {HEAD PUB "version: 1\n", "f:6: version: stands twice, first on line 1; remove one\n"},
@@ -374,7 +372,6 @@ static void keys(void **state)
          "f:2: credentials: a list is wanted here, not a mapping; write each item after a dash\n"},
         {"version: 1\ncredentials:\n  - {}\n  - x\n",
          "f:3: credential number 1: name: is missing here; this credential needs it\n"
-         "f:3: credential number 1: token: is missing here; this credential needs it\n"
          "f:3: credential number 1: publish: is missing here; this credential needs it\n"
          "f:4: credential number 2: each item must be a mapping, not text; write `- name: ...`\n"},
         {"version: 1\ncredentials:\n  - token: /t/token\n    name: a\n" PUB,
@@ -446,8 +443,9 @@ static void scalars(void **state)
          "f:5: credential a: publish.files.format: tokn is not known here; did you mean token?\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t, format: xml}]}\n",
          "f:5: credential a: publish.files.format: xml is not known here; write one of: aws-credentials, "
-         "aws-config, "
-         "aws-credential-process, token, env, json\n"},
+         "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
+         "gcp-access-token, gcp-token-json, clouds-yaml, clouds-conf, openstack-token, docker-config, "
+         "oauth-access-token, token, env, json, secret-key\n"},
         {"log: {level: warning}\n" HEAD PUB,
          "f:1: log.level: warning is not known here; did you mean warn?\n"},
         {HOOK "signal: {pid_file: /p, signal: SIGHUP}\n",
@@ -483,13 +481,14 @@ static void files_and_directories(void **state)
          "f:5: credential a: publish.files: is empty; write at least 1\n"},
         {HEAD "    publish: {files: [{name: t, format: token}]}\n",
          "f:5: credential a: publish.files: needs `directory` beside it, where they are published\n"},
-        {HEAD "    publish: {}\n",
-         "f:5: credential a: publish: says not where; write one of `directory`, `file` or `profile`\n"},
+        {HEAD "    publish: {}\n", "f:5: credential a: publish: says not where; write one of `directory`, "
+                                   "`file`, `profile` or `secret`\n"},
         {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
         {HEAD "    publish: /d\n",
          "f:5: credential a: publish: a list is wanted here, not text; write each item after a dash\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, profile: {path: /p}}\n",
-         "f:5: credential a: publish: has more than one of `directory`, `file` and `profile`; write a list "
+         "f:5: credential a: publish: has more than one of `directory`, `file`, `profile` and `secret`; "
+         "write a list "
          "with one in "
          "each item\n"},
         {HEAD "    publish: {file: {path: /e, format: token}, owner: app}\n",
@@ -498,9 +497,8 @@ static void files_and_directories(void **state)
          "f:5: credential a: publish.directory_mode: belongs to `directory`; write `mode` in the file\n"},
         {HEAD "    publish: {file: {path: /e, format: token, name: t}}\n",
          "f:5: credential a: publish.file: unknown key name; this single file has: path, format, mode, "
-         "owner, "
-         "group, "
-         "profile, role_arn, session_name, token_path, region, command, in_place\n"},
+         "owner, group, profile, role_arn, session_name, token_path, region, key, scope, cloud, cacert, "
+         "clouds_auth, command, in_place\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t}]}\n",
          "f:5: credential a: publish.files.format: is missing here; this file of a directory needs it\n"},
     };
@@ -526,10 +524,11 @@ static void formats(void **state)
          "does not have; add an `exchange:` that gives it, or write format token\n"},
         {HEAD FILES "profile: x}]}\n",
          "f:5: credential a: publish.files.profile: format token has no profiles; remove it\n"},
-        {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: belongs to format "
-                                            "aws-config, and this is token; remove it\n"},
-        {HEAD FILES "region: x}]}\n", "f:5: credential a: publish.files.region: belongs to format aws-config "
-                                      "or env, and this is token; remove it\n"},
+        {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: is of no use with "
+                                            "format token, only with: aws-config; remove it\n"},
+        {HEAD FILES "region: x}]}\n",
+         "f:5: credential a: publish.files.region: is of no use with format "
+         "token, only with: aws-config env clouds-yaml clouds-conf; remove it\n"},
         {HEAD AWS "    publish: {profile: {path: /p, format: json}}\n",
          "f:6: credential a: publish.profile.format: json cannot be merged into a file as a profile; write "
          "aws-credentials or aws-config\n"},
@@ -731,9 +730,9 @@ static void the_provider_is_asked(void **state)
     assert_contains(all.p, "region");
     cfr_str_free(&all);
     cfr_config_free(parse_with(region_env, no_region));
-    refused(LITERAL(HEAD "    exchange: {}\n" PUB), "f:5: credential a: exchange: names no provider; write "
-                                                    "`aws:` with its keys below it, or leave `exchange` out "
-                                                    "to publish the token itself\n");
+    refused(LITERAL(HEAD "    exchange: {}\n" PUB),
+            "f:5: credential a: exchange: names no provider; write one such as `aws:` with its keys below "
+            "it, or leave `exchange` out to publish the token itself\n");
     refused(LITERAL(HEAD "    exchange: {asw: {}}\n" PUB),
             "f:5: credential a: exchange: unknown key asw; did you mean aws?\n");
     refused(LITERAL(HEAD "    exchange: {aws: {role_arn: x}}\n" PUB),
@@ -771,12 +770,12 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
     (void)state;
     refused(LITERAL("version: 1\ncredentials:\n  - name: a\n    publish: {file: {path: x, format: y}}\n"
                     "    token: {file: t}\nlistne: x\n"),
-            "f:4: credential a: publish.file.path: x is no absolute path; write one that begins with /\n"
-            "f:4: credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
-            "aws-config, "
-            "aws-credential-process, token, env, json\n"
-            "f:5: credential a: token.file: t is no absolute path; write one that begins with /\n"
-            "f:6: unknown key listne; did you mean listen?\n");
+            "f:4: credential a: publish.file.path: x is no absolute path; write one that begins with /\nf:4: "
+            "credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
+            "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
+            "gcp-access-token, gcp-token-json, clouds-yaml, clouds-conf, openstack-token, docker-config, "
+            "oauth-access-token, token, env, json, secret-key\nf:5: credential a: token.file: t is no "
+            "absolute path; write one that begins with /\nf:6: unknown key listne; did you mean listen?\n");
     cfr_str_addz(&text, HEAD PUB);
     for (int i = 0; i < 25; i++)
         cfr_str_addf(&text, "    key%d: x\n", i);

@@ -91,14 +91,23 @@ static const char good[] =
     "      - file: {path: /e, format: env, owner: root}\n"
     "      - profile: {path: /p, name: q}\n"
     "    reload: [{signal: {pid_file: /r}}, {exec: [/x, y]}, {http: {url: \"https://h/\"}}]\n"
-    "  - {name: b, token: {file: /t/token}, publish: {file: {path: /f, format: json}}}\n";
+    "  - {name: b, token: {file: /t/token}, publish: {file: {path: /f, format: json}}}\n"
+    "image_credentials:\n"
+    "  - name: a\n    match: [\"*.dkr.ecr.*.amazonaws.com\", public.ecr.aws]\n    audience: x\n    cache: 1h\n"
+    "    token: {file: /t/token}\n    annotations: {role_arn: a/role, region: region}\n"
+    "    exchange: {aws: {role_arn: \"arn:aws:iam::123456789012:role/r\", region: us-east-1}}\n"
+    "  - {name: b, match: [x.azurecr.io], exchange: {azure: {tenant_id: 11111111-2222-3333-4444-555555555555, "
+    "client_id: 11111111-2222-3333-4444-555555555555}}}\n";
 
 static const char bad[] = "version: 1\nlistne: x\ncredentials:\n"
                           "  - name: a\n    token: {file: t}\n    publish: {file: {path: /e, format: tokn}}\n"
                           "    reload: [{exec: [/x, ~]}, {http: {url: x}}]\n"
                           "    exchange: {aws: {then_assume: [{tags: {a: b, a: c}}]}}\n"
                           "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n"
-                          "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n";
+                          "  - {name: a, token: {file: /t/token}, publish: {directory: /t}}\n"
+                          "image_credentials:\n"
+                          "  - {name: a, match: [x/y, x/y], exchange: {aws: {region: x}}, annotations: {role_arn: ' '}}\n"
+                          "  - {name: a, match: [x], exchange: {oauth: {token_url: x}}}\n";
 
 static const char broken[] = "version: 1\ncredentials:\n  - {name: [a\n";
 static const char aliased[] = "version: 1\ncredentials:\n  - {name: &a b, token: {file: *a}}\n";

@@ -94,7 +94,7 @@ static void test_fresh_credential(void **state)
     doc = parse(&out);
     assert_int_equal(cfr_json_count(cfr_json_get(doc, "credentials")), 4);
     c = at(doc, 0);
-    assert_int_equal(cfr_json_members(c), 18);
+    assert_int_equal(cfr_json_members(c), 19);
     has_text(c, "name", "registry");
     has_text(c, "state", "fresh");
     has_text(c, "provider", "aws");

@@ -84,6 +84,25 @@ static void other_host_path_and_empty_body(void **state)
           "Signature=a7756b1990a54be0e0626f426bdd8f97f7f83f3d280b709896d0f8e1b399027d");
 }
 
+/* Further headers take their place among the others by name. */
+static void more_headers(void **state)
+{
+    struct cfr_sigv4_request r = example();
+
+    (void)state;
+    r.host = "api.ecr.eu-west-1.amazonaws.com";
+    r.content_type = "application/x-amz-json-1.1";
+    r.body = cfr_view_of("{}");
+    r.service = "ecr";
+    r.headers[0] = (struct cfr_sigv4_header){"x-amz-target",
+                                             "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"};
+    r.headers[1] = (struct cfr_sigv4_header){"accept", "x"};
+    signs(&r, "20260102T030405Z",
+          "AWS4-HMAC-SHA256 Credential=" KEY "/20260102/eu-west-1/ecr/aws4_request, "
+          "SignedHeaders=accept;content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
+          "Signature=61e3057e904326119dcdbd57927b50fc533866039022e0172786f8a62a1d3eba");
+}
+
 static void large_token_and_body(void **state)
 {
     struct cfr_sigv4_request r = example();
@@ -135,6 +154,7 @@ int main(void)
         cmocka_unit_test(with_session_token),
         cmocka_unit_test(without_session_token),
         cmocka_unit_test(other_host_path_and_empty_body),
+        cmocka_unit_test(more_headers),
         cmocka_unit_test(large_token_and_body),
         cmocka_unit_test(limits),
     };

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* A mounted Secret (or any volume of the kubelet's) read as one: all files of the same version. */
+#ifndef CFR_FILES_VOLUME_H
+#define CFR_FILES_VOLUME_H
+
+#include "base/secret.h"
+
+#include <stdint.h>
+
+#define CFR_VOLUME_FILES_MAX 64
+#define CFR_VOLUME_BYTES_MAX 1048576 /* of all files: what a Secret can hold */
+
+/* Zero-initialised is empty. Sorted by name. */
+struct cfr_volume {
+    char *names[CFR_VOLUME_FILES_MAX];
+    struct cfr_secret values[CFR_VOLUME_FILES_MAX];
+    size_t count;
+    uint64_t mark; /* tells versions apart by names and file identities, not by content */
+};
+
+/* Reads every regular file of DIRECTORY (absolute, may be a link), through `..data` where there is one, so that a swap
+ * in between mixes nothing; names beginning with `..` are not looked at. CFR_E_MISSING if there is no directory or no
+ * file in it; CFR_E_LIMIT for too many or too much; CFR_E_PERM, CFR_E_IO ... Blocks on disk. The caller frees OUT also
+ * after an error. */
+int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_err *err);
+void cfr_volume_free(struct cfr_volume *v);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* ExecCredentials. */
+#include "kube/exec_credential.h"
+
+#include "base/json.h"
+#include "base/scrub.h"
+#include "base/time.h"
+
+#include <string.h>
+
+#define KIND      "ExecCredential"
+#define SHOWN_MAX 80
+
+static const char *const versions[] = {"client.authentication.k8s.io/v1",
+                                       "client.authentication.k8s.io/v1beta1"};
+
+bool cfr_exec_credential_version_ok(const char *api_version)
+{
+    for (size_t i = 0; api_version != NULL && i < sizeof versions / sizeof versions[0]; i++) {
+        if (strcmp(api_version, versions[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_version(const char *api_version, struct cfr_err *err)
+{
+    if (cfr_exec_credential_version_ok(api_version))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "the exec plugin's apiVersion must be %s or %s", versions[0],
+                       versions[1]);
+}
+
+int cfr_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
+                             struct cfr_err *err)
+{
+    int rc = check_version(api_version, err);
+
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, "{\"apiVersion\":\"", err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, api_version, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, "\",\"kind\":\"" KIND "\",\"spec\":{", err);
+    if (rc == 0 && cluster_json.n != 0)
+        rc = cfr_secret_append_str(out, "\"cluster\":", err);
+    if (rc == 0 && cluster_json.n != 0)
+        rc = cfr_secret_append(out, cluster_json, err);
+    if (rc == 0 && cluster_json.n != 0)
+        rc = cfr_secret_append_str(out, ",", err);
+    return rc != 0 ? rc : cfr_secret_append_str(out, "\"interactive\":false}}", err);
+}
+
+static int check_head(const struct cfr_json *doc, const char *api_version, struct cfr_view token,
+                      struct cfr_err *err)
+{
+    struct cfr_view kind = {NULL, 0};
+    struct cfr_view version = {NULL, 0};
+    char shown[CFR_SCRUB_MAX];
+
+    (void)cfr_json_string(cfr_json_get(doc, "kind"), &kind);
+    (void)cfr_json_string(cfr_json_get(doc, "apiVersion"), &version);
+    if (!cfr_view_is(kind, KIND))
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin printed no " KIND " (its kind is \"%.*s\")",
+                           SHOWN_MAX, cfr_scrub(kind, &token, 1, shown));
+    if (!cfr_view_is(version, api_version))
+        return cfr_err_set(
+            err, CFR_E_ANSWER,
+            "the exec plugin answers with apiVersion \"%.*s\", and the kubeconfig says %s: make them equal",
+            SHOWN_MAX, cfr_scrub(version, &token, 1, shown), api_version);
+    return 0;
+}
+
+/* What goes into a header may not end it. */
+static bool fit_for_header(struct cfr_view token)
+{
+    for (size_t i = 0; i < token.n; i++) {
+        if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
+            return false;
+    }
+    return true;
+}
+
+/* Takes the text at KEY; nothing if it is not there. */
+static int take(const struct cfr_json *status, const char *key, struct cfr_secret *out, struct cfr_err *err)
+{
+    const struct cfr_json *value = cfr_json_get(status, key);
+    struct cfr_view text = {NULL, 0};
+
+    if (value == NULL || cfr_json_is_null(value))
+        return 0;
+    if (!cfr_json_string(value, &text))
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's %s is not a string", key);
+    if (text.n > out->limit)
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's %s has %zu bytes, more than %zu", key,
+                           text.n, out->limit);
+    return cfr_secret_append(out, text, err);
+}
+
+static int take_secrets(const struct cfr_json *status, struct cfr_exec_credential *out, struct cfr_err *err)
+{
+    int rc = take(status, "token", &out->token, err);
+
+    if (rc == 0)
+        rc = take(status, "clientCertificateData", &out->cert, err);
+    if (rc == 0)
+        rc = take(status, "clientKeyData", &out->key, err);
+    if (rc != 0)
+        return rc;
+    if ((out->cert.len == 0) != (out->key.len == 0))
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin gave a %s without a %s",
+                           out->cert.len != 0 ? "clientCertificateData" : "clientKeyData",
+                           out->cert.len != 0 ? "clientKeyData" : "clientCertificateData");
+    if (out->token.len == 0 && out->cert.len == 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin gave neither a token nor a certificate");
+    if (!fit_for_header(cfr_secret_view(&out->token)))
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the exec plugin's token holds a space or a character that is not printable");
+    if (out->cert.len != 0 && (cfr_view_find(cfr_secret_view(&out->cert), "-----BEGIN ") < 0 ||
+                               cfr_view_find(cfr_secret_view(&out->key), "-----BEGIN ") < 0))
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's certificate or key is not PEM");
+    return 0;
+}
+
+static int take_expiry(const struct cfr_json *status, struct cfr_exec_credential *out, struct cfr_err *err)
+{
+    const struct cfr_json *value = cfr_json_get(status, "expirationTimestamp");
+    struct cfr_view text;
+
+    if (value == NULL || cfr_json_is_null(value))
+        return 0;
+    if (!cfr_json_string(value, &text) || !cfr_time_parse(text, &out->expires_s) || out->expires_s == 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's expirationTimestamp is no time");
+    return 0;
+}
+
+int cfr_exec_credential_read(const char *api_version, struct cfr_view text, struct cfr_exec_credential *out,
+                             struct cfr_err *err)
+{
+    const struct cfr_json *status;
+    struct cfr_view token = {NULL, 0};
+    struct cfr_err why = {0};
+    struct cfr_json *doc;
+    int rc;
+
+    *out = (struct cfr_exec_credential){0};
+    cfr_secret_init(&out->token, CFR_EXEC_CREDENTIAL_MAX);
+    cfr_secret_init(&out->cert, CFR_EXEC_CREDENTIAL_MAX);
+    cfr_secret_init(&out->key, CFR_EXEC_CREDENTIAL_MAX);
+    rc = check_version(api_version, err);
+    if (rc != 0)
+        return rc;
+    rc = cfr_json_parse(text, &doc, &why);
+    if (rc != 0)
+        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "what the exec plugin printed is %s",
+                           why.text);
+    status = cfr_json_get(doc, "status");
+    (void)cfr_json_string(cfr_json_get(status, "token"), &token);
+    rc = check_head(doc, api_version, token, err);
+    if (rc == 0 && !cfr_json_is_object(status))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's " KIND " has no status");
+    if (rc == 0)
+        rc = take_secrets(status, out, err);
+    if (rc == 0)
+        rc = take_expiry(status, out, err);
+    cfr_json_free(doc);
+    if (rc != 0)
+        cfr_exec_credential_free(out);
+    return rc;
+}
+
+void cfr_exec_credential_free(struct cfr_exec_credential *c)
+{
+    cfr_secret_free(&c->token);
+    cfr_secret_free(&c->cert);
+    cfr_secret_free(&c->key);
+    c->expires_s = 0;
+}

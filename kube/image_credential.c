@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The image credential provider's request and response. */
+#include "kube/image_credential.h"
+
+#include "base/base64.h"
+#include "base/scrub.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define API_VERSION  "credentialprovider.kubelet.k8s.io/v1"
+#define IMAGE_MAX    4096
+#define SHOWN_MAX    80
+#define DURATION_MAX 32
+/* What Go can say in nanoseconds. */
+#define LONGEST_S INT64_C(9223372036)
+
+static struct cfr_view text_at(const struct cfr_json *object, const char *key)
+{
+    struct cfr_view text = {NULL, 0};
+
+    (void)cfr_json_string(cfr_json_get(object, key), &text);
+    return text;
+}
+
+static int check_head(const struct cfr_image_request *r, struct cfr_err *err)
+{
+    struct cfr_view kind = text_at(r->doc, "kind");
+    struct cfr_view version = text_at(r->doc, "apiVersion");
+    char shown[CFR_SCRUB_MAX];
+
+    if (!cfr_view_is(kind, "CredentialProviderRequest"))
+        return cfr_err_set(
+            err, CFR_E_ANSWER,
+            "standard input holds no CredentialProviderRequest (its kind is \"%.*s\"): this command is "
+            "run by the kubelet",
+            SHOWN_MAX, cfr_scrub(kind, &r->token, 1, shown));
+    if (!cfr_view_is(version, API_VERSION))
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the kubelet asks with apiVersion \"%.*s\": write `apiVersion: " API_VERSION
+                           "` for this provider in its CredentialProviderConfig",
+                           SHOWN_MAX, cfr_scrub(version, &r->token, 1, shown));
+    return 0;
+}
+
+static int check_image(struct cfr_view image, struct cfr_err *err)
+{
+    if (image.n == 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the kubelet's request names no image");
+    if (image.n > IMAGE_MAX || !cfr_view_printable(image) || memchr(image.p, ' ', image.n) != NULL)
+        return cfr_err_set(err, CFR_E_ANSWER, "the image in the kubelet's request is no image name");
+    return 0;
+}
+
+int cfr_image_request_read(struct cfr_view text, struct cfr_image_request *out, struct cfr_err *err)
+{
+    struct cfr_err why = {0};
+    int rc;
+
+    *out = (struct cfr_image_request){0};
+    if (text.n > CFR_IMAGE_REQUEST_MAX)
+        return cfr_err_set(err, CFR_E_ANSWER, "the kubelet's request has more than %d bytes",
+                           CFR_IMAGE_REQUEST_MAX);
+    rc = cfr_json_parse(text, &out->doc, &why);
+    if (rc != 0)
+        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "the kubelet's request is %s", why.text);
+    out->token = text_at(out->doc, "serviceAccountToken");
+    out->image = text_at(out->doc, "image");
+    rc = check_head(out, err);
+    if (rc == 0)
+        rc = check_image(out->image, err);
+    if (rc == 0)
+        out->registry = cfr_image_match_registry(out->image);
+    return rc;
+}
+
+void cfr_image_request_free(struct cfr_image_request *r)
+{
+    cfr_json_free(r->doc);
+    *r = (struct cfr_image_request){0};
+}
+
+struct cfr_view cfr_image_request_annotation(const struct cfr_image_request *r, const char *name)
+{
+    return text_at(cfr_json_get(r->doc, "serviceAccountAnnotations"), name);
+}
+
+/* As Go writes a time.Duration of whole seconds. */
+static void write_duration(int64_t s, char out[DURATION_MAX])
+{
+    if (s > LONGEST_S)
+        s = LONGEST_S;
+    if (s <= 0)
+        (void)snprintf(out, DURATION_MAX, "0s");
+    else if (s < 60)
+        (void)snprintf(out, DURATION_MAX, "%" PRId64 "s", s);
+    else if (s < 3600)
+        (void)snprintf(out, DURATION_MAX, "%" PRId64 "m%" PRId64 "s", s / 60, s % 60);
+    else
+        (void)snprintf(out, DURATION_MAX, "%" PRId64 "h%" PRId64 "m%" PRId64 "s", s / 3600, s / 60 % 60,
+                       s % 60);
+}
+
+static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_secret *out,
+                     struct cfr_err *err)
+{
+    int rc = cfr_secret_append_str(out, ":{\"username\":", err);
+
+    if (rc == 0)
+        rc = cfr_secret_append_json(out, user, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, ",\"password\":", err);
+    if (rc == 0)
+        rc = cfr_secret_append_json(out, password, err);
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+}
+
+static int no_login(struct cfr_view host, struct cfr_err *err)
+{
+    char shown[CFR_SCRUB_MAX];
+
+    return cfr_err_set(err, CFR_E_ANSWER, "the login for the registry %.*s has no username and password",
+                       SHOWN_MAX, cfr_scrub(host, NULL, 0, shown));
+}
+
+/* `auth` is base64 of USER:PASSWORD. */
+static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_secret *out,
+                       struct cfr_err *err)
+{
+    struct cfr_secret plain;
+    struct cfr_view text;
+    const char *colon;
+    int rc;
+
+    cfr_secret_init(&plain, CFR_IMAGE_RESPONSE_MAX);
+    rc = auth.n != 0 ? cfr_base64_decode(auth, &plain, err) : CFR_E_ANSWER;
+    text = cfr_secret_view(&plain);
+    colon = rc == 0 && text.n != 0 ? memchr(text.p, ':', text.n) : NULL;
+    if (colon != NULL && memchr(text.p, '\0', text.n) == NULL)
+        rc = add_login((struct cfr_view){text.p, (size_t)(colon - text.p)},
+                       (struct cfr_view){colon + 1, text.n - (size_t)(colon + 1 - text.p)}, out, err);
+    else if (rc == 0 || rc == CFR_E_ANSWER)
+        rc = no_login(host, err);
+    cfr_secret_free(&plain);
+    return rc;
+}
+
+static int add_auths(const struct cfr_json *doc, struct cfr_secret *out, struct cfr_err *err)
+{
+    const struct cfr_json *item = cfr_json_first(doc);
+    int rc = cfr_secret_append_str(out, "{", err);
+
+    for (bool first = true; rc == 0 && item != NULL; first = false, item = cfr_json_next(item)) {
+        struct cfr_view user = text_at(item, "username");
+        struct cfr_view password = text_at(item, "password");
+
+        if (!first)
+            rc = cfr_secret_append_str(out, ",", err);
+        if (rc == 0)
+            rc = cfr_secret_append_json(out, cfr_json_key(item), err);
+        if (rc == 0 && user.n != 0 && password.n != 0)
+            rc = add_login(user, password, out, err);
+        else if (rc == 0)
+            rc = add_decoded(cfr_json_key(item), text_at(item, "auth"), out, err);
+    }
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+}
+
+/* Parses the inside of an object. */
+static int parse_inside(struct cfr_view inside, struct cfr_json **out, struct cfr_err *err)
+{
+    struct cfr_secret whole;
+    struct cfr_err why = {0};
+    int rc;
+
+    *out = NULL;
+    cfr_secret_init(&whole, CFR_IMAGE_RESPONSE_MAX);
+    rc = cfr_secret_append_str(&whole, "{", &why);
+    if (rc == 0)
+        rc = cfr_secret_append(&whole, inside, &why);
+    if (rc == 0)
+        rc = cfr_secret_append_str(&whole, "}", &why);
+    if (rc == 0)
+        rc = cfr_json_parse(cfr_secret_view(&whole), out, &why);
+    cfr_secret_free(&whole);
+    return rc == 0 ? 0 : cfr_err_set(err, rc, "the logins to registries: %s", why.text);
+}
+
+int cfr_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_json *doc;
+    char duration[DURATION_MAX];
+    int rc = parse_inside(auths, &doc, err);
+
+    write_duration(cache_s, duration);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out,
+                                   "{\"kind\":\"CredentialProviderResponse\",\"apiVersion\":\"" API_VERSION
+                                   "\",\"cacheKeyType\":\"Registry\",\"cacheDuration\":\"",
+                                   err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, duration, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, "\",\"auth\":", err);
+    if (rc == 0 && cfr_json_first(doc) == NULL)
+        rc = cfr_secret_append_str(out, "null", err);
+    else if (rc == 0)
+        rc = add_auths(doc, out, err);
+    cfr_json_free(doc);
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}\n", err);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Secrets as they are sent. */
+#include "kube/secret_apply.h"
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "kube/name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TYPE_MAX 253
+
+bool cfr_secret_apply_path(const char *namespace_name, const char *name, enum cfr_secret_path purpose,
+                           char out[CFR_SECRET_PATH_MAX])
+{
+    static const char *const queries[] = {
+        [CFR_SECRET_READ] = "",
+        [CFR_SECRET_APPLY] = "?fieldManager=" CFR_SECRET_MANAGER,
+        [CFR_SECRET_TAKE] = "?fieldManager=" CFR_SECRET_MANAGER "&force=true",
+    };
+
+    out[0] = '\0';
+    if (!cfr_kube_name_is_label(namespace_name) || !cfr_kube_name_is_subdomain(name))
+        return false;
+    (void)snprintf(out, CFR_SECRET_PATH_MAX, "/api/v1/namespaces/%s/secrets/%s%s", namespace_name, name,
+                   queries[purpose]);
+    return true;
+}
+
+/* What the API server asks of a type: all of FIRST and SECOND, or one of them. */
+struct type_rule {
+    const char *type;
+    const char *first;
+    const char *second;
+    bool either;
+    bool json;     /* the value of FIRST is a JSON object */
+    bool not_bare; /* the value of FIRST is not empty */
+};
+
+static const struct type_rule type_rules[] = {
+    {"kubernetes.io/dockerconfigjson", ".dockerconfigjson", NULL, false, true, true},
+    {"kubernetes.io/dockercfg", ".dockercfg", NULL, false, true, true},
+    {"kubernetes.io/tls", "tls.crt", "tls.key", false, false, false},
+    {"kubernetes.io/ssh-auth", "ssh-privatekey", NULL, false, false, true},
+    {"kubernetes.io/basic-auth", "username", "password", true, false, false},
+};
+
+static const struct type_rule *rule_of(const char *type)
+{
+    for (size_t i = 0; i < sizeof type_rules / sizeof type_rules[0]; i++) {
+        if (strcmp(type, type_rules[i].type) == 0)
+            return &type_rules[i];
+    }
+    return NULL;
+}
+
+static bool key_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+}
+
+static int check_key(const char *key, struct cfr_err *err)
+{
+    size_t n = strlen(key);
+    bool good = n != 0 && n <= CFR_SECRET_KEY_MAX && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
+
+    for (size_t i = 0; good && i < n; i++)
+        good = key_char(key[i]);
+    if (good)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "\"%.64s\" cannot be a key of a Secret: use letters, digits, `-`, `_` and `.`, at most %d, not "
+        "beginning with `..`",
+        cfr_view_printable(cfr_view_of(key)) ? key : "?", CFR_SECRET_KEY_MAX);
+}
+
+static bool has(const char *const *keys, size_t count, const char *key)
+{
+    for (size_t i = 0; key != NULL && i < count; i++) {
+        if (strcmp(keys[i], key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_rule(const struct type_rule *rule, const char *const *keys, size_t key_count,
+                      struct cfr_err *err)
+{
+    bool first = has(keys, key_count, rule->first);
+    bool second = has(keys, key_count, rule->second);
+
+    if (rule->either)
+        return first || second
+                   ? 0
+                   : cfr_err_set(err, CFR_E_CONFIG, "a Secret of the type %s needs the key \"%s\" or \"%s\"",
+                                 rule->type, rule->first, rule->second);
+    if (first && (second || rule->second == NULL))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG, "a Secret of the type %s needs the key \"%s\"", rule->type,
+                       first ? rule->second : rule->first);
+}
+
+int cfr_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count,
+                                struct cfr_err *err)
+{
+    struct cfr_view text = cfr_view_of(type);
+
+    if (text.n == 0 || text.n > TYPE_MAX || !cfr_view_printable(text) || memchr(text.p, ' ', text.n) != NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the type of a Secret must be a name such as Opaque or kubernetes.io/dockerconfigjson");
+    if (strcmp(type, "kubernetes.io/service-account-token") == 0 ||
+        strcmp(type, "bootstrap.kubernetes.io/token") == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "Secrets of the type %s belong to Kubernetes itself: use Opaque", type);
+    if (key_count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "a Secret without any key would be of no use");
+    for (size_t i = 0; i < key_count; i++) {
+        int rc = check_key(keys[i], err);
+
+        if (rc != 0)
+            return rc;
+        if (has(keys, i, keys[i]))
+            return cfr_err_set(err, CFR_E_CONFIG, "the key \"%s\" stands twice in the Secret", keys[i]);
+    }
+    return rule_of(type) != NULL ? check_rule(rule_of(type), keys, key_count, err) : 0;
+}
+
+static int check_json(const struct cfr_secret_key *k, struct cfr_err *err)
+{
+    struct cfr_json *doc;
+    int rc = cfr_json_parse(k->value, &doc, err);
+    bool object = rc == 0 && cfr_json_is_object(doc);
+
+    cfr_json_free(doc);
+    if (rc == CFR_E_NOMEM)
+        return rc;
+    return object ? 0 : cfr_err_set(err, CFR_E_CONFIG, "the value of \"%s\" must be a JSON object", k->key);
+}
+
+/* What the type asks of the value of its first key. */
+static int check_value(const struct type_rule *rule, const struct cfr_secret_key *k, struct cfr_err *err)
+{
+    if (rule == NULL || strcmp(k->key, rule->first) != 0)
+        return 0;
+    if (rule->not_bare && k->value.n == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "the value of \"%s\" must not be empty", k->key);
+    return rule->json ? check_json(k, err) : 0;
+}
+
+int cfr_secret_apply_check(const struct cfr_secret_object *o, struct cfr_err *err)
+{
+    const char *keys[CFR_SECRET_KEYS_MAX];
+    size_t total = 0;
+    int rc;
+
+    if (!cfr_kube_name_is_label(o->namespace_name))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the namespace of the Secret is missing or cannot be one (RFC 1123)");
+    if (!cfr_kube_name_is_subdomain(o->name))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the name of the Secret is missing or cannot be one (RFC 1123)");
+    if (o->key_count > CFR_SECRET_KEYS_MAX)
+        return cfr_err_set(err, CFR_E_LIMIT, "the Secret would have %zu keys, more than %d", o->key_count,
+                           CFR_SECRET_KEYS_MAX);
+    for (size_t i = 0; i < o->key_count; i++)
+        keys[i] = o->keys[i].key;
+    rc = cfr_secret_apply_check_type(o->type, keys, o->key_count, err);
+    for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
+        if (o->keys[i].value.n > CFR_SECRET_TOTAL_MAX - total)
+            return cfr_err_set(err, CFR_E_LIMIT, "the values of the Secret have more than %d bytes together",
+                               CFR_SECRET_TOTAL_MAX);
+        total += o->keys[i].value.n;
+        rc = check_value(rule_of(o->type), &o->keys[i], err);
+    }
+    return rc;
+}
+
+/* Appends TEXT and then VALUE as a JSON string. */
+static int add(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
+{
+    int rc = cfr_secret_append_str(out, text, err);
+
+    return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
+}
+
+static int add_annotations(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+{
+    char generation[24];
+    char expires[CFR_TIME_RFC3339_MAX];
+    int rc = add(out, ",\"annotations\":{\"credfresh.io/credential\":", o->credential, err);
+
+    (void)snprintf(generation, sizeof generation, "%" PRIu64, o->generation);
+    if (rc == 0)
+        rc = add(out, ",\"credfresh.io/generation\":", generation, err);
+    if (rc == 0 && o->expires_s != 0)
+        rc = add(out, ",\"credfresh.io/expires\":", cfr_time_format(o->expires_s, expires), err);
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+}
+
+static int add_data(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+{
+    int rc = cfr_secret_append_str(out, ",\"data\":{", err);
+
+    for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
+        rc = add(out, i != 0 ? "," : "", o->keys[i].key, err);
+        if (rc == 0)
+            rc = cfr_secret_append_str(out, ":\"", err);
+        if (rc == 0)
+            rc = cfr_base64_encode(o->keys[i].value, out, err);
+        if (rc == 0)
+            rc = cfr_secret_append_str(out, "\"", err);
+    }
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+}
+
+int cfr_secret_apply_body(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+{
+    int rc = add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":", o->name, err);
+
+    if (rc == 0)
+        rc = add(out, ",\"namespace\":", o->namespace_name, err);
+    if (rc == 0)
+        rc = add(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_SECRET_MANAGER, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, "}", err);
+    if (rc == 0)
+        rc = add_annotations(o, out, err);
+    if (rc == 0)
+        rc = add(out, "},\"type\":", o->type, err);
+    if (rc == 0)
+        rc = add_data(o, out, err);
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Refusals of an API server. */
+#include "kube/status.h"
+
+#include "base/json.h"
+#include "base/scrub.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HINT_MAX     1024
+#define WHAT_MAX     128
+#define SHOWN_MAX    64
+#define AUDIENCE_MAX 256
+#define MESSAGE_MIN  16
+#define RETRY_MAX_S  86400
+
+/* What a hint ends with. */
+enum advice {
+    ADVICE_NONE,
+    ADVICE_RULE,     /* the RBAC rule that is missing */
+    ADVICE_AUDIENCE, /* the rule by which a node may ask for an audience */
+};
+
+/* The first row that fits decides: STATUS equal, and MESSAGE (if any) contained. */
+struct row {
+    long status;
+    const char *message;
+    int result;
+    const char *hint;
+    enum advice advice;
+};
+
+#define HINT_LATER    "the API server is unavailable; it is tried again"
+#define HINT_UID      "the object was deleted and made anew: name its present uid, or leave the uid out"
+#define HINT_RACE     "somebody else wrote it at the same time; it is tried again"
+#define HINT_OTHER_SA "the pod runs with another service account: name that one, or a pod that uses this one"
+#define HINT_BIND                                                                                            \
+    "a node's own credentials get tokens for pods only: bind the request to a pod, by name and uid"
+#define HINT_GONE                                                                                            \
+    "the object that the token is to be bound to does not exist (any more), or is in another namespace"
+
+static const struct row rows[] = {
+    {400, "different serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
+    {400, "running with serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
+    {400, "cannot bind token to object", CFR_E_REJECTED,
+     "this API server binds tokens to a Pod or a Secret, a newer one also to a Node", ADVICE_NONE},
+    {401, NULL, CFR_E_DENIED,
+     "the API server does not accept our own token or certificate: has it expired, and is it for this "
+     "cluster?",
+     ADVICE_NONE},
+    {403, "not found in pod spec volume", CFR_E_DENIED,
+     "a node may ask only for audiences that its pod has in a volume; else the group system:nodes needs a "
+     "ClusterRole",
+     ADVICE_AUDIENCE},
+    {403, "only request 0 or 1 audiences", CFR_E_DENIED,
+     "a node's own credentials get tokens for one audience at a time: ask for one", ADVICE_NONE},
+    {403, "token not bound to a pod", CFR_E_DENIED, HINT_BIND, ADVICE_NONE},
+    {403, "pod binding without a uid", CFR_E_DENIED, HINT_BIND, ADVICE_NONE},
+    {403, "scheduled on a different node", CFR_E_DENIED,
+     "the pod runs on another node: a node gets tokens for its own pods only", ADVICE_NONE},
+    {403, "does not match the UID in record", CFR_E_DENIED, HINT_UID, ADVICE_NONE},
+    {403, "no relationship found between node", CFR_E_DENIED,
+     "no pod on this node uses that service account or Secret", ADVICE_NONE},
+    {403, "being terminated", CFR_E_DENIED,
+     "the namespace is being deleted: nothing is created in it any more", ADVICE_NONE},
+    {403, "exceeded quota", CFR_E_DENIED, "the namespace's resource quota is used up", ADVICE_NONE},
+    {403, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
+    {403, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it",
+     ADVICE_NONE},
+    {403, "\"system:anonymous\"", CFR_E_DENIED,
+     "our token or certificate did not arrive: the API server took us for nobody; check the kubeconfig's "
+     "user",
+     ADVICE_NONE},
+    {403, NULL, CFR_E_DENIED, "RBAC or an admission rule of the cluster refuses it", ADVICE_RULE},
+    {404, "serviceaccounts \"", CFR_E_DENIED,
+     "the service account does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
+    {404, "pods \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
+    {404, "nodes \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
+    {404, "secrets \"", CFR_E_DENIED,
+     "the Secret does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
+    {404, "namespaces \"", CFR_E_DENIED, "the namespace does not exist: create it, or mend its name",
+     ADVICE_NONE},
+    {404, "could not find the requested resource", CFR_E_DENIED,
+     "this API server does not know such requests: is it older than Kubernetes 1.12, or another kind of "
+     "server?",
+     ADVICE_NONE},
+    {404, NULL, CFR_E_DENIED,
+     "there is no such object, or no Kubernetes API at this URL; check the server's address", ADVICE_NONE},
+    {407, NULL, CFR_E_DENIED, "a proxy wants a login", ADVICE_NONE},
+    {409, "does not match the UID", CFR_E_CONFLICT, HINT_UID, ADVICE_NONE},
+    {409, "conflict with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
+    {409, "conflicts with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
+    {409, "being deleted", CFR_E_UNAVAILABLE, "the object is being deleted; it is tried again", ADVICE_NONE},
+    {409, NULL, CFR_E_UNAVAILABLE, HINT_RACE, ADVICE_NONE},
+    {408, NULL, CFR_E_UNAVAILABLE, HINT_LATER, ADVICE_NONE},
+    {410, NULL, CFR_E_UNAVAILABLE, "what was read is too old; it is tried again", ADVICE_NONE},
+    {405, NULL, CFR_E_REJECTED, "there is no Kubernetes API at this URL; check the server's address",
+     ADVICE_NONE},
+    {406, NULL, CFR_E_REJECTED, "the server cannot answer in JSON; check the server's address", ADVICE_NONE},
+    {413, NULL, CFR_E_REJECTED, "the request is too large for the server", ADVICE_NONE},
+    {415, NULL, CFR_E_REJECTED,
+     "the server does not know this kind of request: server-side apply needs Kubernetes 1.18 or newer",
+     ADVICE_NONE},
+    {422, "less than 10 minutes", CFR_E_REJECTED, "ask for a life of at least 10 minutes", ADVICE_NONE},
+    {422, "larger than 2^32", CFR_E_REJECTED, "ask for a shorter life", ADVICE_NONE},
+    {422, "boundObjectRef", CFR_E_REJECTED, "mend the object that the token is to be bound to", ADVICE_NONE},
+    {422, "metadata.n", CFR_E_REJECTED, "mend the name or the namespace", ADVICE_NONE},
+    {422, "when `immutable` is set", CFR_E_REJECTED,
+     "the Secret is immutable: delete it, or publish under another name", ADVICE_NONE},
+    {422, "type: Invalid value", CFR_E_REJECTED,
+     "the type of a Secret cannot be changed: delete it, or publish under another name", ADVICE_NONE},
+    {422, "Too long", CFR_E_REJECTED, "a Secret holds at most 1 MiB", ADVICE_NONE},
+    {429, NULL, CFR_E_THROTTLED, "the API server limits the rate of calls; it is tried again", ADVICE_NONE},
+    {500, "failed to generate token", CFR_E_UNAVAILABLE,
+     "the API server could not sign the token (is its signer up?); it is tried again", ADVICE_NONE},
+};
+
+static struct row row_of_status(long status)
+{
+    if (status >= 300 && status < 400)
+        return (struct row){
+            .result = CFR_E_REDIRECT,
+            .hint = "an API server never redirects; check its address, and that no proxy stands between"};
+    if (status >= 500)
+        return (struct row){.result = CFR_E_UNAVAILABLE, .hint = HINT_LATER};
+    if (status >= 400)
+        return (struct row){.result = CFR_E_REJECTED, .hint = "the API server does not take the request"};
+    return (struct row){.result = CFR_E_ANSWER,
+                        .hint = "such an answer was not expected; check the server's address"};
+}
+
+static struct row find_row(long status, struct cfr_view message)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].status == status &&
+            (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
+            return rows[i];
+    }
+    return row_of_status(status);
+}
+
+/* The verb of "... cannot VERB resource ...": an apply that has to create asks for another one than was
+ * meant. Only known ones are repeated. */
+static const char *verb_of(struct cfr_view message, const struct cfr_kube_asked *asked)
+{
+    static const char *const verbs[] = {"create", "patch", "get", "update"};
+    char sentence[48];
+
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        (void)snprintf(sentence, sizeof sentence, " cannot %s resource ", verbs[i]);
+        if (cfr_view_find(message, sentence) >= 0)
+            return verbs[i];
+    }
+    return asked->verb;
+}
+
+static void add_names(const struct cfr_kube_asked *asked, char *to, size_t room)
+{
+    if (asked->name != NULL)
+        (void)snprintf(to, room, ", resourceNames: [\"%s\"]}", asked->name);
+    else
+        (void)snprintf(to, room, "}");
+}
+
+static void add_rule(const struct cfr_kube_asked *asked, struct cfr_view message, const char *hint,
+                     char out[HINT_MAX])
+{
+    const char *verb = verb_of(message, asked);
+    char names[CFR_ERR_TEXT_MAX] = "}";
+
+    if (verb == NULL || asked->resource == NULL) {
+        (void)snprintf(out, HINT_MAX, "%s", hint);
+        return;
+    }
+    /* The name of what is to be created is not in the URL, except before a subresource. */
+    if (strcmp(verb, "create") != 0 || strchr(asked->resource, '/') != NULL)
+        add_names(asked, names, sizeof names);
+    (void)snprintf(
+        out, HINT_MAX,
+        "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s",
+        asked->namespace_name != NULL ? " in " : "",
+        asked->namespace_name != NULL ? asked->namespace_name : "", asked->resource, verb, names);
+}
+
+static void add_audience_rule(const struct cfr_kube_asked *asked, const char *hint, char out[HINT_MAX])
+{
+    char names[CFR_ERR_TEXT_MAX];
+
+    add_names(asked, names, sizeof names);
+    (void)snprintf(out, HINT_MAX,
+                   "%s with {apiGroups: [\"\"], resources: [\"%.*s\"], verbs: "
+                   "[\"request-serviceaccounts-token-audience\"]%s",
+                   hint, AUDIENCE_MAX, asked->audience != NULL ? asked->audience : "*", names);
+}
+
+struct refusal {
+    struct cfr_view reason;
+    struct cfr_view message;
+};
+
+/* Takes what a Status says. What is not one is its own message, unless it is a page for a browser. */
+static void read_status(const struct cfr_json *doc, struct cfr_view body, struct refusal *out,
+                        int64_t *retry_after_s)
+{
+    static const char *const retry[] = {"details", "retryAfterSeconds", NULL};
+    struct cfr_view kind = {NULL, 0};
+    int64_t seconds;
+
+    *out = (struct refusal){{NULL, 0}, {NULL, 0}};
+    if (!cfr_json_is_object(doc)) {
+        if (body.n != 0 && body.p[0] != '<')
+            out->message = body;
+        return;
+    }
+    (void)cfr_json_string(cfr_json_get(doc, "kind"), &kind);
+    if (!cfr_view_is(kind, "Status"))
+        return;
+    (void)cfr_json_string(cfr_json_get(doc, "reason"), &out->reason);
+    (void)cfr_json_string(cfr_json_get(doc, "message"), &out->message);
+    if (cfr_json_integer(cfr_json_path(doc, retry), &seconds) && seconds > 0)
+        *retry_after_s = seconds < RETRY_MAX_S ? seconds : RETRY_MAX_S;
+}
+
+/* What to do comes last, where it would be cut: the message gives way instead. */
+static int write_text(int code, long status, const struct refusal *r, const struct cfr_kube_asked *asked,
+                      const char *hint, struct cfr_err *err)
+{
+    const char *what = asked->what != NULL ? asked->what : "a request";
+    char reason[CFR_SCRUB_MAX];
+    char message[CFR_SCRUB_MAX];
+    char head[WHAT_MAX + SHOWN_MAX + 16];
+    char tail[HINT_MAX + 32];
+    size_t taken;
+    size_t room;
+
+    (void)cfr_scrub(r->reason, asked->secrets, asked->secret_count, reason);
+    (void)cfr_scrub(r->message, asked->secrets, asked->secret_count, message);
+    (void)snprintf(head, sizeof head, "%.*s%s%s%.*s", WHAT_MAX, what, strlen(what) > WHAT_MAX ? "..." : "",
+                   reason[0] != '\0' ? ": " : "", SHOWN_MAX, reason);
+    (void)snprintf(tail, sizeof tail, " (HTTP %ld): %s", status, hint);
+    taken = strlen(head) + strlen(tail) + strlen(": ...");
+    room = taken < CFR_ERR_TEXT_MAX - 1 ? CFR_ERR_TEXT_MAX - 1 - taken : 0;
+    if (message[0] == '\0' || room < MESSAGE_MIN)
+        return cfr_err_set(err, code, "%s%s", head, tail);
+    return cfr_err_set(err, code, "%s: %.*s%s%s", head, (int)room, message,
+                       strlen(message) > room ? "..." : "", tail);
+}
+
+int cfr_kube_refusal(long status, struct cfr_view body, const struct cfr_kube_asked *asked,
+                     int64_t *retry_after_s, struct cfr_err *err)
+{
+    struct cfr_view text = cfr_view_trim(body);
+    struct cfr_json *doc = NULL;
+    struct refusal r;
+    struct row row;
+    char hint[HINT_MAX];
+
+    if (text.n != 0 && text.p[0] == '{' && cfr_json_parse(text, &doc, err) == CFR_E_NOMEM)
+        return CFR_E_NOMEM;
+    read_status(doc, text, &r, retry_after_s);
+    row = find_row(status, r.message);
+    if (row.advice == ADVICE_RULE)
+        add_rule(asked, r.message, row.hint, hint);
+    else if (row.advice == ADVICE_AUDIENCE)
+        add_audience_rule(asked, row.hint, hint);
+    else
+        (void)snprintf(hint, sizeof hint, "%s", row.hint);
+    (void)write_text(row.result, status, &r, asked, hint, err);
+    cfr_json_free(doc);
+    return row.result;
+}

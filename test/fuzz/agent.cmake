@@ -1,0 +1,1 @@
+cfr_fuzz(kubeconfig cfr_agent)

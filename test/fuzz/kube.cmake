@@ -1,0 +1,2 @@
+cfr_fuzz(kube_answer cfr_kube)
+cfr_fuzz(kube_credential cfr_kube)
