@@ -43,6 +43,7 @@ struct cfr_config_request {
 struct cfr_config_token {
     struct cfr_node node;
     char *file;     /* absolute path; NULL = none */
+    char *json_field; /* the file is a JSON object, and this its member; NULL = the token alone */
     char *audience; /* what `aud` must contain; NULL = not looked at */
     struct cfr_config_request *request;
 };

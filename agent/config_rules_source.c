@@ -40,6 +40,8 @@ int cfr_config_rules_token(const void *node, struct cfr_err *err)
 
     if (t->file == NULL && t->request == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "says not where it comes from; write `file`, `request`, or both");
+    if (t->json_field != NULL && t->file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "json_field: belongs to a file; write `file` beside it");
     if (t->request != NULL && t->audience == NULL && t->request->audiences.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "audience: is needed for a request; a token without an audience would be one for the API "

@@ -67,6 +67,9 @@ static const struct cfr_field token_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
      .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
             "somebody renews. Read through links, white space around it is dropped, watched for renewal."},
+    {FIELD(json_field, STRING), .min = 1, .max = 256,
+     .doc = "With `file`: the file is a JSON object, and the token its member of this name, as an external_account "
+            "file's `subject_token_field_name` says. Default: the file holds the token alone."},
     {FIELD(audience, STRING), .min = 1, .max = 512,
      .doc = "What the token's `aud` must contain; a token without it is not used. Default: not looked at."},
     {FIELD(request, MAP), .table = &request_table,

@@ -182,6 +182,11 @@ static void put_google_token(struct draft *d, const struct cfr_gcp_file *file)
     cfr_str_addz(d->out, "    token:\n      file: ");
     cfr_str_add_json(d->out, file->token_path);
     cfr_str_addz(d->out, "\n");
+    if (file->token_field.n == 0)
+        return;
+    cfr_str_addz(d->out, "      json_field: ");
+    cfr_str_add_json(d->out, file->token_field);
+    cfr_str_addz(d->out, "\n");
 }
 
 static int draft_google(struct draft *d)

@@ -198,10 +198,16 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
                       int64_t *wait_ms, struct cfr_err *err)
 {
     bool may_ask = c->token != NULL && c->token->request != NULL;
-    struct cfr_config_token from = {.file = m->token_path, .audience = c->token != NULL ? c->token->audience : NULL};
+    struct cfr_config_token from = {.file = m->token_path};
     struct cfr_token_file t;
     struct cfr_err why = {0};
-    int rc = cfr_token_file_read(&from, now_ms, &t, wait_ms, &why);
+    int rc;
+
+    if (c->token != NULL) {
+        from.audience = c->token->audience;
+        from.json_field = c->token->file != NULL ? c->token->json_field : NULL;
+    }
+    rc = cfr_token_file_read(&from, now_ms, &t, wait_ms, &why);
 
     m->issued_s = t.issued_s;
     m->expires_s = t.expires_s;

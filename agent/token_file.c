@@ -2,6 +2,7 @@
 /* Token files. */
 #include "agent/token_file.h"
 
+#include "base/json.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "files/file.h"
@@ -73,6 +74,24 @@ static int decode(const struct cfr_config_token *config, int64_t now_ms, struct 
     return rc;
 }
 
+/* Some writers wrap the token in a JSON object. */
+static int take_field(const struct cfr_config_token *config, struct cfr_view text, struct cfr_secret *token,
+                      struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    struct cfr_view value = {NULL, 0};
+    int rc = cfr_json_parse(text, &doc, err);
+
+    if (rc == CFR_E_ANSWER)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is no JSON (is it only half written?)", config->file);
+    if (rc == 0 && (!cfr_json_string(cfr_json_get(doc, config->json_field), &value) || cfr_view_trim(value).n == 0))
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s has no text in the member %s", config->file, config->json_field);
+    if (rc == 0)
+        rc = cfr_secret_append(token, cfr_view_trim(value), err);
+    cfr_json_free(doc);
+    return rc;
+}
+
 int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out,
                         int64_t *wait_ms, struct cfr_err *err)
 {
@@ -93,7 +112,8 @@ int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, s
     if (rc == 0 && trimmed.n == 0)
         rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is empty", config->file);
     if (rc == 0)
-        rc = cfr_secret_append(&out->token, trimmed, err);
+        rc = config->json_field != NULL ? take_field(config, trimmed, &out->token, err)
+                                        : cfr_secret_append(&out->token, trimmed, err);
     cfr_secret_free(&raw);
     if (rc == 0)
         rc = decode(config, now_ms, out, wait_ms, err);

@@ -304,3 +304,18 @@ def test_a_subpath_mount_is_recognised(cloud, agent_factory):
     agent.start(wrapper=["unshare", "-m", "sh", "-c", script, "sh", str(source), str(token)])
     eventually(lambda: "subPath" in (agent.status().get("token", {}).get("note") or ""), "the note:\n" + agent.log, 30)
     assert "it is a subPath mount, which never changes; mount the whole volume" in agent.log
+
+
+def test_a_token_inside_a_json_file_is_used(shared_cloud, agent_factory, tmp_path):
+    wrapped = tmp_path / "wrapped.json"
+    agent = agent_factory(shared_cloud)
+    agent.configure(agent.credential(token={"file": str(wrapped), "json_field": "id_token"}))
+    wrapped.write_text('{"id_token": "')
+    agent.start()
+    eventually(lambda: "only half written" in (agent.status().get("last_error") or {}).get("message", ""), "the refusal")
+    wrapped.write_text(json.dumps({"id_token": shared_cloud.token()}))
+    agent.wait_generation(1)
+    wrapped.write_text(json.dumps({"token": "x"}))
+    eventually(lambda: "no text in the member id_token" in (agent.status().get("last_error") or {}).get("message", ""),
+               "the missing member")
+    assert agent.published()["generation"] == 1
