@@ -160,7 +160,8 @@ static int wait_for(struct image_run *r, struct cfr_http *http, struct cfr_kube 
     }
     cfr_exchange_cancel(e);
     return rc != 0 ? rc
-                   : cfr_err_set(err, CFR_E_TIMEOUT, "the exchange took more than %d s, and the kubelet waits no longer",
+                   : cfr_err_set(err, CFR_E_TIMEOUT,
+                                 "the exchange took more than %d s, and the kubelet waits no longer",
                                  LIMIT_MS / 1000);
 }
 
@@ -186,8 +187,8 @@ static int exchange(struct image_run *r, const struct cfr_config_credential *c, 
 }
 
 /* The token of the request, else the configured one. */
-static int read_material(const struct image_run *r, const struct cfr_config_credential *c, struct cfr_material *out,
-                         struct cfr_err *err)
+static int read_material(const struct image_run *r, const struct cfr_config_credential *c,
+                         struct cfr_material *out, struct cfr_err *err)
 {
     int64_t now_ms = cfr_clock_now().wall_ms;
     const void *config;
@@ -197,9 +198,10 @@ static int read_material(const struct image_run *r, const struct cfr_config_cred
     int rc;
 
     if (r->request.token.n == 0 && c->token == NULL && cfr_sts_needs_token(provider, config))
-        return cfr_err_set(err, CFR_E_TOKEN,
-                           "the kubelet's request carries no service account token: set tokenAttributes in its "
-                           "CredentialProviderConfig, or write `token` in this credential");
+        return cfr_err_set(
+            err, CFR_E_TOKEN,
+            "the kubelet's request carries no service account token: set tokenAttributes in its "
+            "CredentialProviderConfig, or write `token` in this credential");
     if (r->request.token.n == 0)
         return cfr_material_read(c, now_ms, 0, out, &wait_ms, err);
     rc = cfr_image_token_read(r->request.token, r->item->audience, now_ms, &token, err);
@@ -233,7 +235,8 @@ static int answer(struct image_run *r, const struct cfr_config *config, struct c
     if (rc != 0)
         return rc;
     r->item = cfr_image_find(config, r->request.image);
-    rc = r->item != NULL ? log_in(r, err) : cfr_image_response((struct cfr_view){NULL, 0}, 0, &r->response, err);
+    rc = r->item != NULL ? log_in(r, err)
+                         : cfr_image_response((struct cfr_view){NULL, 0}, 0, &r->response, err);
     return rc != 0 ? rc : write_response(&r->response, err);
 }
 
@@ -258,12 +261,13 @@ static int load(const char *path, struct cfr_config **out, struct cfr_err *err)
 
     if (path == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "there is no configuration " CFR_DEFAULT_CONFIG ": write one with image_credentials, or give "
+                           "there is no configuration " CFR_DEFAULT_CONFIG
+                           ": write one with image_credentials, or give "
                            "its path with -c in `args` of the kubelet's CredentialProviderConfig");
     rc = cfr_config_load(path, environment, out, NULL, err);
     if (rc == 0 && (*out)->image_credentials.count == 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "%s: has no image_credentials; write who gives a login for which images",
-                         path);
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "%s: has no image_credentials; write who gives a login for which images", path);
     return rc;
 }
 

@@ -21,14 +21,16 @@ void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_pr
         while (k < i && !same(cfr_config_image_at(config, k)->name, c->name))
             k++;
         if (k < i)
-            cfr_problems_add(ps, c->node.line,
-                             "image credential %.63s: name: another image credential has it, on line %d; rename one of "
-                             "them",
-                             c->name, cfr_config_image_at(config, k)->node.line);
+            cfr_problems_add(
+                ps, c->node.line,
+                "image credential %.63s: name: another image credential has it, on line %d; rename one of "
+                "them",
+                c->name, cfr_config_image_at(config, k)->node.line);
     }
 }
 
-void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *), struct cfr_problems *ps)
+void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *),
+                             struct cfr_problems *ps)
 {
     for (size_t i = 0; i < config->image_credentials.count && !ps->nomem; i++) {
         const struct cfr_config_image *c = cfr_config_image_at(config, i);
@@ -41,8 +43,8 @@ void cfr_config_check_images(const struct cfr_config *config, const char *(*env)
         if (rc == CFR_E_NOMEM)
             ps->nomem = true;
         else if (rc != 0)
-            cfr_problems_add(ps, ((const struct cfr_node *)provider_config)->line, "image credential %s: exchange.%s: %s",
-                             c->name, provider->name, err.text);
+            cfr_problems_add(ps, ((const struct cfr_node *)provider_config)->line,
+                             "image credential %s: exchange.%s: %s", c->name, provider->name, err.text);
         cfr_field_free(&cfr_config_exchange_table, &x);
     }
 }

@@ -37,20 +37,23 @@ static int take_annotation(const struct cfr_sts_provider *provider, const struct
     if (value.n == 0 && has_text(f, config))
         return 0;
     if (value.n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the kubelet's request has no annotation %s for %s, and exchange.%s does not say it either: "
-                           "annotate the service account, and let tokenAttributes in the kubelet's "
-                           "CredentialProviderConfig name the annotation",
-                           p->value, p->key, provider->name);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the kubelet's request has no annotation %s for %s, and exchange.%s does not say it either: "
+            "annotate the service account, and let tokenAttributes in the kubelet's "
+            "CredentialProviderConfig name the annotation",
+            p->value, p->key, provider->name);
     rc = cfr_field_store(f, config, value, true, &why);
     return rc == 0 ? 0 : cfr_err_set(err, rc, "the annotation %s (for %s): %s", p->value, p->key, why.text);
 }
 
 /* Whether every key that an annotation may give has a value already. */
-static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_provider *provider, const void *config)
+static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_provider *provider,
+                     const void *config)
 {
     for (size_t i = 0; i < item->annotations.count; i++) {
-        const struct cfr_field *f = cfr_field_find(provider->table, cfr_view_of(item->annotations.items[i].key));
+        const struct cfr_field *f =
+            cfr_field_find(provider->table, cfr_view_of(item->annotations.items[i].key));
 
         if (f == NULL || !has_text(f, config))
             return false;
@@ -58,8 +61,8 @@ static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_p
     return true;
 }
 
-static int add_registry(const struct cfr_sts_provider *provider, const struct cfr_image_request *request, void *config,
-                        struct cfr_err *err)
+static int add_registry(const struct cfr_sts_provider *provider, const struct cfr_image_request *request,
+                        void *config, struct cfr_err *err)
 {
     struct cfr_view host = {NULL, 0};
     char shown[CFR_SCRUB_MAX];
@@ -86,7 +89,8 @@ int cfr_image_settle(const struct cfr_config_image *item, const struct cfr_image
         return rc;
     provider = cfr_config_exchange_provider(out, &config);
     if (provider == NULL || provider->add_registry == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "image credential %s has no exchange for registries", item->name);
+        return cfr_err_set(err, CFR_E_INTERNAL, "image credential %s has no exchange for registries",
+                           item->name);
     for (size_t i = 0; rc == 0 && request != NULL && i < item->annotations.count; i++)
         rc = take_annotation(provider, &item->annotations.items[i], request, config, err);
     if (rc == 0)

@@ -7,8 +7,8 @@
 #include "base/time.h"
 #include "token/claims.h"
 
-#define WHAT     "the service account token in the kubelet's request"
-#define SKEW_MS  5000 /* as for tokens of files */
+#define WHAT      "the service account token in the kubelet's request"
+#define SKEW_MS   5000 /* as for tokens of files */
 #define SHOWN_MAX 128
 
 static int judge(struct cfr_view token, const struct cfr_claims *claims, const char *audience, int64_t now_ms,
@@ -20,16 +20,18 @@ static int judge(struct cfr_view token, const struct cfr_claims *claims, const c
     char shown[CFR_SCRUB_MAX];
 
     if (now_ms >= expires_s * 1000)
-        return cfr_err_set(err, CFR_E_TOKEN_EXPIRED, WHAT " expired at %s: look at the clocks, and at the kubelet",
+        return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
+                           WHAT " expired at %s: look at the clocks, and at the kubelet",
                            cfr_time_format(expires_s, when));
     if (starts_s * 1000 > now_ms + SKEW_MS)
         return cfr_err_set(err, CFR_E_TOKEN, WHAT " is not valid before %s: look at the clocks",
                            cfr_time_format(starts_s, when));
     if (audience != NULL && !cfr_claims_has_audience(claims, audience))
-        return cfr_err_set(err, CFR_E_TOKEN,
-                           WHAT " is for the audience \"%.*s\", not \"%s\": set serviceAccountTokenAudience in its "
-                                "CredentialProviderConfig, or this credential's audience",
-                           SHOWN_MAX, cfr_scrub(cfr_claims_audience(claims, 0), &token, 1, shown), audience);
+        return cfr_err_set(
+            err, CFR_E_TOKEN,
+            WHAT " is for the audience \"%.*s\", not \"%s\": set serviceAccountTokenAudience in its "
+                 "CredentialProviderConfig, or this credential's audience",
+            SHOWN_MAX, cfr_scrub(cfr_claims_audience(claims, 0), &token, 1, shown), audience);
     return 0;
 }
 
@@ -53,8 +55,8 @@ static int decode(const char *audience, int64_t now_ms, struct cfr_token_file *o
     return rc;
 }
 
-int cfr_image_token_read(struct cfr_view token, const char *audience, int64_t now_ms, struct cfr_token_file *out,
-                         struct cfr_err *err)
+int cfr_image_token_read(struct cfr_view token, const char *audience, int64_t now_ms,
+                         struct cfr_token_file *out, struct cfr_err *err)
 {
     int rc;
 

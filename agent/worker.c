@@ -207,8 +207,9 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
         return cfr_delivery_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
     if (w->c.state == CFR_STATE_FRESH && !cfr_hooks_pending(w->hooks))
         return cfr_hooks_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
-    if (w->c.state == CFR_STATE_BACKOFF &&
-        (cfr_err_class(w->error_code) == CFR_CLASS_STOP || w->error_code == CFR_E_CONFIG))
+    if (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) == CFR_CLASS_STOP)
+        return CFR_WORKER_BAD;
+    if ((w->c.state == CFR_STATE_BACKOFF || w->c.state == CFR_STATE_WAITING) && w->error_code == CFR_E_CONFIG)
         return CFR_WORKER_BAD;
     return CFR_WORKER_BUSY;
 }

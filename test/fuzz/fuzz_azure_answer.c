@@ -36,7 +36,7 @@ static void check_error(const struct cfr_err *err, int rc)
     CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(err->text)));
     CFR_FUZZ_MUST(strstr(err->text, "eyJzdWIiOiJhIn0") == NULL &&
                   strstr(err->text, "c2lnbmF0dXJlc2ln") == NULL);
-    CFR_FUZZ_MUST(strstr(err->text, "very+secret&value") == NULL && strstr(err->text, "{who}") == NULL);
+    CFR_FUZZ_MUST(strstr(err->text, "very+secret&value") == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

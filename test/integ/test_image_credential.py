@@ -414,3 +414,19 @@ def test_other_commands_have_nothing_to_do(plugin):
     plugin.configure(plugin.ecr(token={"file": str(path)}))
     done = subprocess.run([CREDFRESH, "check", "-c", str(plugin.config_path)], capture_output=True, text=True)
     assert done.returncode == 0 and f"warn   ecr: waiting for the token file {path}" in done.stdout
+
+
+def test_reload_keeps_what_an_agent_has(plugin, agent_factory):
+    agent = agent_factory(plugin.cloud).configure().start()
+    agent.wait_generation(1)
+    plugin.configure(state_dir=str(agent.state))
+    agent.config_path.write_text(plugin.config_path.read_text())
+    done = agent.run("reload")
+    assert done.returncode == 6 and "only image_credentials" in done.stderr + done.stdout, done
+    assert agent.generation() == 1
+    # Both together are nothing special.
+    agent.configure(image_credentials=[plugin.ecr()])
+    assert agent.run("reload").returncode == 0
+    code, out, err = plugin.run(json.dumps(request("x.example/y")).encode(),
+                                argv=[CREDFRESH, "image-credential-provider", "--config", str(agent.config_path)])
+    assert code == 0 and json.loads(out)["auth"] is None, err

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which image credential an image gets, what its exchange is for one request of the kubelet, and the request's token. */
+/* Which image credential an image gets, what its exchange is for one request of the kubelet, and the
+ * request's token. */
 #include "unit.h"
 
 #include "agent/config_tables.h"
@@ -12,11 +13,10 @@
 #include "token/claims.h"
 #include "token_text.h"
 
-#define ECR "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
-#define IDS "tenant_id: 11111111-2222-3333-4444-555555555555, client_id: 66666666-7777-8888-9999-aaaaaaaaaaaa"
-#define AUDIENCE                                                                                             \
-    "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q"
-#define NOW_MS INT64_C(1767323045000)
+#define ECR      "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
+#define IDS      "tenant_id: 11111111-2222-3333-4444-555555555555, client_id: 66666666-7777-8888-9999-aaaaaaaaaaaa"
+#define AUDIENCE "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q"
+#define NOW_MS   INT64_C(1767323045000)
 
 static const char text[] =
     "version: 1\n"
@@ -92,17 +92,19 @@ static void the_first_that_fits(void **state)
 }
 
 /* The exchange for IMAGE, with ANNOTATIONS (the inside of the object). */
-static int settle(const char *image, const char *annotations, struct cfr_config_exchange *out, struct cfr_err *err)
+static int settle(const char *image, const char *annotations, struct cfr_config_exchange *out,
+                  struct cfr_err *err)
 {
     struct cfr_str json = {.limit = 65536};
     struct cfr_image_request request;
     const struct cfr_config_image *item;
     int rc;
 
-    cfr_str_addf(&json,
-                 "{\"kind\":\"CredentialProviderRequest\",\"apiVersion\":\"credentialprovider.kubelet.k8s.io/v1\","
-                 "\"image\":\"%s\",\"serviceAccountAnnotations\":{%s}}",
-                 image, annotations);
+    cfr_str_addf(
+        &json,
+        "{\"kind\":\"CredentialProviderRequest\",\"apiVersion\":\"credentialprovider.kubelet.k8s.io/v1\","
+        "\"image\":\"%s\",\"serviceAccountAnnotations\":{%s}}",
+        image, annotations);
     assert_int_equal(cfr_image_request_read(cfr_str_view(&json), &request, err), 0);
     cfr_str_free(&json);
     item = cfr_image_find(config, request.image);
@@ -153,7 +155,8 @@ static void the_registry_of_the_image(void **state)
     assert_int_equal(aws->ecr->registries.count, 0);
     assert_true(aws->ecr->with_public);
     free_exchange(&x);
-    assert_string_equal(((const struct cfr_sts_azure *)settled("r.azurecr.io/x:1", "", &x))->acr.items[0], "r.azurecr.io");
+    assert_string_equal(((const struct cfr_sts_azure *)settled("r.azurecr.io/x:1", "", &x))->acr.items[0],
+                        "r.azurecr.io");
     free_exchange(&x);
     assert_string_equal(
         ((const struct cfr_sts_gcp *)settled("us-docker.pkg.dev/x@y", "", &x))->artifact_registry.items[0],
@@ -185,9 +188,11 @@ static void what_annotations_say(void **state)
     assert_string_equal(aws->role_arn, "arn:aws:iam::123456789012:role/team");
     assert_string_equal(aws->region, "us-east-2");
     free_exchange(&x);
-    refused(ECR "/other", "\"region\":\"us-east-2\"", "no annotation a/role for role_arn, and exchange.aws does not say");
+    refused(ECR "/other", "\"region\":\"us-east-2\"",
+            "no annotation a/role for role_arn, and exchange.aws does not say");
     refused(ECR "/other", "\"a/role\":7", "no annotation a/role");
-    refused(ECR "/other", "\"a/role\":\"role\"", "the annotation a/role (for role_arn): is shorter than 20 characters");
+    refused(ECR "/other", "\"a/role\":\"role\"",
+            "the annotation a/role (for role_arn): is shorter than 20 characters");
     refused(ECR "/other", "\"a/role\":\"arn:aws:iam::123456789012:user/pull\"", "role_arn: ");
     refused(ECR "/team", "\"region\":\"Europe\"", "region: a region has only lower-case letters");
 }
@@ -225,9 +230,12 @@ static void the_token(void **state)
     token("{" SUB ",\"iat\":1767323000,\"exp\":1767326600}", NULL, 0, "");
     token("{" SUB ",\"aud\":\"x\",\"iat\":1767323000,\"exp\":1767326600}", "y", CFR_E_TOKEN,
           "kubelet's request is for the audience \"x\", not \"y\"");
-    token("{" SUB ",\"iat\":1767320000,\"exp\":1767323045}", NULL, CFR_E_TOKEN_EXPIRED, "expired at 2026-01-02T03:04:05Z");
-    token("{" SUB ",\"iat\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN, "is not valid before 2026-01-02T03:04:11Z");
-    token("{" SUB ",\"iat\":1767323000}", NULL, CFR_E_TOKEN, "the service account token in the kubelet's request: ");
+    token("{" SUB ",\"iat\":1767320000,\"exp\":1767323045}", NULL, CFR_E_TOKEN_EXPIRED,
+          "expired at 2026-01-02T03:04:05Z");
+    token("{" SUB ",\"iat\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN,
+          "is not valid before 2026-01-02T03:04:11Z");
+    token("{" SUB ",\"iat\":1767323000}", NULL, CFR_E_TOKEN,
+          "the service account token in the kubelet's request: ");
     assert_int_equal(cfr_image_token_read(cfr_view_of(" \n"), NULL, NOW_MS, &t, &err), CFR_E_TOKEN);
     cfr_token_file_free(&t);
     assert_non_null(large);

@@ -98,6 +98,29 @@ static void plain_files(void **state)
     expect_call(0);
 }
 
+/* A directory with files that somebody keeps without the kubelet's links. */
+static void a_whole_directory(void **state)
+{
+    (void)state;
+    add(in("dir/..data"), 0);
+    assert_int_equal(mkdir(in("dir"), 0755), 0);
+    expect_call(0);
+    put(in("dir/key"), "one");
+    expect_call(0);
+    replace(in("dir/key"), "two");
+    expect_call(0);
+    put(in("elsewhere"), "x");
+    expect_no_call(0);
+    /* What goes away is found by looking. */
+    cfr_watch_rescan(w, called, NULL);
+    memset(calls, 0, sizeof calls);
+    assert_int_equal(unlink(in("dir/key")), 0);
+    cfr_watch_rescan(w, called, NULL);
+    assert_int_equal(calls[0], 1);
+    cfr_watch_rescan(w, called, NULL);
+    assert_int_equal(calls[0], 1);
+}
+
 /* The steps of the kubelet (kubernetes pkg/volume/util/atomic_writer.go). */
 static void kubelet_swap(const char *generation, const char *old, const char *text)
 {
@@ -374,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(plain_files),
+        SCRATCH_TEST(a_whole_directory),
         SCRATCH_TEST(kubelet_volume),
         SCRATCH_TEST(directory_that_comes_later),
         SCRATCH_TEST(parents_that_come_all_at_once),
