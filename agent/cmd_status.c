@@ -91,9 +91,9 @@ static const char *life_colour(const struct cfr_json *c, const struct paint *p)
     return cfr_json_is_object(cfr_json_get(c, "last_error")) ? p->warn : p->good;
 }
 
-static void print_hooks(const struct cfr_json *c, const struct paint *p)
+/* Hooks, and Secrets of the cluster, which are told of in the same way. */
+static void print_hooks(const struct cfr_json *hooks, const char *what, const struct paint *p)
 {
-    const struct cfr_json *hooks = cfr_json_get(c, "hooks");
 
     for (size_t i = 0; i < cfr_json_count(hooks); i++) {
         const struct cfr_json *h = cfr_json_at(hooks, i);
@@ -102,7 +102,7 @@ static void print_hooks(const struct cfr_json *c, const struct paint *p)
         struct cfr_view error = text(h, "error", "");
         bool failed = cfr_view_is(result, "failed");
 
-        (void)printf("    %shook %.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, (int)name.n, name.p, (int)result.n,
+        (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p, (int)result.n,
                      result.p, error.n != 0 ? ", " : "", (int)error.n, error.p, p->off);
     }
 }
@@ -124,7 +124,10 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
     if (flag(token, "overdue"))
         (void)printf("    %sthe token is %s old and was not replaced%s\n", p->warn,
                      cfr_time_words((now_s - moment(token, "issued")) * 1000, words), p->off);
-    print_hooks(c, p);
+    if (flag(token, "requested"))
+        (void)printf("    %sthe token was asked of the API server%s\n", p->dim, p->off);
+    print_hooks(cfr_json_get(c, "deliveries"), "", p);
+    print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
 }
 
 static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)

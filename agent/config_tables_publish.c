@@ -148,7 +148,8 @@ static const struct cfr_field secret_fields[] = {
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
      .doc = "What it holds. May be left out with a mounted Secret that is passed on: then each of its keys."},
     {FIELD(adopt, BOOL), .fallback = "false",
-     .doc = "Take over a Secret that somebody else made. Fields that another manager owns are a conflict even then."},
+     .doc = "Take over a Secret that somebody else made, and fields of ours that another manager owns. Default: both are "
+            "refused."},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = "How to reach the API server. Default: as the pod that credfresh runs in."},
     {FIELD(context, STRING), .min = 1, .max = 253,

@@ -239,16 +239,28 @@ static int start_http(struct cfr_hooks *h, const struct cfr_config_hook *c, uint
     return rc;
 }
 
+/* NULL for what is not on this machine: a Secret of the cluster. */
+static const char *path_of(const struct cfr_config_publish *t)
+{
+    if (t->directory != NULL)
+        return t->directory;
+    if (t->file != NULL)
+        return t->file->path;
+    return t->profile != NULL ? t->profile->path : NULL;
+}
+
 /* All published paths, colon-separated, as PATH is. */
 static void list_paths(const struct cfr_config_credential *c, struct cfr_str *out)
 {
-    for (size_t i = 0; i < c->publish.count; i++) {
-        const struct cfr_config_publish *t = (const struct cfr_config_publish *)c->publish.items + i;
+    const char *between = "";
 
-        cfr_str_addf(out, "%s%s", i == 0 ? "" : ":",
-                     t->directory != NULL ? t->directory
-                     : t->file != NULL    ? t->file->path
-                                          : t->profile->path);
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const char *path = path_of((const struct cfr_config_publish *)c->publish.items + i);
+
+        if (path == NULL)
+            continue;
+        cfr_str_addf(out, "%s%s", between, path);
+        between = ":";
     }
 }
 

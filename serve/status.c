@@ -168,6 +168,20 @@ void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_st
     cfr_str_addz(out, "}\n");
 }
 
+/* Which Secret of the cluster is behind, and why. False if none is known to be. */
+static bool add_undelivered(struct cfr_str *out, const struct cfr_status_credential *c)
+{
+    for (size_t i = 0; i < c->delivery_count; i++) {
+        const struct cfr_status_hook *d = &c->deliveries[i];
+
+        if (d->generation == c->generation && d->error == NULL)
+            continue;
+        cfr_str_addf(out, "%s: %s", d->name, d->error != NULL ? d->error : d->result);
+        return true;
+    }
+    return false;
+}
+
 /* Why C is not ready. The last error says more than the state does, where there is one. */
 static void add_why(struct cfr_str *out, const struct cfr_status_credential *c, int64_t now_s)
 {
@@ -179,7 +193,7 @@ static void add_why(struct cfr_str *out, const struct cfr_status_credential *c, 
         cfr_str_addf(out, "expired %s ago: ", cfr_time_words((now_s - c->expires_s) * 1000, words));
     if (c->error != NULL)
         cfr_str_addz(out, c->error);
-    else
+    else if (!add_undelivered(out, c))
         cfr_str_addf(out, "its state is %s", c->state);
     cfr_str_addz(out, "\n");
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The configurations in README, the pages and the manual are ones that the program takes, and show no key that it has not."""
+"""The configurations in README, the pages and the manual are taken by the program, and links lead somewhere."""
 import pathlib
 import re
 import subprocess
