@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The demonstration that tools/demo.sh runs: one agent with one configuration keeps the credentials of four clouds fresh
-under consumers that really use them, while things are broken. Prints a timeline, a picture of it, and a verdict.
+"""The demonstration that tools/demo.sh runs: one agent with one configuration keeps the credentials of four clouds
+fresh under consumers that really use them, while things are broken. Prints a timeline, a picture of it, and a verdict.
 
 usage: demo.py BUILD_DIR
 """
@@ -21,9 +21,9 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = (ROOT / sys.argv[1]).resolve()
 DIR = ROOT / "build" / "demo"
-SPEED = 240  # an hour lasts fifteen seconds
+SPEED = 180  # an hour lasts twenty seconds, and half of it is left when a refresh is due
 LENGTH_S = 44
-OUTAGE_S = 4
+OUTAGE_S = 3  # three tries fail at most, so the next one comes within four seconds more
 DOWN_S = 2  # of the agent, after kill -9
 CALLS_PER_S = 5
 COLUMNS = 66  # of the picture
@@ -106,19 +106,19 @@ class Demo:
 
     def start_cloud(self):
         log = open(DIR / "localcloud.log", "wb")
-        self.spawn(BUILD / "test/localcloud/credfresh-localcloud", "--state", DIR / "cloud", "--speed", SPEED, stdout=log,
-                   stderr=log)
+        self.spawn(BUILD / "test/localcloud/credfresh-localcloud", "--state", DIR / "cloud", "--speed", SPEED,
+                   stdout=log, stderr=log)
         self.wait_for((DIR / "cloud/ready.json").exists, "the local cloud")
         self.cloud = json.loads((DIR / "cloud/ready.json").read_text())
-        self.time.say("demo", "all", "a kubelet that projects tokens, and the token services of four clouds are up; "
+        self.time.say("demo", "all", "a kubelet that projects tokens, and four clouds' token services are up; "
                       f"an hour lasts {3600 / SPEED:.0f} s")
 
     def write_config(self):
         (DIR / "openstack-secret").write_text("demo-secret\n")
         (DIR / "openstack-secret").chmod(0o600)
-        (DIR / "credfresh.yaml").write_text(f"""# Left by the demonstration. For real accounts: drop the endpoints (`endpoint`, `sts_endpoint`, `iam_endpoint`,
-# `authority_host`) and every `ca_file`, name your own role, pool, application and Keystone, and point each `file` at
-# your pod's projected token.
+        (DIR / "credfresh.yaml").write_text(f"""# Left by the demonstration. For real accounts: drop the
+# endpoints (`endpoint`, `sts_endpoint`, `iam_endpoint`, `authority_host`) and every `ca_file`, name your own role,
+# pool, application and Keystone, and point each `file` at your pod's projected token.
 version: 1
 state_dir: {DIR}/state
 listen: 127.0.0.1:0
@@ -282,7 +282,8 @@ credentials:
     def outage(self, *names):
         """Their token services are down, and a rotation is asked for meanwhile; what was given out goes on."""
         clouds = [self.clouds[name] for name in names]
-        self.time.say("demo", "+".join(names), f"--- both are down for {OUTAGE_S} s (HTTP 503), and rotations are asked for ---")
+        self.time.say("demo", "+".join(names),
+                      f"--- both are down for {OUTAGE_S} s (HTTP 503), and rotations are asked for ---")
         start, before = self.time.now(), [len(cloud.failures) for cloud in clouds]
         for cloud in clouds:
             self.admin("/fault", {"match": {"action": cloud.actions[0]}, "count": -1, "kind": "status", "status": 503,
@@ -328,9 +329,10 @@ credentials:
         for cloud in self.clouds.values():
             self.start_witness(cloud)
             self.start_consumer(cloud)
-        play = [(9, self.outage, ("aws", "azure")), (16, self.say_calls, ()), (18, self.outage, ("gcp", "openstack")),
-                (25, self.say_calls, ()), (27, self.kill_agent, ()), (35, self.say_calls, ()), (36, self.rotate_all, ()),
-                (LENGTH_S, self.say_calls, ())]
+        play = [(9, self.outage, ("aws", "azure")), (16, self.say_calls, ()),
+                (18, self.outage, ("gcp", "openstack")), (25, self.say_calls, ()),
+                (27, self.kill_agent, ()), (35, self.say_calls, ()),
+                (36, self.rotate_all, ()), (LENGTH_S, self.say_calls, ())]
         for moment, scene, what in play:
             self.sleep_until(moment)
             scene(*what)
@@ -389,8 +391,9 @@ credentials:
         print("=" * (len(head) + 8))
         survived = sum(failed == 0 for cloud in self.clouds.values() for _, _, failed in cloud.outages)
         outages = sum(len(cloud.outages) for cloud in self.clouds.values())
-        print(f"outages survived {survived} of {outages}, kill -9 survived {len(self.deaths) if self.agent.poll() is None else 0} "
-              f"of {len(self.deaths)}, the agent's resident memory {memory / 1024:.1f} MiB")
+        kills = len(self.deaths) if self.agent.poll() is None else 0
+        print(f"outages survived {survived} of {outages}, kill -9 survived {kills} of {len(self.deaths)}, "
+              f"the agent's resident memory {memory / 1024:.1f} MiB")
         for text in wrong:
             print("BROKEN: " + text)
         print(f"""
