@@ -24,9 +24,10 @@ struct attempt {
     struct cfr_layout new; /* none until its directory is made */
     bool made_tmp;
     uint64_t made_links; /* one bit for each of g->files */
+    uint64_t had_links;  /* those that stood there before */
 };
 
-_Static_assert(CFR_GENERATION_FILES_MAX <= 64, "made_links has one bit for each file");
+_Static_assert(CFR_GENERATION_FILES_MAX <= 64, "made_links and had_links have one bit for each file");
 
 static int check(const struct cfr_generation *g, struct cfr_err *err)
 {
@@ -74,15 +75,18 @@ static int open_directory(struct attempt *a)
     return a->dir_fd < 0 ? a->dir_fd : 0;
 }
 
-static int check_visible(const struct attempt *a, const char *name)
+static int check_visible(struct attempt *a, size_t i)
 {
+    const char *name = a->g->files[i].name;
     struct stat st;
 
     if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
-    if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name))
+    if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name)) {
+        a->had_links |= UINT64_C(1) << i;
         return 0;
+    }
     return cfr_err_set(a->err, CFR_E_CONFLICT,
                        "%s/%s exists and is not credfresh's: remove it or publish under another "
                        "name",
@@ -166,13 +170,15 @@ static int make_links(struct attempt *a)
     for (size_t i = 0; rc == 0 && i < a->g->file_count; i++) {
         const char *name = a->g->files[i].name;
 
+        if ((a->had_links >> i & 1) != 0)
+            continue;
         (void)snprintf(target, sizeof target, CFR_LAYOUT_DATA "/%s", name);
         if (symlinkat(target, a->dir_fd, name) == 0)
             a->made_links |= UINT64_C(1) << i;
         else if (errno != EEXIST)
             rc = cfr_err_sys(a->err, errno, "cannot make the link %s", name);
         else
-            rc = check_visible(a, name);
+            rc = check_visible(a, i);
     }
     return rc;
 }
@@ -255,7 +261,7 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
         return rc;
     rc = open_directory(&a);
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
-        rc = check_visible(&a, g->files[i].name);
+        rc = check_visible(&a, i);
     if (rc == 0) {
         rc = publish(&a, changed);
         if (rc != 0)
