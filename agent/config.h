@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "sts/provider.h"
 
-#define CFR_CONFIG_FILE_MAX        4194304
+#define CFR_CONFIG_FILE_MAX        16777216 /* 20,000 credentials of 800 bytes */
 #define CFR_CONFIG_CREDENTIALS_MAX 20000
 #define CFR_CONFIG_TARGETS_MAX     16 /* of a credential */
 #define CFR_CONFIG_FILES_MAX       64 /* of a directory */
