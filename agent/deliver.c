@@ -33,6 +33,7 @@ struct target {
     uint64_t sending;       /* the generation that the call is for */
     int64_t sending_expires_ms;
     bool applying; /* the call is the apply, not the look before it */
+    bool absent;   /* the look found nothing: the apply has to create */
     unsigned failures;
     int64_t next_boot_ms;
     char *error;
@@ -300,13 +301,23 @@ int cfr_delivery_request(struct cfr_delivery *d, const struct cfr_render *render
     return rc;
 }
 
-void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, int64_t expires_ms)
+void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted, int64_t expires_ms)
 {
     if (d == NULL || index >= d->count)
         return;
     d->targets[index].done = done;
-    d->targets[index].wanted = done;
-    d->targets[index].done_expires_ms = expires_ms;
+    d->targets[index].wanted = wanted;
+    /* How long an earlier one lives is not on record: it may have ended. */
+    d->targets[index].done_expires_ms = done == wanted ? expires_ms : 0;
+}
+
+bool cfr_delivery_lost(const struct cfr_delivery *d)
+{
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        if (d->targets[i].done != d->targets[i].wanted && d->targets[i].key_count == 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- applying ---- */
@@ -353,7 +364,8 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
 {
     struct cfr_kube_asked asked = {
         .what = t->name,
-        .verb = t->applying ? "patch" : "get",
+        /* A refusal to create, other than one to patch, does not say what was refused. */
+        .verb = !t->applying ? "get" : t->absent ? "create" : "patch",
         .resource = "secrets",
         .name = t->config->name,
         .namespace_name = t->namespace_name,
@@ -373,6 +385,7 @@ static int after_look(struct target *t, const struct cfr_kube_answer *answer, in
     struct cfr_secret_object o = object_of(t, keys);
     int rc = 0;
 
+    t->absent = answer->status == 404;
     if (answer->status == 200)
         rc = cfr_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
@@ -507,6 +520,15 @@ int cfr_delivery_stuck(const struct cfr_delivery *d)
             return t->error_code;
     }
     return 0;
+}
+
+const char *cfr_delivery_error(const struct cfr_delivery *d)
+{
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        if (d->targets[i].done != d->targets[i].wanted && d->targets[i].error != NULL)
+            return d->targets[i].error;
+    }
+    return NULL;
 }
 
 bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now)

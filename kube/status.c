@@ -77,6 +77,7 @@ static const struct row rows[] = {
     {404, "serviceaccounts \"", CFR_E_DENIED,
      "the service account does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
     {404, "pods \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
+    {404, "pod \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE}, /* of the node restriction */
     {404, "nodes \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
     {404, "secrets \"", CFR_E_DENIED,
      "the Secret does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
@@ -168,15 +169,14 @@ static void add_rule(const struct cfr_kube_asked *asked, struct cfr_view message
                      char out[HINT_MAX])
 {
     const char *verb = verb_of(message, asked);
-    char names[CFR_ERR_TEXT_MAX] = "}";
+    char names[CFR_ERR_TEXT_MAX];
 
     if (verb == NULL || asked->resource == NULL) {
         (void)snprintf(out, HINT_MAX, "%s", hint);
         return;
     }
-    /* The name of what is to be created is not in the URL, except before a subresource. */
-    if (strcmp(verb, "create") != 0 || strchr(asked->resource, '/') != NULL)
-        add_names(asked, names, sizeof names);
+    /* Also to create: the name of what is applied is in the URL, and the API server checks it. */
+    add_names(asked, names, sizeof names);
     (void)snprintf(
         out, HINT_MAX,
         "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s",

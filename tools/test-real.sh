@@ -1,5 +1,5 @@
 #!/bin/sh
-# test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server, kept in $CFR_CACHE (default
+# test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server and kubectl, kept in $CFR_CACHE (default
 # /var/cache/credfresh), and a Keystone with an Apache in front of it, from Debian's packages. A part whose component is
 # missing says so and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
@@ -23,14 +23,18 @@ skip() {
     fi
 }
 
-# Says what of Debian's packages for PART is missing, if they may not or cannot be installed. COMMANDS belong to it.
+# Says what of Debian's packages for PART is missing, if they may not or cannot be installed. Given are commands that
+# belong to it; import:NAME is a module of Python's.
 installed() {
     part=$1
     shift
     for command in "$@"; do
-        command -v "$command" >/dev/null && continue
+        case $command in
+        import:*) /usr/bin/python3 -c "import ${command#import:}" 2>/dev/null && continue ;;
+        *) command -v "$command" >/dev/null && continue ;;
+        esac
         if ! wanted; then
-            skip "$part" "there is no $command; CFR_REAL=1 installs it"
+            skip "$part" "there is no ${command#import:}; CFR_REAL=1 installs it"
             return 1
         fi
         sh tools/setup.sh real || { skip "$part" "its packages could not be installed, see above"; return 1; }
@@ -49,22 +53,23 @@ run() {
 }
 
 have_kubernetes() {
-    if [ ! -x "$kube/bin/kube-apiserver" ]; then
+    if [ ! -x "$kube/bin/kube-apiserver" ] || [ ! -x "$kube/bin/kubectl" ]; then
         if ! wanted; then
             skip "the Kubernetes API server" \
-                "there is none in $kube; CFR_REAL=1 builds one from Debian's sources in about ten minutes"
+                "there is none with its kubectl in $kube; CFR_REAL=1 builds them from Debian's sources in ten minutes"
             return 1
         fi
         [ "$(id -u)" = 0 ] || { skip "the Kubernetes API server" "building one takes root"; return 1; }
         mkdir -p "$cache"
-        echo "real: building a Kubernetes API server in $kube, about ten minutes; the log is $cache/kube-build.log"
+        echo "real: building what is missing of a Kubernetes API server and kubectl in $kube, up to ten minutes;" \
+            "the log is $cache/kube-build.log"
         bash test/real/kube-build.sh "$kube" >"$cache/kube-build.log" 2>&1 || {
             tail -n 5 "$cache/kube-build.log"
             skip "the Kubernetes API server" "it could not be built, see above"
             return 1
         }
     fi
-    installed "the Kubernetes API server" etcd
+    installed "the Kubernetes API server" etcd openssl import:jwt
 }
 
 # The web server's programs may not be in the path of a plain user.

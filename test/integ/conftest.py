@@ -30,13 +30,13 @@ WITNESS = binary("CFR_WITNESS", str(REPO / "build/dev/test/witness/credfresh-wit
 
 
 def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=0.02):
-    """Returns what CONDITION returns once it is true; fails after LIMIT_S."""
+    """Returns what CONDITION returns once it is true; fails after LIMIT_S. WHAT may be a function, asked only then."""
     end = time.monotonic() + limit_s
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
+        assert time.monotonic() < end, f"waited {limit_s} s for {what() if callable(what) else what}"
         time.sleep(pause_s)
 
 
@@ -287,6 +287,8 @@ def agent_factory(tmp_path):
     for agent in made:
         status = agent.stop()
         assert status in (None, 0), f"the agent ended with {status}:\n{agent.log}"
+        ended = agent.process.returncode if agent.process is not None else 0
+        assert ended >= 0 or ended == -signal.SIGKILL, f"the agent was ended by signal {-ended}:\n{agent.log}"
         shutil.rmtree(agent.state, ignore_errors=True)
 
 
