@@ -251,8 +251,10 @@ static void on_alarm(struct cfr_agent *a)
     struct cfr_timer *due;
 
     cfr_clock_drain_alarm(a->alarm_fd);
-    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. */
-    for (size_t i = 0; i < a->count && (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL; i++)
+    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. The rest is due again. */
+    for (size_t i = 0; i < a->count && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
+                       (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL;
+         i++)
         cfr_worker_on_timer((struct cfr_worker *)due);
     cfr_kube_step(a->host.kube, now);
     if (a->watchdog_boot_ms <= now.boot_ms) {
@@ -299,9 +301,11 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
     int rc;
 
     cfr_clock_arm(a->alarm_fd, next_alarm(a));
-    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0], server_timeout(a), err);
+    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0],
+                       cfr_worker_queue_ready(&a->host) ? 0 : server_timeout(a), err);
     if (rc != 0)
         return rc;
+    cfr_worker_serve_queue(&a->host);
     if (fds[2].revents != 0)
         cfr_clock_drain_step(a->step_fd);
     look_at_clock(a);
@@ -359,11 +363,14 @@ static void tell_unfinished(const struct cfr_agent *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         const struct cfr_worker *w = a->workers[i];
+        const char *why;
 
         /* Every place below count is filled, which the analyzer does not see. */
-        if (w != NULL && cfr_worker_outcome(w) != CFR_WORKER_GOOD)
-            cfr_log(CFR_LOG_ERROR, w->config->name, cfr_credential_state_name(w->c.state), "not done: %s",
-                    w->error != NULL ? w->error : "a hook did not succeed, or the time was too short");
+        if (w == NULL || cfr_worker_outcome(w) == CFR_WORKER_GOOD)
+            continue;
+        why = w->error != NULL ? w->error : cfr_delivery_error(w->delivery);
+        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_credential_state_name(w->c.state), "not done: %s",
+                why != NULL ? why : "a hook did not succeed, or the time was too short");
     }
 }
 

@@ -31,13 +31,16 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
+/* Before every line of findings: below a configuration that is to be kept they are comments. */
+static const char *margin = "";
+
 static void say(const char *mark, const char *credential, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static void say(const char *mark, const char *credential, const char *fmt, ...)
 {
     va_list ap;
 
-    (void)printf("%-5s  %s: ", mark, credential);
+    (void)printf("%s%-5s  %s: ", margin, mark, credential);
     va_start(ap, fmt);
     (void)vprintf(fmt, ap);
     va_end(ap);
@@ -221,8 +224,8 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
     const char *name = o->credential->name;
     struct cfr_err err = result->err;
     char words[CFR_TIME_WORDS_MAX];
-    int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    int64_t left_s = result->grant->expires_s - now_s;
+    int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
+    const char *life = result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever";
 
     struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count};
 
@@ -231,7 +234,7 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
     if (result->rc == 0 && cfr_publish_rehearse(o->credential, &from, result->grant, &err) == 0 &&
         cfr_delivery_rehearse(o->credential, &render, &err) == 0)
         say("ok", name, "exchanged in %.0f ms: %s, good for %s", result->duration_s * 1000,
-            result->grant->identity != NULL ? result->grant->identity : "no name", cfr_time_words(left_s * 1000, words));
+            result->grant->identity != NULL ? result->grant->identity : "no name", life);
     else
         problem(o->tally, name, err.text);
 }
@@ -320,6 +323,7 @@ static void print_environment(void)
 
     if (cfr_environment_yaml(environment, &yaml, NULL) == 0)
         (void)printf("%s\n", yaml.p);
+    margin = "# ";
     cfr_str_free(&yaml);
 }
 
@@ -347,7 +351,7 @@ int cfr_command_check(const struct cfr_options *o)
         check_image(&t, cfr_config_image_at(config, i));
     if (o->online && check_online(&t, config) != CFR_EXIT_OK)
         t.errors++;
-    (void)printf("%s: %zu credentials, %u errors, %u warnings\n", o->config != NULL ? o->config : "environment", config->credentials.count, t.errors,
+    (void)printf("%s%s: %zu credentials, %u errors, %u warnings\n", margin, o->config != NULL ? o->config : "environment", config->credentials.count, t.errors,
                  t.warnings);
     cfr_config_free(config);
     return t.errors != 0 ? CFR_EXIT_FAILED : CFR_EXIT_OK;

@@ -258,6 +258,8 @@ void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_prob
     cfr_config_check_image_names(config, problems);
     if (!problems->nomem)
         check_paths(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_cluster(config, problems);
 }
 
 /* Whether credentials of this kind have the grant field that a format needs, as far as that is known before they are

@@ -16,6 +16,8 @@ void cfr_config_check_sources(const struct cfr_config *config, const char *(*env
 void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_problems *problems);
 void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *),
                              struct cfr_problems *problems);
+/* agent/config_check_cluster.c: the part of the first that is about Secrets of the cluster. */
+void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_problems *problems);
 /* Files that must be there: CA files. Blocks on disk. */
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems *problems);
 

@@ -108,6 +108,9 @@ int cfr_delivery_open(const struct cfr_config_credential *c, struct cfr_kube *ku
     for (size_t i = 0; i < count; i++) {
         struct target *t = &d->targets[i];
 
+        /* All of them are bound, which the analyzer does not see. */
+        if (t->config == NULL)
+            continue;
         t->next_boot_ms = INT64_MAX;
         if (t->config->namespace_name != NULL)
             (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", t->config->namespace_name);

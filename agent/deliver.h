@@ -28,8 +28,11 @@ int cfr_delivery_rehearse(const struct cfr_config_credential *c, const struct cf
  * wall clock, INT64_MAX = never. */
 int cfr_delivery_request(struct cfr_delivery *d, const struct cfr_render *render, int64_t expires_ms, struct cfr_now now,
                          struct cfr_err *err);
-/* After a restart: Secret INDEX was last seen to hold DONE, which lives until EXPIRES_MS. */
-void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, int64_t expires_ms);
+/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS. What it
+ * should hold is not kept: one that is behind waits for the next cfr_delivery_request. */
+void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted, int64_t expires_ms);
+/* True if a Secret is behind, and what it should hold was lost with an earlier run. */
+bool cfr_delivery_lost(const struct cfr_delivery *d);
 /* Starts what is due. */
 void cfr_delivery_step(struct cfr_delivery *d, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
@@ -38,6 +41,8 @@ int64_t cfr_delivery_deadline(const struct cfr_delivery *d);
 bool cfr_delivery_pending(const struct cfr_delivery *d);
 /* The error that only an operator can mend, of a Secret that is not what it should be; or 0. */
 int cfr_delivery_stuck(const struct cfr_delivery *d);
+/* Why a Secret is not what it should be, or NULL. */
+const char *cfr_delivery_error(const struct cfr_delivery *d);
 /* True if every Secret holds something that has not expired. */
 bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now);
 size_t cfr_delivery_count(const struct cfr_delivery *d);

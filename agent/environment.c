@@ -213,34 +213,67 @@ static int draft_google(struct draft *d)
     return rc;
 }
 
+/* The first of two that is set: what an openrc file says twice, Keystone refuses. */
+static bool put_one_of(struct draft *d, const char *key, const char *variable, const char *other_key,
+                       const char *other_variable)
+{
+    const char *value = get(d, variable);
+
+    if (value == NULL) {
+        key = other_key;
+        value = get(d, other_variable);
+    }
+    put(d, key, value);
+    return value != NULL;
+}
+
+static void put_openstack_user(struct draft *d)
+{
+    if (get(d, "OS_USER_ID") != NULL) {
+        put(d, "        user_id", get(d, "OS_USER_ID"));
+        return;
+    }
+    put(d, "        username", get(d, "OS_USERNAME"));
+    if (!put_one_of(d, "        user_domain_id", "OS_USER_DOMAIN_ID", "        user_domain_name", "OS_USER_DOMAIN_NAME"))
+        (void)put_one_of(d, "        user_domain_id", "OS_DEFAULT_DOMAIN_ID", "        user_domain_name",
+                         "OS_DEFAULT_DOMAIN_NAME");
+}
+
+static void put_openstack_scope(struct draft *d)
+{
+    if (get(d, "OS_PROJECT_ID") != NULL) {
+        put(d, "        project_id", get(d, "OS_PROJECT_ID"));
+    } else if (get(d, "OS_PROJECT_NAME") != NULL) {
+        put(d, "        project_name", get(d, "OS_PROJECT_NAME"));
+        if (!put_one_of(d, "        project_domain_id", "OS_PROJECT_DOMAIN_ID", "        project_domain_name",
+                        "OS_PROJECT_DOMAIN_NAME"))
+            (void)put_one_of(d, "        project_domain_id", "OS_DEFAULT_DOMAIN_ID", "        project_domain_name",
+                             "OS_DEFAULT_DOMAIN_NAME");
+    } else if (!put_one_of(d, "        domain_id", "OS_DOMAIN_ID", "        domain_name", "OS_DOMAIN_NAME")) {
+        put(d, "        system_scope", get(d, "OS_SYSTEM_SCOPE"));
+    }
+}
+
 static int put_openstack_proof(struct draft *d)
 {
     const char *id = get(d, "OS_APPLICATION_CREDENTIAL_ID");
     const char *name = get(d, "OS_APPLICATION_CREDENTIAL_NAME");
-    bool app = id != NULL || name != NULL;
 
-    if (id == NULL) {
-        put(d, "        application_credential_name", name);
-        put(d, "        user_id", get(d, "OS_USER_ID"));
-        put(d, "        username", get(d, "OS_USERNAME"));
-        put(d, "        user_domain_id", get(d, "OS_USER_DOMAIN_ID"));
-        put(d, "        user_domain_name", get(d, "OS_USER_DOMAIN_NAME"));
-    }
-    put(d, "        application_credential_id", id);
-    if (app && get(d, "OS_APPLICATION_CREDENTIAL_SECRET") == NULL)
-        return half(d, id != NULL ? "OS_APPLICATION_CREDENTIAL_ID" : "OS_APPLICATION_CREDENTIAL_NAME",
-                    "OS_APPLICATION_CREDENTIAL_SECRET");
-    if (app) {
-        put(d, "        application_credential_secret_file", "env:OS_APPLICATION_CREDENTIAL_SECRET");
+    if (id == NULL && name == NULL) {
+        if (get(d, "OS_PASSWORD") == NULL)
+            return half(d, "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID with its secret, nor OS_PASSWORD");
+        put_openstack_user(d);
+        put(d, "        password_file", "env:OS_PASSWORD");
+        put_openstack_scope(d);
         return 0;
     }
-    if (get(d, "OS_PASSWORD") == NULL)
-        return half(d, "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID with its secret, nor OS_PASSWORD");
-    put(d, "        password_file", "env:OS_PASSWORD");
-    put(d, "        project_id", get(d, "OS_PROJECT_ID"));
-    put(d, "        project_name", get(d, "OS_PROJECT_NAME"));
-    put(d, "        project_domain_id", get(d, "OS_PROJECT_DOMAIN_ID"));
-    put(d, "        project_domain_name", get(d, "OS_PROJECT_DOMAIN_NAME"));
+    put(d, id != NULL ? "        application_credential_id" : "        application_credential_name", id != NULL ? id : name);
+    if (id == NULL)
+        put_openstack_user(d);
+    if (get(d, "OS_APPLICATION_CREDENTIAL_SECRET") == NULL)
+        return half(d, id != NULL ? "OS_APPLICATION_CREDENTIAL_ID" : "OS_APPLICATION_CREDENTIAL_NAME",
+                    "OS_APPLICATION_CREDENTIAL_SECRET");
+    put(d, "        application_credential_secret_file", "env:OS_APPLICATION_CREDENTIAL_SECRET");
     return 0;
 }
 

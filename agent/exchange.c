@@ -61,7 +61,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer);
 
 static int build(struct cfr_exchange *e, struct cfr_err *err)
 {
-    unsigned char nonce[CFR_STS_NONCE_BYTES];
+    unsigned char nonce[CFR_STS_NONCE_BYTES] = {0};
     struct cfr_sts_input in = input_of(e, nonce);
 
     cfr_sts_request_free(&e->request);
@@ -81,7 +81,7 @@ static int add_token(struct cfr_exchange *e, struct cfr_err *err)
 /* What the provider grants by itself, if it does: CFR_STS_DONE, CFR_STS_MORE when requests are needed, or an error. */
 static int grant_locally(struct cfr_exchange *e, struct cfr_err *err)
 {
-    unsigned char nonce[CFR_STS_NONCE_BYTES];
+    unsigned char nonce[CFR_STS_NONCE_BYTES] = {0};
     struct cfr_sts_input in = input_of(e, nonce);
     int rc;
 

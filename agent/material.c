@@ -26,10 +26,17 @@ static uint64_t mix(uint64_t h, const void *p, size_t n)
     return h;
 }
 
+/* The token's alone stays what it is: it is compared with records of earlier runs. */
+static uint64_t join(uint64_t all, uint64_t mark)
+{
+    return all == 0 ? mark : mix(mix(FNV_BASIS, &all, sizeof all), &mark, sizeof mark);
+}
+
 static void add_mark(struct cfr_material *m, uint64_t mark)
 {
-    /* The token's alone stays what it is: it is compared with records of earlier runs. */
-    m->mark = m->mark == 0 ? mark : mix(mix(FNV_BASIS, &m->mark, sizeof m->mark), &mark, sizeof mark);
+    m->mark = join(m->mark, mark);
+    if (m->token_mark != 0)
+        m->token_mark = join(m->token_mark, mark);
 }
 
 /* ---- the files that the provider's configuration names ---- */
@@ -180,7 +187,6 @@ static void take_token(struct cfr_material *m, struct cfr_token_file *t)
     cfr_secret_move(&m->token, &t->token);
     m->subject = t->subject;
     t->subject = NULL;
-    m->token_mark = t->mark;
     add_mark(m, t->mark);
 }
 
@@ -194,19 +200,19 @@ static int stand_in(struct cfr_material *m, const char *why, struct cfr_err *err
     return m->stood_in_for != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-static int read_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, uint64_t late,
+static int read_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, bool trust,
                       int64_t *wait_ms, struct cfr_err *err)
 {
     bool may_ask = c->token != NULL && c->token->request != NULL;
-    struct cfr_config_token from = {.file = m->token_path};
+    struct cfr_config_token from = {.file = m->token_path, .json_field = m->mounted.token_field};
     struct cfr_token_file t;
     struct cfr_err why = {0};
     int rc;
 
-    if (c->token != NULL) {
+    if (c->token != NULL)
         from.audience = c->token->audience;
-        from.json_field = c->token->file != NULL ? c->token->json_field : NULL;
-    }
+    if (c->token != NULL && c->token->file != NULL)
+        from.json_field = c->token->json_field;
     rc = cfr_token_file_read(&from, now_ms, &t, wait_ms, &why);
 
     m->issued_s = t.issued_s;
@@ -216,8 +222,8 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
             *err = why;
     } else if (rc != 0) {
         rc = stand_in(m, why.text, err);
-    } else if (may_ask && late != 0 && t.mark == late) {
-        m->token_mark = late;
+    } else if (may_ask && !trust && now_ms >= cfr_token_file_overdue_ms(t.issued_s, t.expires_s)) {
+        m->token_mark = join(m->mark, t.mark);
         (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and nobody replaces it",
                           m->token_path);
         rc = stand_in(m, why.text, err);
@@ -228,7 +234,7 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
     return rc;
 }
 
-static int find_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, uint64_t late,
+static int find_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, bool trust,
                       int64_t *wait_ms, struct cfr_err *err)
 {
     int rc;
@@ -239,14 +245,14 @@ static int find_token(const struct cfr_config_credential *c, struct cfr_material
     if (rc != 0)
         return rc;
     if (m->token_path != NULL)
-        return read_token(c, m, now_ms, late, wait_ms, err);
+        return read_token(c, m, now_ms, trust, wait_ms, err);
     m->requested = c->token != NULL && c->token->request != NULL;
     if (!m->requested)
         return cfr_err_set(err, CFR_E_CONFIG, "the exchange needs a token; write `token:` with `file` or `request`");
     return 0;
 }
 
-int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, uint64_t late, struct cfr_material *out,
+int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust, struct cfr_material *out,
                       int64_t *wait_ms, struct cfr_err *err)
 {
     int rc = 0;
@@ -258,7 +264,7 @@ int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, uin
     else
         out->provider = cfr_config_provider(c, &out->config);
     if (rc == 0)
-        rc = find_token(c, out, now_ms, late, wait_ms, err);
+        rc = find_token(c, out, now_ms, trust, wait_ms, err);
     if (rc == 0)
         rc = read_contents(out, err);
     return rc;

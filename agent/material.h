@@ -19,7 +19,7 @@ struct cfr_material {
     int64_t expires_s;       /* of the token; 0 = none, or never */
     uint64_t mark;           /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
                               * the other files; 0 while everything is still to be requested */
-    uint64_t token_mark;     /* of the token's file alone; 0 without one */
+    uint64_t token_mark;     /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
     bool requested;          /* the token is to be asked of the API server */
     char *token_path;        /* heap; the file the token is in, or NULL */
     char *stood_in_for;      /* heap; why the request stands in for the file, or NULL */
@@ -32,11 +32,12 @@ struct cfr_material {
     const void *config;                      /* the provider's */
 };
 
-/* Reads what C begins with. LATE is the token_mark of a token that should have been replaced long ago (0 = none): while the
- * file still holds that one, a request stands in for it where the configuration has one. *WAIT_MS is how long until
+/* Reads what C begins with. For a file without a token that can be used, and for one that should have been replaced long
+ * ago, a request stands in where the configuration has one; with TRUST, because the request was refused, the latter is used
+ * as long as it is good. *WAIT_MS is how long until
  * what was refused may become usable by itself, or -1. Errors say which file, what is wrong, and what to do. The
  * times of a token that is refused stay in OUT. The caller frees OUT in every case. Blocks on disk. */
-int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, uint64_t late, struct cfr_material *out,
+int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust, struct cfr_material *out,
                       int64_t *wait_ms, struct cfr_err *err);
 /* As cfr_material_read for a C with an exchange and without a mounted Secret, with TOKEN (moved out of) in place of C's own,
  * which is not looked at. */

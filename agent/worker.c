@@ -28,13 +28,16 @@ static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
 {
     bool same = w->record.digest == w->config->digest && w->record.hook_count == cfr_hooks_count(w->hooks);
     bool behind = false;
+    /* Not before there is something to tell of, and then they are asked for anew. */
+    bool later = cfr_worker_hooks_wait(w) && cfr_delivery_pending(w->delivery);
 
     for (size_t i = 0; i < w->record.hook_count; i++)
         behind = behind || w->record.hook_done[i] < w->record.generation;
     /* Hooks that were changed while one was pending are all run once more: a reload too many does no harm. */
     for (size_t i = 0; i < cfr_hooks_count(w->hooks); i++)
         cfr_hooks_restore(w->hooks, i,
-                          same     ? w->record.hook_done[i]
+                          later    ? w->record.generation
+                          : same   ? w->record.hook_done[i]
                           : behind ? 0
                                    : w->record.generation,
                           w->record.generation, now);
@@ -83,13 +86,12 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
 /* What each Secret of the cluster was last seen to hold. False if one is behind: what it should hold is not kept. */
 static bool restore_delivery(struct cfr_worker *w)
 {
-    bool good = w->record.delivered_count == cfr_delivery_count(w->delivery);
+    size_t count = cfr_delivery_count(w->delivery);
+    bool known = w->record.delivered_count == count;
 
-    for (size_t i = 0; good && i < w->record.delivered_count; i++) {
-        good = w->record.delivered[i] == w->record.generation;
-        cfr_delivery_restore(w->delivery, i, w->record.delivered[i], w->record.expires_ms);
-    }
-    return good;
+    for (size_t i = 0; i < count; i++)
+        cfr_delivery_restore(w->delivery, i, known ? w->record.delivered[i] : 0, w->record.generation, w->record.expires_ms);
+    return !cfr_delivery_lost(w->delivery);
 }
 
 /* Takes over what stands, if it is what the configuration wants. True if nothing needs to be exchanged now. */
@@ -116,7 +118,8 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     w->token.mark = w->record.token_mark;
     if (w->record.retire_ms != 0)
         w->retire_boot_ms = now.boot_ms + (w->record.retire_ms > now.wall_ms ? w->record.retire_ms - now.wall_ms : 0);
-    return restore_delivery(w) && fresh && !w->rotate_wanted;
+    /* With another configuration they may be other Secrets. */
+    return wanted && restore_delivery(w) && fresh && !w->rotate_wanted;
 }
 
 /* What a Secret leads to is only known from reading it, and decides how early a refresh is due. */
@@ -140,7 +143,8 @@ void cfr_worker_start(struct cfr_worker *w)
     learn_provider(w);
     fresh = adopt(w, now);
 
-    if (w->host->watch != NULL && cfr_material_watch(w->config, NULL, w->host->watch, w, &err) != 0)
+    /* Where a Secret has been read, everything that follows from it is watched already. */
+    if (w->watched == NULL && w->host->watch != NULL && cfr_material_watch(w->config, NULL, w->host->watch, w, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
     restore_hooks(w, now);
     if (fresh) {
@@ -153,7 +157,8 @@ void cfr_worker_start(struct cfr_worker *w)
         cfr_hooks_step(w->hooks, now);
         cfr_worker_on_token(w);
     } else {
-        cfr_worker_step(w, CFR_EVENT_DUE);
+        /* By its timer, because thousands that are done at once are too many for one turn of the loop. */
+        w->c.retry_boot_ms = now.boot_ms;
         cfr_hooks_step(w->hooks, now);
     }
     cfr_worker_plan(w);

@@ -15,6 +15,8 @@
 #include "files/watch.h"
 #include "serve/status.h"
 
+#define CFR_HOST_TURN_MS 100 /* how long workers may keep the loop from everybody else */
+
 struct cfr_worker;
 struct reading; /* private to agent/worker_*.c */
 
@@ -30,6 +32,7 @@ struct cfr_host {
     int64_t active;         /* exchanges under way */
     struct cfr_worker *queue_head; /* waiting for a turn, first come first served */
     struct cfr_worker *queue_tail;
+    bool serving; /* the queue, a few frames up: what ends at once must not begin to serve it again */
 };
 
 /* The subject token as last read. */
@@ -37,11 +40,11 @@ struct cfr_worker_token {
     int64_t issued_s;
     int64_t expires_s;
     uint64_t mark;          /* of the material, see agent/material.h */
-    uint64_t file_mark;     /* of its file alone, as it was when it was found overdue */
     int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
     bool overdue;
     bool sub_path;
     bool requested;         /* the last one was asked of the API server */
+    bool refused;           /* the API server gave none in place of the overdue one, which is used while it is good */
 };
 
 struct cfr_worker {
@@ -81,7 +84,7 @@ enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
 /* Makes a worker and reads what an earlier run left (record, published files); starts nothing. CFR_E_NOMEM. */
 int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *config, struct cfr_worker **out,
                     struct cfr_err *err);
-/* Adopts what is still fresh, or begins the first try. */
+/* Adopts what is still fresh, or makes the first try due. */
 void cfr_worker_start(struct cfr_worker *w);
 /* Ends what is under way, without touching what is published. */
 void cfr_worker_close(struct cfr_worker *w);
@@ -95,8 +98,10 @@ void cfr_worker_on_child(struct cfr_worker *w);
 void cfr_worker_on_clock(struct cfr_worker *w);
 /* Once a minute: published files that somebody removed are published anew, a lost deadline is planned again. */
 void cfr_worker_on_tick(struct cfr_worker *w);
-/* Gives turns to queued workers while there are any to give. */
+/* Gives turns to queued workers while there are any to give, for CFR_HOST_TURN_MS at most. */
 void cfr_worker_serve_queue(struct cfr_host *host);
+/* True if a turn could be given to a queued worker now. */
+bool cfr_worker_queue_ready(const struct cfr_host *host);
 
 /* Rotates now. REASON may be NULL or empty. CFR_E_CONFLICT if this reason was used before; other errors if it could
  * not be recorded. *REPLACES is the generation that will be replaced. */

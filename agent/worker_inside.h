@@ -43,6 +43,8 @@ bool cfr_worker_hooks_wait(const struct cfr_worker *w);
 
 /* worker_try.c */
 void cfr_worker_read(struct cfr_worker *w, struct reading *r);
+/* What M says of the token's file and of who stands in for it. */
+void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_material *m);
 void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
 void cfr_worker_try(struct cfr_worker *w);
 void cfr_worker_cancel(struct cfr_worker *w);
@@ -54,7 +56,8 @@ struct cfr_worker_granted {
     struct cfr_publish_from from;
     int64_t server_date_s;   /* 0 = not known */
     int64_t token_expires_s; /* of a token that was asked for; 0 = none was */
-    bool begins_now;         /* its life begins now; otherwise it is that of what was read */
+    bool begins_now;         /* it was just granted, by a clock that may not be ours; otherwise its times are those that
+                              * were read */
 };
 void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted);
 

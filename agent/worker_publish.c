@@ -37,6 +37,13 @@ static int64_t life_of(const struct cfr_grant *grant, int64_t server_date_s, str
     return grant->expires_s == 0 ? INT64_MAX : grant->expires_s * 1000 - base_ms;
 }
 
+/* A mounted Secret is as good as configuration: what another one leads to replaces what the former one led to, however long
+ * that lives. It may have been revoked. */
+static bool source_changed(const struct cfr_worker *w)
+{
+    return w->config->secret != NULL && w->token_used != w->record.token_mark;
+}
+
 static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
 {
     char had[CFR_TIME_WORDS_MAX];
@@ -45,7 +52,7 @@ static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_n
     if (life_ms <= 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
                            cfr_time_words(-life_ms, has));
-    if (w->forced || w->replace || !cfr_credential_valid(&w->c, now))
+    if (w->forced || w->replace || source_changed(w) || !cfr_credential_valid(&w->c, now))
         return 0;
     /* The clock was set back behind its beginning: nobody can say how much of its life is left. */
     if (now.wall_ms < w->c.life.issued_ms)
@@ -104,11 +111,17 @@ static void begin_life(struct cfr_worker *w, const struct cfr_worker_granted *g,
 {
     struct cfr_refresh_life life = {g->grant->issued_s * 1000, g->grant->expires_s * 1000};
     int64_t hint_ms = g->grant->refresh_s * 1000;
+    int64_t soonest_ms;
 
     if (g->begins_now || g->grant->expires_s == 0)
         cfr_credential_renewed(&w->c, now, life_ms, cfr_worker_window_ms(w), cfr_worker_jitter(w));
     else
         (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    /* Advice, not orders: a grantor that says "at once" each time must not keep us at it. */
+    soonest_ms = w->c.life.expires_ms != INT64_MAX ? w->c.life.issued_ms + (w->c.life.expires_ms - w->c.life.issued_ms) / 2
+                                                   : now.wall_ms + CFR_WORKER_LOOK_AGAIN_MS;
+    if (hint_ms != 0 && hint_ms < soonest_ms)
+        hint_ms = soonest_ms;
     if (hint_ms > now.wall_ms && hint_ms < w->c.refresh_wall_ms) {
         w->c.refresh_wall_ms = hint_ms;
         w->c.refresh_boot_ms = now.boot_ms + (hint_ms - now.wall_ms);

@@ -89,13 +89,14 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int6
 {
     bool again = w->error != NULL && w->error_code == err->code && same_words(w->error, err->text);
     char words[CFR_TIME_WORDS_MAX];
+    const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
 
     w->error_s = cfr_clock_now().wall_ms / 1000;
     cfr_log(again                                                   ? CFR_LOG_DEBUG
             : cfr_err_class(err->code) == CFR_CLASS_RETRY           ? CFR_LOG_WARN
                                                                     : CFR_LOG_ERROR,
-            w->config->name, cfr_worker_state_name(w), "%s [%s, %s]; next try in %s%s", err->text, cfr_err_name(err->code),
-            cfr_err_class_name(cfr_err_class(err->code)), cfr_time_words(retry_ms, words),
+            w->config->name, cfr_worker_state_name(w), "%s [%s, %s]; next try %s%s%s", err->text, cfr_err_name(err->code),
+            cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ", when,
             w->c.published ? "; what is published stays" : "");
     cfr_worker_clear_error(w);
     w->error = strdup(err->text);
@@ -155,11 +156,13 @@ void cfr_worker_on_token(struct cfr_worker *w)
     cfr_worker_read(w, &r);
     if (settled && r.rc != 0) {
         /* Told now, not when the refresh that needs it is due. */
-        cfr_worker_note_error(w, &r.err, w->c.refresh_boot_ms - cfr_clock_now().boot_ms);
+        cfr_worker_note_error(w, &r.err, w->c.refresh_boot_ms != INT64_MAX ? w->c.refresh_boot_ms - cfr_clock_now().boot_ms
+                                                                          : INT64_MAX);
     } else if (settled && r.material.mark == w->token_used) {
         /* A volume swap that left this token as it was is no reason to go to the cloud. */
         cfr_worker_clear_error(w);
-    } else if (r.rc != 0 || r.material.mark != w->token_used || !is_outage(w)) {
+        cfr_worker_note_source(w, &r.material);
+    } else if (r.rc != 0 || r.material.mark != w->token_used || !(is_outage(w) || w->c.state == CFR_STATE_EXCHANGING)) {
         if (w->c.state == CFR_STATE_WAITING)
             w->c.failures = 0;
         w->reading = &r;
@@ -198,6 +201,7 @@ void cfr_worker_on_timer(struct cfr_worker *w)
         w->c.again = false;
         cfr_worker_step(w, CFR_EVENT_TOKEN);
     } else if (!w->queued && cfr_credential_due(&w->c, now)) {
+        w->token.refused = w->token.refused && w->c.state != CFR_STATE_FRESH;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
     cfr_worker_plan(w);
@@ -256,8 +260,10 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
     bool all;
 
     if (err != NULL) {
-        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s: %s [%s, %s]", name,
-                err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
+        bool named = strstr(err->text, name) != NULL;
+
+        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s%s%s [%s, %s]",
+                named ? "" : name, named ? "" : ": ", err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
     } else {
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s holds generation %" PRIu64, name, generation);
         all = !cfr_delivery_pending(w->delivery);

@@ -9,39 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Secret that names another token now, or says something else of itself. */
-static void follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
+/* What a Secret says of itself, once. */
+static void note_mounted(struct cfr_worker *w, const struct cfr_material *m)
+{
+    if (m->mounted.note[0] == '\0' || (w->note != NULL && strcmp(w->note, m->mounted.note) == 0))
+        return;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s", w->config->secret->directory,
+            m->mounted.note);
+    free(w->note);
+    w->note = strdup(m->mounted.note);
+}
+
+/* A Secret that names another token now. True if that is watched from now on. */
+static bool follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
 {
     const char *path = w->config->token == NULL || w->config->token->file == NULL ? m->token_path : NULL;
     struct cfr_err err = {0};
 
-    if (w->config->secret == NULL)
-        return;
-    if (m->mounted.note[0] != '\0' && (w->note == NULL || strcmp(w->note, m->mounted.note) != 0)) {
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s", w->config->secret->directory,
-                m->mounted.note);
-        free(w->note);
-        w->note = strdup(m->mounted.note);
-    }
     if (path == NULL || (w->watched != NULL && strcmp(w->watched, path) == 0) || w->host->watch == NULL)
-        return;
+        return false;
     free(w->watched);
     w->watched = strdup(path);
     cfr_watch_remove(w->host->watch, w);
     if (cfr_material_watch(w->config, m, w->host->watch, w, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
+    return true;
+}
+
+static void read_material(struct cfr_worker *w, struct reading *r)
+{
+    r->err = (struct cfr_err){0};
+    r->rc = cfr_material_read(w->config, cfr_clock_now().wall_ms, w->token.refused, &r->material, &r->wait_ms, &r->err);
 }
 
 void cfr_worker_read(struct cfr_worker *w, struct reading *r)
 {
-    uint64_t late = w->token.overdue ? w->token.file_mark : 0;
-
-    r->err = (struct cfr_err){0};
-    r->rc = cfr_material_read(w->config, cfr_clock_now().wall_ms, late, &r->material, &r->wait_ms, &r->err);
+    read_material(w, r);
+    /* Also when the token at that path is not there yet, or no good: it is what will change. What came before the watch
+     * would be missed, so it is read once more. */
+    if (w->config->secret != NULL && follow_mounted(w, &r->material)) {
+        cfr_material_free(&r->material);
+        read_material(w, r);
+    }
     if (r->rc != 0)
         return;
     w->provider = r->material.provider;
-    follow_mounted(w, &r->material);
+    if (w->config->secret != NULL)
+        note_mounted(w, &r->material);
 }
 
 static void note_request(struct cfr_worker *w, const struct cfr_material *m)
@@ -53,7 +67,9 @@ static void note_request(struct cfr_worker *w, const struct cfr_material *m)
                 "tokens are asked of the API server from now on, until the file is renewed: %s", m->stood_in_for);
     else if (!m->requested && w->token.requested && m->token_path != NULL)
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
-                "the token file %s is good again and is used instead of requests", m->token_path);
+                w->token.refused ? "the API server gave none, so the token in %s is used while it is good"
+                                 : "the token file %s is good again and is used instead of requests",
+                m->token_path);
     w->token.requested = m->requested;
 }
 
@@ -61,9 +77,14 @@ static void note_token(struct cfr_worker *w, const struct cfr_material *t, struc
 {
     int64_t overdue_ms = cfr_token_file_overdue_ms(t->issued_s, t->expires_s);
 
+    if (t->requested && t->token_mark != 0 && !w->token.overdue) {
+        w->token.overdue = true;
+        w->token.sub_path = cfr_file_is_mount(t->token_path);
+        w->token.mark = t->token_mark;
+        w->token.overdue_boot_ms = now.boot_ms + CFR_WORKER_LOOK_AGAIN_MS;
+    }
     if (t->requested)
         return;
-
     if (t->mark != 0 && t->mark != w->token.mark && w->token.overdue)
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "the token file was renewed at last");
     w->token.issued_s = t->issued_s;
@@ -72,8 +93,15 @@ static void note_token(struct cfr_worker *w, const struct cfr_material *t, struc
     if (t->mark != 0 && (t->mark != w->token.mark || w->token.overdue_boot_ms == INT64_MAX)) {
         w->token.mark = t->mark;
         w->token.overdue = false;
+        w->token.refused = false;
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
     }
+}
+
+void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_material *m)
+{
+    note_token(w, m, cfr_clock_now());
+    note_request(w, m);
 }
 
 static void token_refused(struct cfr_worker *w, const struct cfr_err *err, int64_t wait_ms)
@@ -87,6 +115,14 @@ static void token_refused(struct cfr_worker *w, const struct cfr_err *err, int64
     }
     cfr_worker_note_error(w, err, delay_ms);
     cfr_worker_plan(w);
+}
+
+/* Until M's token is overdue by the wall clock, which is what decides; 0 if it is, or if a request stands in for it. */
+static int64_t early_ms(const struct reading *r, struct cfr_now now)
+{
+    int64_t at_ms = cfr_token_file_overdue_ms(r->material.issued_s, r->material.expires_s);
+
+    return r->rc != 0 || r->material.requested || at_ms == INT64_MAX || at_ms <= now.wall_ms ? 0 : at_ms - now.wall_ms;
 }
 
 /* The token should have been replaced and may have been, unnoticed: look, and say so if it was not. */
@@ -106,9 +142,12 @@ void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now)
         cfr_worker_on_token(w);
         return;
     }
+    if (early_ms(&r, now) > 0) {
+        w->token.overdue_boot_ms = now.boot_ms + early_ms(&r, now);
+        cfr_material_free(&r.material);
+        return;
+    }
     w->token.sub_path = cfr_file_is_mount(r.material.token_path);
-    if (r.material.token_mark != 0)
-        w->token.file_mark = r.material.token_mark;
     if (!w->token.overdue)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "the token in %s is %s old, past 80 %% of its life, and nobody has replaced it: %s",
@@ -116,11 +155,16 @@ void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now)
                 w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
                                   : "look at the kubelet of this node");
     cfr_material_free(&r.material);
-    if (!w->token.overdue && w->config->token != NULL && w->config->token->request != NULL) {
-        w->token.overdue = true;
-        cfr_worker_step(w, CFR_EVENT_TOKEN);
-    }
     w->token.overdue = true;
+    if (!w->token.requested && !w->token.refused && w->config->token != NULL && w->config->token->request != NULL)
+        cfr_worker_step(w, CFR_EVENT_TOKEN);
+}
+
+/* The request that stands in for an overdue file did not even bring a token: until the next refresh the file has to do. */
+static void not_asked(struct cfr_worker *w, int64_t token_expires_s)
+{
+    if (w->token.requested && w->token.overdue && token_expires_s == 0)
+        w->token.refused = true;
 }
 
 static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
@@ -132,6 +176,7 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     cfr_status_observe(&w->duration, result->duration_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
+        not_asked(w, result->token_expires_s);
         cfr_worker_fail(w, &result->err, result->retry_after_s);
     } else {
         struct cfr_worker_granted granted = {
@@ -139,7 +184,7 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
             .from = {result->provider, result->config, result->contents, result->content_count},
             .server_date_s = result->server_date_s,
             .token_expires_s = result->token_expires_s,
-            .begins_now = result->provider != NULL,
+            .begins_now = true,
         };
 
         if (result->token_expires_s != 0) {
@@ -165,6 +210,7 @@ static void start_exchange(struct cfr_worker *w, struct cfr_material *m)
         return;
     w->host->active--;
     w->exchanges_failed[cfr_err_class(rc)]++;
+    not_asked(w, 0);
     cfr_worker_fail(w, &err, -1);
 }
 
@@ -187,7 +233,8 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
 static bool same_still_good(const struct cfr_worker *w, const struct cfr_material *t)
 {
     return cfr_material_is_final(t) && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
-           t->mark == w->record.token_mark && cfr_publish_verify(w->config, &w->record, NULL) == 0;
+           t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery) &&
+           cfr_publish_verify(w->config, &w->record, NULL) == 0;
 }
 
 /* What is published was only passed on, and is still the same: wait for the next one. */
@@ -276,15 +323,26 @@ void cfr_worker_try(struct cfr_worker *w)
         cfr_material_free(&own.material);
 }
 
+bool cfr_worker_queue_ready(const struct cfr_host *host)
+{
+    return host->queue_head != NULL && host->active < host->config->max_concurrent_exchanges;
+}
+
 void cfr_worker_serve_queue(struct cfr_host *host)
 {
-    while (host->queue_head != NULL && host->active < host->config->max_concurrent_exchanges) {
+    int64_t until_boot_ms = cfr_clock_now().boot_ms + CFR_HOST_TURN_MS;
+
+    if (host->serving)
+        return;
+    host->serving = true;
+    while (cfr_worker_queue_ready(host) && cfr_clock_now().boot_ms <= until_boot_ms) {
         struct cfr_worker *w = host->queue_head;
 
         dequeue(w);
         cfr_worker_try(w);
         cfr_worker_plan(w);
     }
+    host->serving = false;
 }
 
 void cfr_worker_cancel(struct cfr_worker *w)

@@ -8,7 +8,7 @@
 
 #define CFR_GRANT_FIELDS_MAX 64 /* as many keys as a mounted Secret may hold */
 #define CFR_GRANT_IDENTITY_MAX 2112 /* an AWS ARN has at most 2048 characters */
-#define CFR_GRANT_VALUE_MAX 262144
+#define CFR_GRANT_VALUE_MAX 1048576 /* a key of a Secret may be as large as the whole */
 
 /* Names of the fields that exist today. They are what `json` and `env` publish. */
 #define CFR_FIELD_TOKEN "token"

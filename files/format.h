@@ -5,7 +5,7 @@
 
 #include "base/grant.h"
 
-#define CFR_FORMAT_OUTPUT_MAX 262144
+#define CFR_FORMAT_OUTPUT_MAX 1048576
 
 /* gcp-external-account: the exchange as an SDK does it by itself; strings are borrowed, and NULL where not there. */
 struct cfr_format_gcp {

@@ -18,10 +18,10 @@ struct cfr_volume {
     uint64_t mark; /* tells versions apart by names and file identities, not by content */
 };
 
-/* Reads every regular file of DIRECTORY (absolute, may be a link), through `..data` where there is one, so that a swap
- * in between mixes nothing; names beginning with `..` are not looked at. CFR_E_MISSING if there is no directory or no
- * file in it; CFR_E_LIMIT for too many or too much; CFR_E_PERM, CFR_E_IO ... Blocks on disk. The caller frees OUT also
- * after an error. */
+/* Reads every regular file of DIRECTORY (absolute, may be a link), through `..data` where there is one, so
+ * that a swap in between mixes nothing; names beginning with `..` are not looked at. CFR_E_MISSING if there
+ * is no directory or no file in it; CFR_E_LIMIT for too many or too much; CFR_E_PERM, CFR_E_IO ... Blocks on
+ * disk. The caller frees OUT also after an error. */
 int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_err *err);
 void cfr_volume_free(struct cfr_volume *v);
 

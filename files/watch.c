@@ -289,6 +289,12 @@ static uint64_t hash(const char *bytes, size_t n)
     return h;
 }
 
+/* A path that ends with it stands for everything in its directory. */
+static bool is_whole(const struct entry *e)
+{
+    return strcmp(e->path + e->name_at, CFR_LAYOUT_DATA) == 0;
+}
+
 static struct identity identify(const struct entry *e)
 {
     char path[PATH_MAX + sizeof CFR_LAYOUT_DATA];
@@ -297,7 +303,8 @@ static struct identity identify(const struct entry *e)
     struct stat st;
     ssize_t n;
 
-    if (stat(e->path, &st) == 0) {
+    (void)snprintf(path, sizeof path, "%.*s", (int)e->name_at, e->path);
+    if (stat(e->path, &st) == 0 || (is_whole(e) && stat(path, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
         id.size = st.st_size;
@@ -374,6 +381,8 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
     size_t from = owner_at(w, owner, false);
     size_t to = owner_at(w, owner, true);
 
+    if (from == to)
+        return;
     for (size_t i = from; i < to; i++) {
         detach(w, w->entries[i]);
         free(w->entries[i]);
@@ -438,7 +447,8 @@ static void mark(struct cfr_watch *w, struct directory *d, const char *name)
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && data) || (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
+        if ((own && (data || is_whole(e))) ||
+            (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
         }

@@ -22,7 +22,8 @@ void cfr_watch_close(struct cfr_watch *w);
 int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
  * the name and for writing in place. A directory that does not exist yet is watched for through its nearest
- * existing parent. Several owners may watch one path, and one owner several. CFR_E_LIMIT when the user's
+ * existing parent. A path that ends with ..data stands for its whole directory, in which anything may change
+ * where it is no kubelet's. Several owners may watch one path, and one owner several. CFR_E_LIMIT when the user's
  * watches are used up, and the error says what to raise, or another error if the directory cannot be watched:
  * the file is then only seen by cfr_watch_rescan. Nothing was added only after CFR_E_NOMEM and CFR_E_PATH
  * (PATH is not absolute or too long). */

@@ -8,26 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cfr_mounted_kinds[] = {"auto",     "aws",   "azure",   "gcp",     "openstack",
-                                         "kubevirt", "ovirt", "vsphere", "nutanix", "ibmcloud", NULL};
+const char *const cfr_mounted_kinds[] = {"auto",  "aws",     "azure",   "gcp",      "openstack", "kubevirt",
+                                         "ovirt", "vsphere", "nutanix", "ibmcloud", NULL};
 
 /* A key by which a kind is known. */
 static const struct sign {
     const char *key;
     enum cfr_mounted_kind kind;
 } signs[] = {
-    {"aws_access_key_id", CFR_MOUNTED_AWS},
-    {"aws_secret_access_key", CFR_MOUNTED_AWS},
-    {"azure_client_id", CFR_MOUNTED_AZURE},
-    {"azure_tenant_id", CFR_MOUNTED_AZURE},
-    {"azure_client_secret", CFR_MOUNTED_AZURE},
-    {"azure_federated_token_file", CFR_MOUNTED_AZURE},
-    {"service_account.json", CFR_MOUNTED_GCP},
-    {"clouds.yaml", CFR_MOUNTED_OPENSTACK},
-    {"kubeconfig", CFR_MOUNTED_KUBEVIRT},
-    {"ovirt_url", CFR_MOUNTED_OVIRT},
-    {"ovirt_username", CFR_MOUNTED_OVIRT},
-    {"ovirt_password", CFR_MOUNTED_OVIRT},
+    {"aws_access_key_id", CFR_MOUNTED_AWS},     {"aws_secret_access_key", CFR_MOUNTED_AWS},
+    {"azure_client_id", CFR_MOUNTED_AZURE},     {"azure_tenant_id", CFR_MOUNTED_AZURE},
+    {"azure_client_secret", CFR_MOUNTED_AZURE}, {"azure_federated_token_file", CFR_MOUNTED_AZURE},
+    {"service_account.json", CFR_MOUNTED_GCP},  {"clouds.yaml", CFR_MOUNTED_OPENSTACK},
+    {"kubeconfig", CFR_MOUNTED_KUBEVIRT},       {"ovirt_url", CFR_MOUNTED_OVIRT},
+    {"ovirt_username", CFR_MOUNTED_OVIRT},      {"ovirt_password", CFR_MOUNTED_OVIRT},
     {"ibmcloud_api_key", CFR_MOUNTED_IBMCLOUD},
 };
 
@@ -63,16 +57,18 @@ int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct 
     int rc = cfr_mounted_await(c, name, out);
 
     if (rc == 0 && !cfr_view_printable(*out))
-        rc = cfr_err_set(c->err, CFR_E_CONFIG, "the value of %s has a line break or a character that is not printable",
-                         name);
+        rc = cfr_err_set(c->err, CFR_E_CONFIG,
+                         "the value of %s has a line break or a character that is not printable", name);
     return rc;
 }
 
-int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out)
+int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text,
+                     struct cfr_yaml **out)
 {
     int line = 0;
 
-    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line) : 0;
+    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line)
+                                                         : 0;
 }
 
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
@@ -148,8 +144,8 @@ static bool has_suffix(const char *text, const char *suffix)
     return n > m && strcmp(text + n - m, suffix) == 0;
 }
 
-/* `credentials` is an ini file for AWS and a JSON array for Nutanix, and both begin with a bracket. Which of the two it
- * will be while it is still EMPTY is up to the one who asks. */
+/* `credentials` is an ini file for AWS and a JSON array for Nutanix, and both begin with a bracket. Which of
+ * the two it will be while it is still EMPTY is up to the one who asks. */
 static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr_mounted_kind empty)
 {
     struct cfr_view inside = cfr_view_trim(value);
@@ -159,7 +155,8 @@ static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr
     if (inside.p[0] != '[')
         return CFR_MOUNTED_AWS;
     inside = cfr_view_trim((struct cfr_view){inside.p + 1, inside.n - 1});
-    return inside.n != 0 && (inside.p[0] == '{' || inside.p[0] == ']') ? CFR_MOUNTED_NUTANIX : CFR_MOUNTED_AWS;
+    return inside.n != 0 && (inside.p[0] == '{' || inside.p[0] == ']') ? CFR_MOUNTED_NUTANIX
+                                                                       : CFR_MOUNTED_AWS;
 }
 
 static enum cfr_mounted_kind kind_of(const struct cfr_mounted_key *key, enum cfr_mounted_kind expect)
@@ -186,9 +183,10 @@ static int recognise(const struct cfr_mounted_case *c, enum cfr_mounted_kind *ou
         if (kind == CFR_MOUNTED_UNKNOWN || kind == *out)
             continue;
         if (*out != CFR_MOUNTED_UNKNOWN)
-            return cfr_err_set(c->err, CFR_E_CONFIG,
-                               "it holds the key %.64s of kind %s and the key %.64s of kind %s; say which it is with `kind`",
-                               first, cfr_mounted_kinds[*out], c->keys[i].name, cfr_mounted_kinds[kind]);
+            return cfr_err_set(
+                c->err, CFR_E_CONFIG,
+                "it holds the key %.64s of kind %s and the key %.64s of kind %s; say which it is with `kind`",
+                first, cfr_mounted_kinds[*out], c->keys[i].name, cfr_mounted_kinds[kind]);
         *out = kind;
         first = c->keys[i].name;
     }
@@ -211,9 +209,10 @@ static int decide_kind(const struct cfr_mounted_case *c)
 
     if (expect != CFR_MOUNTED_UNKNOWN) {
         c->out->kind = expect;
-        return has_kind(c, expect) ? 0
-                                   : cfr_err_set(c->err, CFR_E_CONFIG, "it holds no key of kind %s, which is expected here",
-                                                 cfr_mounted_kinds[expect]);
+        return has_kind(c, expect)
+                   ? 0
+                   : cfr_err_set(c->err, CFR_E_CONFIG, "it holds no key of kind %s, which is expected here",
+                                 cfr_mounted_kinds[expect]);
     }
     rc = recognise(c, &c->out->kind);
     if (rc == CFR_E_CONFIG && c->wish->pass_on) {
@@ -223,7 +222,8 @@ static int decide_kind(const struct cfr_mounted_case *c)
     }
     if (rc == 0 && c->out->kind == CFR_MOUNTED_UNKNOWN && !c->wish->pass_on)
         rc = cfr_err_set(c->err, CFR_E_CONFIG,
-                         "it is of no kind that is known (its first key is %.64s); write pass_on: true to publish it as it is",
+                         "it is of no kind that is known (its first key is %.64s); write pass_on: true to "
+                         "publish it as it is",
                          c->count != 0 ? c->keys[0].name : "none");
     return rc;
 }
@@ -239,6 +239,8 @@ static void drop_exchange(struct cfr_mounted *m)
     m->content_count = 0;
     free(m->token_file);
     m->token_file = NULL;
+    free(m->token_field);
+    m->token_field = NULL;
 }
 
 int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
@@ -256,9 +258,12 @@ int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const str
     if (wish->pass_on)
         drop_exchange(out);
     else if (wish->provider != NULL && out->provider == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
                            cfr_mounted_kinds[out->kind], wish->provider->name);
-    return out->provider != NULL && out->provider->table->check != NULL ? out->provider->table->check(out->config, err) : 0;
+    return out->provider != NULL && out->provider->table->check != NULL
+               ? out->provider->table->check(out->config, err)
+               : 0;
 }
 
 void cfr_mounted_free(struct cfr_mounted *m)

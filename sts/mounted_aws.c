@@ -55,7 +55,8 @@ static int read_line(const struct cfr_mounted_case *c, struct cfr_view line, str
         *to = cfr_view_trim((struct cfr_view){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     return to == NULL || cfr_view_printable(*to)
                ? 0
-               : cfr_err_set(c->err, CFR_E_CONFIG, "credentials has a value with a character that is not printable");
+               : cfr_err_set(c->err, CFR_E_CONFIG,
+                             "credentials has a value with a character that is not printable");
 }
 
 static int read_ini(const struct cfr_mounted_case *c, struct ini *ini)
@@ -90,7 +91,8 @@ static int set_common(const struct cfr_mounted_case *c, const struct ini *ini)
 
     /* With an endpoint of its own the configuration has said where to go. */
     if (aws->regional == CFR_STS_AWS_REGIONAL_ENVIRONMENT && ini->regional.n != 0 && aws->endpoint == NULL)
-        aws->regional = cfr_view_is_nocase(ini->regional, "legacy") ? CFR_STS_AWS_LEGACY : CFR_STS_AWS_REGIONAL;
+        aws->regional =
+            cfr_view_is_nocase(ini->regional, "legacy") ? CFR_STS_AWS_LEGACY : CFR_STS_AWS_REGIONAL;
     return cfr_mounted_fill(c, "region", ini->region);
 }
 
@@ -101,8 +103,10 @@ static int judge_role(const struct cfr_mounted_case *c, const struct ini *ini)
     if (rc != 0)
         return rc;
     if (ini->access_key_id.n != 0 || cfr_mounted_get(c, "aws_access_key_id").n != 0)
-        cfr_mounted_note(c, "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
-                            "and aws_secret_access_key");
+        cfr_mounted_note(
+            c,
+            "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
+            "and aws_secret_access_key");
     if (c->wish->pass_on)
         return 0;
     rc = cfr_mounted_exchange(c, &cfr_sts_aws_provider);
@@ -117,7 +121,8 @@ static int judge_role(const struct cfr_mounted_case *c, const struct ini *ini)
 static int find_keys(const struct cfr_mounted_case *c, const struct ini *ini, struct cfr_view *id,
                      struct cfr_view *secret)
 {
-    bool alone = cfr_mounted_get(c, "aws_access_key_id").p == NULL && cfr_mounted_get(c, "aws_secret_access_key").p == NULL;
+    bool alone = cfr_mounted_get(c, "aws_access_key_id").p == NULL &&
+                 cfr_mounted_get(c, "aws_secret_access_key").p == NULL;
     int rc;
 
     *id = ini->access_key_id;
@@ -125,13 +130,16 @@ static int find_keys(const struct cfr_mounted_case *c, const struct ini *ini, st
     if (alone && id->n != 0 && secret->n != 0)
         return 0;
     if (alone && cfr_mounted_get(c, "credentials").n == 0)
-        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for a value of the key credentials, which is empty");
+        return cfr_err_set(c->err, CFR_E_MISSING,
+                           "waiting for a value of the key credentials, which is empty");
     rc = cfr_mounted_need(c, "aws_access_key_id", id);
     if (rc == 0)
         rc = cfr_mounted_need(c, "aws_secret_access_key", secret);
     if (rc == 0 && ((ini->access_key_id.n != 0 && !cfr_view_eq(*id, ini->access_key_id)) ||
                     (ini->secret_access_key.n != 0 && !cfr_secret_equal(*secret, ini->secret_access_key))))
-        cfr_mounted_note(c, "aws_access_key_id and aws_secret_access_key are not those in credentials; the former are used");
+        cfr_mounted_note(
+            c,
+            "aws_access_key_id and aws_secret_access_key are not those in credentials; the former are used");
     return rc;
 }
 
@@ -145,9 +153,10 @@ static int judge_keys(const struct cfr_mounted_case *c, const struct ini *ini)
     if (rc != 0 || c->wish->pass_on)
         return rc;
     if (ini->session_token.n != 0)
-        return cfr_err_set(c->err, CFR_E_CONFIG,
-                           "credentials holds an aws_session_token, so its keys are short-lived already; write "
-                           "pass_on: true to publish them as they are");
+        return cfr_err_set(
+            c->err, CFR_E_CONFIG,
+            "credentials holds an aws_session_token, so its keys are short-lived already; write "
+            "pass_on: true to publish them as they are");
     rc = cfr_mounted_exchange(c, &cfr_sts_aws_provider);
     if (rc != 0)
         return rc;

@@ -4,6 +4,7 @@
 #include "sts/mounted_inside.h"
 
 #include "base/json.h"
+#include "base/str.h"
 #include "sts/gcp.h"
 #include "sts/gcp_file.h"
 
@@ -11,10 +12,11 @@ static int take_token(const struct cfr_mounted_case *c, const struct cfr_gcp_fil
 {
     if (f->type != CFR_GCP_FILE_EXTERNAL_ACCOUNT || f->source != CFR_GCP_SOURCE_FILE)
         return 0;
-    if (f->token_field.n != 0)
-        return cfr_err_set(c->err, CFR_E_CONFIG,
-                           "service_account.json names a token inside a JSON file (subject_token_field_name); only a "
-                           "file with the token alone can be followed");
+    if (f->token_field.n != 0) {
+        c->out->token_field = cfr_str_dup(f->token_field);
+        if (c->out->token_field == NULL)
+            return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+    }
     return cfr_mounted_token(c, "credential_source in service_account.json", f->token_path);
 }
 

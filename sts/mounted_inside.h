@@ -22,19 +22,21 @@ int cfr_mounted_await(const struct cfr_mounted_case *c, const char *name, struct
 /* As cfr_mounted_await, of printable ASCII. CFR_E_CONFIG. */
 int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out);
 /* Reads TEXT, the value of KEY, as YAML. CFR_E_CONFIG. The caller frees *OUT. */
-int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out);
+int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text,
+                     struct cfr_yaml **out);
 /* Sets the note, if there is none yet. */
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note);
 /* The Secret tells where the token is: an absolute path. */
 int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path);
-/* Begins the exchange by PROVIDER: its configuration as `exchange:` has it, else defaults. CFR_E_CONFIG if that names
- * another provider. */
+/* Begins the exchange by PROVIDER: its configuration as `exchange:` has it, else defaults. CFR_E_CONFIG if
+ * that names another provider. */
 int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_provider *provider);
-/* Sets the text KEY of the exchange's configuration, unless it is set or VALUE is empty, by the rules of its table.
- * CFR_E_CONFIG. */
+/* Sets the text KEY of the exchange's configuration, unless it is set or VALUE is empty, by the rules of its
+ * table. CFR_E_CONFIG. */
 int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value);
-/* Hands VALUE (of a key, or in out->own) to the provider as the content KEY, and sets the configuration's field of that
- * name, which says that there is one. Nothing happens where the configuration names a file of its own. */
+/* Hands VALUE (of a key, or in out->own) to the provider as the content KEY, and sets the configuration's
+ * field of that name, which says that there is one. Nothing happens where the configuration names a file of
+ * its own. */
 int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value);
 
 typedef int cfr_mounted_fn(const struct cfr_mounted_case *c);

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Nothing hangs, nothing turns in vain, nothing is forgotten: what comes at an awkward moment, and what is asked twice."""
 import calendar
+import json
 import os
 import shutil
 import signal
 import time
+from email.utils import formatdate
 
 import pytest
 
-from conftest import eventually, read_text
+from conftest import ROLE, Mounted, eventually, read_text
 
 # Such a token counts as overdue at the age of 80 % of its life and two minutes.
 LIFE_S = 10000
@@ -268,3 +270,218 @@ def test_a_hook_that_left_its_process_group_does_not_hold_up_a_reload(agent):
     finally:
         if agent.process.poll() is None and os.path.exists(f"/proc/{pid}"):
             os.kill(pid, signal.SIGKILL)
+
+
+# ---- Secrets of the cluster, mounted Secrets, requests ----
+
+KUBE = {"match": {"action": "kube.secret.*"}, "kind": "status", "status": 503, "body": "busy", "count": -1}
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    return Mounted(tmp_path / "mnt" / "secret")
+
+
+def in_cluster(agent, name, **over):
+    return {"secret": {"namespace": "default", "name": name, "kubeconfig": agent.cloud.ready["kubeconfig"], **over}}
+
+
+def passed_on(agent, mounted, publish, **over):
+    return agent.credential(token=None, exchange=None, publish=publish, **over,
+                            secret={"directory": str(mounted.dir), "pass_on": True})
+
+
+def from_mounted(agent, mounted):
+    return agent.credential(token=None, secret={"directory": str(mounted.dir)},
+                            exchange={"aws": {"region": "us-east-1", "endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}})
+
+
+def role_form(path):
+    return {"credentials": f"[default]\nrole_arn = {ROLE}\nweb_identity_token_file = {path}\n"}
+
+
+def requested(agent, **over):
+    return {"audience": "sts.amazonaws.com", "request": {"service_account": "demo", "namespace": "default",
+                                                         "kubeconfig": agent.cloud.ready["kubeconfig"], **over}}
+
+
+def test_a_delivery_that_a_restart_cut_short_is_made_up_for(agent, mounted):
+    """What was to be delivered is not kept, and what it came from does not change: it is read again."""
+    told = agent.dir / "told"
+    mounted.put({"a": "b"})
+    agent.configure(passed_on(agent, mounted, in_cluster(agent, "late"), reload=[
+        {"exec": ["/bin/sh", "-c", f"echo $CREDFRESH_GENERATION >> {told}"]}]))
+    agent.cloud.fault(**KUBE)
+    for _ in range(2):
+        agent.start()
+        agent.wait_state("fresh")
+        eventually(lambda: agent.status()["deliveries"][0]["runs_failed"] >= 1, lambda: agent.log)
+        assert not agent.status()["ready"]
+        agent.kill()
+    agent.cloud.clear_faults()
+    agent.start()
+    eventually(lambda: agent.status().get("ready"), lambda: agent.log)
+    generation = agent.generation()
+    eventually(lambda: read_text(told) != "", lambda: agent.log)
+    # Nobody was told of what was not there.
+    assert read_text(told) == f"{generation}\n"
+    agent.kill()
+    agent.start()
+    agent.wait_state("fresh")
+    assert agent.generation() == generation and agent.status()["ready"]
+
+
+def test_an_older_delivery_is_not_taken_for_the_newest(agent):
+    agent.configure(agent.credential(publish=in_cluster(agent, "older", keys=[{"name": "k", "format": "json"}]))).start()
+    eventually(lambda: agent.status().get("ready"), lambda: agent.log)
+    agent.cloud.fault(**KUBE)
+    rotate(agent)
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    agent.kill()
+    agent.cloud.admin("/outage", {"on": True})
+    agent.start()
+    agent.wait_state("backoff")
+    now = agent.status()
+    assert now["deliveries"][0]["result"] == "pending" and not now["ready"]
+
+
+def test_one_run_says_which_secret_could_not_be_written(agent, mounted):
+    mounted.put({"a": "b"})
+    agent.cloud.fault(**{**KUBE, "status": 403, "body": "{}"})
+    done = agent.configure(passed_on(agent, mounted, in_cluster(agent, "denied"))).run("once")
+    assert done.returncode == 1 and "not done: Secret default/denied (HTTP 403)" in done.stderr, done.stderr
+
+
+def test_two_cannot_write_one_secret(agent, mounted):
+    mounted.put({"a": "b"})
+    agent.configure(passed_on(agent, mounted, in_cluster(agent, "one")),
+                    passed_on(agent, mounted, in_cluster(agent, "one"), name="second"))
+    done = agent.run("check")
+    assert done.returncode == 3 and "credential second: publish.secret: one is also written on line" in done.stderr
+
+
+def test_the_largest_secret_is_passed_on(agent, mounted):
+    big = "x" * (1048576 - 8)
+    mounted.put({"big": big, "small": "y"})
+    agent.configure(passed_on(agent, mounted, [
+        {"directory": str(agent.out)}, in_cluster(agent, "big"),
+        {"file": {"path": str(agent.dir / "one"), "format": "secret-key", "key": "big"}}])).start()
+    eventually(lambda: agent.status().get("ready"), lambda: agent.log)
+    assert read_text(agent.out / "big") == big and read_text(agent.dir / "one") == big
+
+
+def test_another_secret_counts_although_it_leads_to_less(agent, mounted):
+    first = agent.dir / "first"
+    second = agent.dir / "second"
+    put(first, agent.cloud.token())
+    put(second, agent.cloud.token())
+    mounted.put(role_form(first))
+    agent.configure(from_mounted(agent, mounted)).start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    agent.cloud.fault(kind="short_life", s=1800, count=-1)
+    mounted.put(role_form(second))
+    agent.wait_generation(2)
+    assert "worse-credential" not in agent.log
+
+
+def test_an_event_without_news_during_an_exchange_costs_none(agent, mounted):
+    mounted.put(role_form(agent.cloud.volumes["demo"] / "token"))
+    agent.cloud.fault(kind="delay", ms=1500)
+    agent.configure(from_mounted(agent, mounted)).start()
+    agent.wait_state("exchanging")
+    (mounted.dir / "..next_version").mkdir()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    check_calm(agent)
+    assert len(agent.cloud.exchanges()) == 1 and agent.generation() == 1
+
+
+def test_what_never_expires_is_tried_again_when_it_changes(agent, mounted):
+    mounted.put({"vc.username": "robot", "vc.password": "one"})
+    agent.configure(agent.credential(token=None, exchange=None, secret={"directory": str(mounted.dir)},
+                                     publish={"directory": str(agent.out)})).start()
+    agent.wait_state("fresh")
+    mounted.put({"vc.username": "robot"})
+    eventually(lambda: agent.status().get("last_error"), lambda: agent.log)
+    assert "next try when what was read changes" in agent.log
+
+
+def test_what_ends_at_once_is_not_stacked_up(agent):
+    """Behind one that takes its time many wait who need nobody: each one's end must not be the next one's caller."""
+    key = agent.dir / "key.json"
+    key.write_text(json.dumps({
+        "type": "service_account", "client_email": "a@b.iam.gserviceaccount.com", "private_key_id": "k", "project_id": "p",
+        "private_key": read_text(agent.cloud.dir / "issuer.key"), "token_uri": "https://oauth2.googleapis.com/token"}))
+    many = [agent.credential(f"n{i}", token=None, exchange={"gcp": {"credentials_file": str(key), "self_signed": True}},
+                             publish={"file": {"path": str(agent.dir / f"n{i}"), "format": "gcp-access-token"}})
+            for i in range(250)]
+    agent.cloud.fault(kind="delay", ms=1000)
+    agent.configure(agent.credential(), *many, max_concurrent_exchanges=1).start(wrapper=["prlimit", "--stack=786432"])
+    eventually(lambda: agent.status("n249").get("state") == "fresh" or agent.process.poll() is not None, lambda: agent.log)
+    assert agent.process.poll() is None, agent.log[-2000:]
+
+
+def test_advice_to_refresh_at_once_is_not_taken(agent):
+    """A grantor that always says so would keep both of us busy."""
+    agent.cloud.fault(kind="status", status=200, content_type="application/json", count=-1, match={"action": "azure.token"},
+                      body='{"token_type":"Bearer","access_token":"t","expires_in":3600,"refresh_in":1}')
+    agent.configure(agent.credential(
+        token={"file": str(agent.cloud.volumes["azure"] / "token")},
+        exchange={"azure": {"tenant_id": "11111111-2222-3333-4444-555555555555", "ca_file": agent.cloud.ca,
+                            "client_id": "66666666-7777-8888-9999-aaaaaaaaaaaa",
+                            "authority_host": agent.cloud.ready["azure_url"]}},
+        publish={"file": {"path": str(agent.dir / "t.json"), "format": "azure-token-json"}})).start()
+    agent.wait_state("fresh")
+    now = agent.status()
+    assert seconds(now["next_refresh"]) >= seconds(now["issued"]) + 1790
+
+
+def test_a_requested_token_lives_by_the_clock_of_who_gave_it(agent):
+    """The API server is an hour ahead: a token of an hour is one of an hour here, too."""
+    ahead = 3600
+    ends = int(time.time()) + ahead + 3600
+    token = agent.cloud.token(audience=["x"], issued_ago_s=-ahead, expires_in_s=ahead + 3600)
+    agent.cloud.fault(kind="status", status=201, content_type="application/json", count=-1, match={"action": "kube.token"},
+                      headers={"Date": formatdate(time.time() + ahead, usegmt=True)}, body=json.dumps({
+                          "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {},
+                          "spec": {"audiences": ["x"], "expirationSeconds": 3600},
+                          "status": {"token": token,
+                                     "expirationTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ends))}}))
+    agent.configure(agent.credential(exchange=None, token={**requested(agent), "audience": "x"}, publish={
+        "directory": str(agent.out), "files": [{"name": "token", "format": "token"}]})).start()
+    agent.wait_state("fresh")
+    now = agent.status()
+    assert seconds(now["issued"]) <= time.time() + 1 and seconds(now["next_refresh"]) < time.time() + 3600, now
+
+
+def test_a_request_takes_over_when_the_file_is_overdue(own):
+    put(own.token_path, token_of_age(own.cloud, OVERDUE_S - 3))
+    own.configure(own.credential(token={"file": str(own.token_path), **requested(own)})).start()
+    own.wait_generation(1)
+    own.wait_generation(2)
+    own.wait_state("fresh")
+    assert own.status()["token"]["requested"] and own.status()["token"]["overdue"]
+    # The same file again, and a restart: nobody goes back and forth.
+    put(own.token_path, own.token_path.read_text())
+    own.kill()
+    own.start()
+    own.wait_state("fresh")
+    check_calm(own)
+    assert own.generation() == 2 and own.status()["token"]["requested"]
+    put(own.token_path, own.cloud.token())
+    own.wait_generation(3)
+    own.wait_state("fresh")
+    assert not own.status()["token"]["requested"] and not own.status()["token"]["overdue"]
+
+
+def test_a_request_that_is_refused_leaves_the_overdue_file_in_use(own):
+    put(own.token_path, token_of_age(own.cloud, OVERDUE_S + 100))
+    own.configure(own.credential(token={"file": str(own.token_path), **requested(own, service_account="nobody")})).start()
+    own.wait_generation(1)
+    own.wait_state("fresh")
+    now = own.status()
+    assert now["ready"] and now["token"]["overdue"] and not now["token"]["requested"]
+    assert "the API server gave none" in own.log
+    check_calm(own)

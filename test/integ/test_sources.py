@@ -166,6 +166,17 @@ def test_the_token_that_the_secret_names_is_watched(agent, secret):
     agent.wait_generation(4)
 
 
+def test_a_token_that_is_mounted_after_the_secret(agent, secret):
+    path = agent.dir / "later" / "token"
+    secret.put(sts_form(agent.cloud, token=path))
+    start(agent, aws(agent, secret))
+    eventually(lambda: str(path) in last_error(agent).get("message", ""), agent.log)
+    path.parent.mkdir()
+    (path.parent / "new").write_text(agent.cloud.token())
+    os.rename(path.parent / "new", path)
+    agent.wait_generation(1)
+
+
 def test_azure_from_a_secret_to_a_token(agent, secret):
     secret.put(azure_form(agent.cloud, token=False, secret=True))
     start(agent, azure(agent, secret)).wait_generation(1)
@@ -213,7 +224,7 @@ def test_passed_on_keys_come_and_go(agent, secret):
     start(agent, agent.credential(
         token=None, exchange=None, secret={"directory": str(secret.dir), "pass_on": True},
         publish={"directory": str(agent.out), "files_mode": "0640"},
-        hooks=[{"name": "note", "exec": ["/bin/sh", "-c", f"echo run >> {out}"]}]))
+        reload=[{"exec": ["/bin/sh", "-c", f"echo run >> {out}"]}]))
     agent.wait_generation(1)
     assert (agent.out / "ovirt_password").read_text() == "p"
     assert oct((agent.out / "ovirt_password").stat().st_mode & 0o777) == "0o640"

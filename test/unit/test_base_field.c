@@ -324,9 +324,182 @@ static void everything_is_freed(void **state)
     cfr_field_free(&table, &o);
 }
 
+/* ---- copies ---- */
+
+static char *text_of(const char *text)
+{
+    char *copy = strdup(text);
+
+    assert_non_null(copy);
+    return copy;
+}
+
+/* Everything that a table can describe, twice nested. */
+static void fill(struct outer *o)
+{
+    struct inner *items = calloc(2, sizeof *items);
+
+    assert_non_null(items);
+    assert_int_equal(cfr_field_defaults(&table, o, NULL), 0);
+    o->node.line = 42;
+    o->text = text_of("abc");
+    o->flag = false;
+    o->number = 9;
+    o->duration_ms = 123;
+    o->unset_ms = 0;
+    o->mode = 0600;
+    o->colour = 2;
+    o->strings = (struct cfr_strings){calloc(2, sizeof(char *)), 2};
+    o->strings.items[0] = text_of("one");
+    o->strings.items[1] = text_of("two");
+    o->pairs = (struct cfr_pairs){calloc(1, sizeof(struct cfr_pair)), 1};
+    o->pairs.items[0] = (struct cfr_pair){text_of("k"), text_of("v")};
+    o->map = calloc(1, sizeof *o->map);
+    o->map->node.line = 43;
+    o->map->text = text_of("inside");
+    items[0] = (struct inner){{44}, text_of("first")};
+    items[1] = (struct inner){{45}, NULL};
+    o->list = (struct cfr_list){items, 2};
+}
+
+static void copies_are_deep(void **state)
+{
+    struct outer from = {0};
+    struct outer to = {0};
+    const struct inner *items;
+
+    (void)state;
+    fill(&from);
+    assert_int_equal(cfr_field_copy(&table, &from, &to, NULL), 0);
+    assert_ptr_not_equal(from.text, to.text);
+    /* What it was copied from may go. */
+    cfr_field_free(&table, &from);
+    assert_int_equal(to.node.line, 42);
+    assert_string_equal(to.text, "abc");
+    assert_string_equal(to.path, "/run/x");
+    assert_null(to.name);
+    assert_false(to.flag);
+    assert_int_equal(to.number, 9);
+    assert_int_equal(to.duration_ms, 123);
+    assert_int_equal(to.unset_ms, 0);
+    assert_int_equal(to.mode, 0600);
+    assert_int_equal(to.no_mode, -1);
+    assert_int_equal(to.colour, 2);
+    assert_int_equal(to.strings.count, 2);
+    assert_string_equal(to.strings.items[1], "two");
+    assert_int_equal(to.pairs.count, 1);
+    assert_string_equal(to.pairs.items[0].key, "k");
+    assert_string_equal(to.pairs.items[0].value, "v");
+    assert_int_equal(to.map->node.line, 43);
+    assert_string_equal(to.map->text, "inside");
+    items = to.list.items;
+    assert_int_equal(to.list.count, 2);
+    assert_int_equal(items[0].node.line, 44);
+    assert_string_equal(items[0].text, "first");
+    assert_null(items[1].text);
+    cfr_field_free(&table, &to);
+}
+
+static void a_copy_of_nothing(void **state)
+{
+    struct outer from = {0};
+    struct outer to = {0};
+
+    (void)state;
+    assert_int_equal(cfr_field_copy(&table, &from, &to, NULL), 0);
+    assert_null(to.text);
+    assert_null(to.map);
+    assert_null(to.strings.items);
+    assert_null(to.list.items);
+    cfr_field_free(&table, &to);
+}
+
+static long fuse = -1; /* allocations until one fails; negative: none does */
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t count, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t count, size_t size);
+char *__wrap_strdup(const char *text);
+
+static bool burnt(void)
+{
+    return fuse >= 0 && fuse-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return burnt() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return burnt() ? NULL : __real_calloc(count, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return burnt() ? NULL : __real_strdup(text);
+}
+
+/* Whichever allocation fails, what there is can be freed. */
+static void a_copy_without_memory(void **state)
+{
+    struct outer from = {0};
+    long n = 0;
+    bool failed;
+
+    (void)state;
+    fill(&from);
+    do {
+        struct outer to = {0};
+        struct cfr_err err = {0};
+        int rc;
+
+        fuse = n++;
+        rc = cfr_field_copy(&table, &from, &to, &err);
+        failed = fuse < 0;
+        fuse = -1;
+        assert_int_equal(rc, failed ? CFR_E_NOMEM : 0);
+        cfr_field_free(&table, &to);
+    } while (failed);
+    assert_int_equal(n, 13); /* eight texts, three arrays, one mapping, and the try that succeeds */
+    cfr_field_free(&table, &from);
+}
+
+/* ---- contents ---- */
+
+static void contents_are_paths_or_variables(void **state)
+{
+    static const struct cfr_field f = {
+        .key = "secret_file", .type = CFR_FIELD_STRING, .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT};
+    static const char *const good[] = {"/run/secret", "env:X", "env:_a9", "env:CLIENT_SECRET", "env:a"};
+    static const char *const bad[] = {"env:",   "env:9A", "env:A B", "env:A=B",      "env:A-B",
+                                      "env:$A", "ENV:A",  "secret",  "env:\xc3\xa4", "env:A\n"};
+    char *to = NULL;
+    struct cfr_err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(good); i++) {
+        assert_int_equal(cfr_field_store(&f, &to, cfr_view_of(good[i]), false, &err), 0);
+        assert_string_equal(to, good[i]);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        if (cfr_field_store(&f, &to, cfr_view_of(bad[i]), false, &err) != CFR_E_CONFIG)
+            fail_msg("%s is taken", bad[i]);
+    }
+    assert_string_equal(to, "env:a");
+    free(to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_are_deep),
+        cmocka_unit_test(a_copy_of_nothing),
+        cmocka_unit_test(a_copy_without_memory),
+        cmocka_unit_test(contents_are_paths_or_variables),
         cmocka_unit_test(defaults),
         cmocka_unit_test(a_bad_default_is_our_own_mistake),
         cmocka_unit_test(good_values),

@@ -562,6 +562,9 @@ static void formats(void **state)
 #define F(path)       "      - {file: {path: " path ", format: token}}\n"
 #define P(path, name) "      - {profile: {path: " path ", name: " name ", format: aws-config, command: /c}}\n"
 
+#define S(name, space)                                                                                       \
+    "      - {secret: {name: " name ", namespace: " space ", keys: [{name: t, format: token}]}}\n"
+
 static void paths_are_not_shared(void **state)
 {
     static const struct refusal cases[] = {
@@ -602,6 +605,9 @@ static void paths_are_not_shared(void **state)
              "/x") "  - name: b\n    token: {file: /t/token}\n    publish: {file: {path: /x, format: env}}\n",
          "f:9: credential b: publish.file.path: /x is also written by credential a (line 6); choose another "
          "path\n"},
+        {TARGETS S("s", "n") S("t", "n") S("s", "m") S("s", "n"),
+         "f:9: credential a: publish.secret: s is also written on line 6; choose another name, or put the keys of both "
+         "into one\n"},
     };
 
     (void)state;

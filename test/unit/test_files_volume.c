@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a whole volume: the kubelet's layout and plain directories, swaps while it is read, limits, and what is left
- * out. Linked with --wrap=fdopendir and --wrap=closedir, so that something can happen before and after the listing. */
+/* Reading a whole volume: the kubelet's layout and plain directories, swaps while it is read, limits, and
+ * what is left out. Linked with --wrap=fdopendir and --wrap=closedir, so that something can happen before and
+ * after the listing. */
 #include "files_scratch.h"
 
 #include "files/volume.h"
@@ -98,7 +99,8 @@ static void the_kubelets_layout(void **state)
 
     (void)state;
     assert_int_equal(mkdir(root, 0755), 0);
-    make_version(root, "..2026_01", (const char *[]){"b", "2", "a", "1", ".dockerconfigjson", "{}", "empty", "", NULL});
+    make_version(root, "..2026_01",
+                 (const char *[]){"b", "2", "a", "1", ".dockerconfigjson", "{}", "empty", "", NULL});
     point_at(root, "..2026_01");
     assert_int_equal(symlink("..data/a", in("k/a")), 0);
     put(in("k/stray"), "not of the volume");
@@ -111,7 +113,8 @@ static void the_kubelets_layout(void **state)
     first = volume.mark;
     must_read(root);
     assert_true(volume.mark == first);
-    make_version(root, "..2026_02", (const char *[]){"b", "2", "a", "1", ".dockerconfigjson", "{}", "empty", "", NULL});
+    make_version(root, "..2026_02",
+                 (const char *[]){"b", "2", "a", "1", ".dockerconfigjson", "{}", "empty", "", NULL});
     point_at(root, "..2026_02");
     must_read(root);
     assert_true(volume.mark != first);
@@ -395,10 +398,17 @@ static int finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_kubelets_layout), TEST(a_plain_directory),   TEST(what_is_not_there), TEST(too_many_files),
-        TEST(too_much),            TEST(what_cannot_be_read), TEST(swaps_mix_nothing),
-        TEST(a_swap_before_the_listing), TEST(a_swap_after_the_listing),
-        TEST(a_plain_directory_that_changes), TEST(one_that_never_rests),
+        TEST(the_kubelets_layout),
+        TEST(a_plain_directory),
+        TEST(what_is_not_there),
+        TEST(too_many_files),
+        TEST(too_much),
+        TEST(what_cannot_be_read),
+        TEST(swaps_mix_nothing),
+        TEST(a_swap_before_the_listing),
+        TEST(a_swap_after_the_listing),
+        TEST(a_plain_directory_that_changes),
+        TEST(one_that_never_rests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

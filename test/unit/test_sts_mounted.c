@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mounted Secrets: what each form is, what exchange follows from it, and what is wrong with the others. Walks
- * test/data/mounted/cases.tsv; everything of it is also looked at when it is freed. Linked with --wrap=malloc and
+ * test/data/mounted/cases.tsv; everything of it is also looked at when it is freed. Linked with --wrap=malloc
+ * and
  * --wrap=free. */
 #include "mounted_sample.h"
 
@@ -71,7 +72,8 @@ static void check_contents(const struct mounted_sample *s, const struct cfr_moun
         fail_msg("%s: there are %zu contents, not %zu", row, m->content_count, n);
 }
 
-static void check_good(const struct mounted_sample *s, const struct cfr_mounted *m, const struct cfr_view *col)
+static void check_good(const struct mounted_sample *s, const struct cfr_mounted *m,
+                       const struct cfr_view *col)
 {
     if (!cfr_view_is(col[KIND], cfr_mounted_kinds[m->kind]))
         fail_msg("%s: it is of kind %s", row, cfr_mounted_kinds[m->kind]);
@@ -108,7 +110,8 @@ static void one_row(const struct cfr_view *col)
     struct cfr_err err = {0};
     int rc;
 
-    (void)snprintf(name, sizeof name, "%.*s (%.*s)", (int)col[FOLDER].n, col[FOLDER].p, (int)col[WISH].n, col[WISH].p);
+    (void)snprintf(name, sizeof name, "%.*s (%.*s)", (int)col[FOLDER].n, col[FOLDER].p, (int)col[WISH].n,
+                   col[WISH].p);
     row = name;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)col[FOLDER].n, col[FOLDER].p);
     mounted_load(&s, folder);
@@ -175,7 +178,8 @@ static void nothing_at_all(void **state)
     cfr_mounted_free(&m);
 }
 
-/* A directory so long that no path below it can be: the CA is then left to the system, not to a path that is cut. */
+/* A directory so long that no path below it can be: the CA is then left to the system, not to a path that is
+ * cut. */
 static void a_directory_that_is_too_long(void **state)
 {
     static char directory[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fails the n-th allocation, for every n, through every mounted Secret of test/data/mounted: each failure is an error
- * that says so, and nothing leaks or is left half done. Linked with --wrap for the allocators. */
+/* Fails the n-th allocation, for every n, through every mounted Secret of test/data/mounted: each failure is
+ * an error that says so, and nothing leaks or is left half done. Linked with --wrap for the allocators. */
 #include "mounted_sample.h"
 
 #include "base/json.h"

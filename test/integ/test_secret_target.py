@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Secrets of the cluster as targets: applied, updated, in conflict, refused, adopted."""
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from conftest import Mounted, eventually
+
+
+class Kube:
+    """The API server as its user `demo` sees it."""
+
+    def __init__(self, cloud):
+        self.cloud = cloud
+        self.trust = ssl.create_default_context(cafile=cloud.ca)
+
+    def call(self, method, name, body=None, query="", content="application/json"):
+        url = f"{self.cloud.ready['kube_url']}/api/v1/namespaces/default/secrets" + (f"/{name}" if name else "") + query
+        headers = {"Authorization": "Bearer demo-kube-token", "Content-Type": content}
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), context=self.trust,
+                                        timeout=10) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as refused:
+            return {"kind": "Status", "code": refused.code}
+
+    def make(self, name, **fields):
+        made = self.call("POST", "", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **fields})
+        assert made["kind"] == "Secret", made
+        return made
+
+    def apply(self, name, manager, data, force=False):
+        query = "?" + urllib.parse.urlencode({"fieldManager": manager, "force": str(force).lower()})
+        return self.call("PATCH", name, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+                                         "data": {key: b64(value) for key, value in data.items()}}, query,
+                         "application/apply-patch+yaml")
+
+    def get(self, name):
+        return self.call("GET", name)
+
+    def data(self, name):
+        return {key: base64.b64decode(value).decode() for key, value in (self.get(name).get("data") or {}).items()}
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.fixture
+def kube(shared_cloud):
+    return Kube(shared_cloud)
+
+
+@pytest.fixture
+def agent(agent_factory, shared_cloud):
+    return agent_factory(shared_cloud)
+
+
+def target(agent, name, **over):
+    secret = {"namespace": "default", "name": name, "kubeconfig": agent.cloud.ready["kubeconfig"],
+              "keys": [{"name": "token", "format": "token"}, {"name": "credentials", "format": "aws-credentials"}], **over}
+    return {"secret": {key: value for key, value in secret.items() if value is not None}}
+
+
+def start(agent, *targets, **over):
+    agent.configure(agent.credential(publish=list(targets), **over)).start()
+    return agent
+
+
+def delivery(agent, index=0):
+    return (agent.status().get("deliveries") or [{}] * (index + 1))[index]
+
+
+def wait_failed(agent, text):
+    eventually(lambda: text in (delivery(agent).get("error") or ""), f"{text!r}: {agent.log}")
+
+
+def test_applied_and_updated(agent, kube):
+    start(agent, target(agent, "creds"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    made = kube.get("creds")
+    meta = made["metadata"]
+    assert made["type"] == "Opaque" and sorted(made["data"]) == ["credentials", "token"]
+    assert meta["labels"]["app.kubernetes.io/managed-by"] == "credfresh"
+    assert meta["annotations"]["credfresh.io/credential"] == "demo"
+    assert meta["annotations"]["credfresh.io/generation"] == "1"
+    assert {entry["manager"] for entry in meta["managedFields"]} == {"credfresh"}
+    assert "aws_session_token" in kube.data("creds")["credentials"]
+    assert agent.status()["ready"]
+    assert agent.run("rotate", "demo").returncode == 0
+    eventually(lambda: kube.get("creds")["metadata"]["annotations"]["credfresh.io/generation"] == "2", agent.log)
+    # Once more after a restart nothing is written.
+    agent.wait_state("fresh")
+    agent.stop()
+    version = kube.get("creds")["metadata"]["resourceVersion"]
+    agent.start()
+    agent.wait_state("fresh")
+    assert agent.generation() == 2 and agent.status()["ready"]
+    assert kube.get("creds")["metadata"]["resourceVersion"] == version
+
+
+def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
+    start(agent, target(agent, "shared"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    kube.apply("shared", "somebody", {"theirs": "x"})
+    kube.apply("shared", "rival", {"token": "mine now"}, force=True)
+    assert agent.run("rotate", "demo").returncode == 0
+    wait_failed(agent, "rival")
+    assert kube.data("shared")["token"] == "mine now" and kube.data("shared")["theirs"] == "x"
+    assert agent.status()["deliveries"][0]["generation"] == 1
+    kube.apply("shared", "rival", {})
+    assert agent.run("rotate", "demo").returncode == 0
+    eventually(lambda: delivery(agent).get("result") == "ok" and delivery(agent)["generation"] == 3, agent.log)
+    assert kube.data("shared")["theirs"] == "x"
+
+
+def test_foreign_is_refused_and_adopted_when_told_to(agent, kube):
+    kube.make("foreign", stringData={"token": "old", "other": "stays"})
+    start(agent, target(agent, "foreign"))
+    wait_failed(agent, "adopt")
+    assert kube.data("foreign")["token"] == "old"
+    assert not agent.status()["ready"]
+    agent.stop()
+    start(agent, target(agent, "foreign", adopt=True))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    assert kube.data("foreign")["other"] == "stays" and kube.data("foreign")["token"] != "old"
+
+
+def test_immutable_and_of_another_type(agent, kube):
+    kube.make("frozen", immutable=True, stringData={"token": "old"})
+    kube.make("typed", type="kubernetes.io/basic-auth", stringData={"username": "x"})
+    start(agent, target(agent, "frozen", adopt=True), target(agent, "typed", adopt=True))
+    wait_failed(agent, "immutable")
+    eventually(lambda: "type" in (delivery(agent, 1).get("error") or ""), agent.log)
+    assert kube.data("frozen") == {"token": "old"}
+    agent.stop()
+    done = agent.run("once")
+    assert done.returncode != 0 and ("immutable" in done.stderr or "cannot be changed" in done.stderr)
+
+
+def test_an_image_pull_secret_of_a_mounted_one(agent, kube):
+    mounted = Mounted(agent.dir / "mnt")
+    auths = json.dumps({"auths": {"registry.example.com": {"auth": b64("u:p")}}})
+    mounted.put({".dockerconfigjson": auths})
+    start(agent, target(agent, "pull", keys=None, type="kubernetes.io/dockerconfigjson"), token=None, exchange=None,
+          secret={"directory": str(mounted.dir), "pass_on": True})
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    made = kube.get("pull")
+    assert made["type"] == "kubernetes.io/dockerconfigjson" and kube.data("pull") == {".dockerconfigjson": auths}
+    # What the type does not allow is refused before it is sent.
+    mounted.put({"config.json": auths})
+    eventually(lambda: ".dockerconfigjson" in ((agent.status().get("last_error") or {}).get("message") or ""), agent.log)
+    assert kube.data("pull") == {".dockerconfigjson": auths}
+    mounted.put({".dockerconfigjson": auths.replace("registry", "second")})
+    eventually(lambda: "second" in kube.data("pull")[".dockerconfigjson"], agent.log)
+
+
+def test_hooks_wait_for_the_cluster(agent, kube):
+    out = agent.dir / "hook.log"
+    agent.cloud.admin("/outage", {"on": True, "service": "kube"})
+    start(agent, target(agent, "waits"), reload=[{"exec": ["/bin/sh", "-c", f"echo run >> {out}"]}])
+    eventually(lambda: delivery(agent).get("result") in ("failed", "pending") and delivery(agent).get("error"), agent.log)
+    assert not out.exists() and not agent.status()["ready"]
+    agent.cloud.admin("/outage", {"on": False, "service": "kube"})
+    eventually(out.exists, agent.log)
+    assert kube.data("waits")["token"]
+    assert out.read_text() == "run\n"
+
+
+def test_beside_files(agent, kube):
+    directory = {"directory": str(agent.out), "files": [{"name": "creds.json", "format": "json"}]}
+    start(agent, directory, target(agent, "beside"))
+    agent.wait_generation(1)
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    assert agent.published()["generation"] == 1
+
+
+def test_forbidden_says_which_rule_is_missing(agent):
+    start(agent, target(agent, "creds", namespace="kube-system"))
+    wait_failed(agent, "kube-system")
+    assert "secrets" in delivery(agent)["error"] and "demo-kube-token" not in agent.log
