@@ -288,6 +288,12 @@ static int64_t server_timeout(const struct cfr_agent *a)
     return control;
 }
 
+/* By the clock itself, for what is due already needs no alarm. */
+static bool is_due(const struct cfr_agent *a)
+{
+    return next_alarm(a) <= cfr_clock_now().boot_ms;
+}
+
 static int turn(struct cfr_agent *a, struct cfr_err *err)
 {
     struct pollfd fds[6] = {
@@ -302,7 +308,7 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
 
     cfr_clock_arm(a->alarm_fd, next_alarm(a));
     rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0],
-                       cfr_worker_queue_ready(&a->host) ? 0 : server_timeout(a), err);
+                       cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : server_timeout(a), err);
     if (rc != 0)
         return rc;
     cfr_worker_serve_queue(&a->host);
@@ -311,7 +317,7 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
     look_at_clock(a);
     if (fds[3].revents != 0)
         on_files(a);
-    if (fds[1].revents != 0)
+    if (fds[1].revents != 0 || is_due(a))
         on_alarm(a);
     if (a->control != NULL)
         cfr_server_step(a->control);
