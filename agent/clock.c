@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SKEW_MS INT64_C(30000)
+
 static int64_t read_ms(clockid_t id)
 {
     struct timespec t = {0};
@@ -45,6 +47,13 @@ int cfr_clock_open_alarm(struct cfr_err *err)
     int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 
     return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a timer");
+}
+
+int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now)
+{
+    int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
+
+    return skew_ms > SKEW_MS || skew_ms < -SKEW_MS ? server_date_s * 1000 : now.wall_ms;
 }
 
 void cfr_clock_arm(int fd, int64_t at_ms)

@@ -12,7 +12,6 @@
 
 #define REQUEST_TIMEOUT_MS 30000
 #define STEPS_MAX 64
-#define SKEW_S 30 /* as in worker_publish.c */
 
 struct cfr_exchange {
     struct cfr_http *http;
@@ -131,15 +130,6 @@ static void finish(struct cfr_exchange *e, struct cfr_exchange_result *result)
     destroy(e);
 }
 
-/* A life that an answer gives in seconds begins now by the clock of who grants it: by its date, where our own clock is known
- * to be wrong. The worker judges lives by that clock, too. */
-static int64_t grantor_now_s(int64_t date_s, int64_t now_s)
-{
-    int64_t skew_s = date_s != 0 ? date_s - now_s : 0;
-
-    return skew_s > SKEW_S || skew_s < -SKEW_S ? date_s : now_s;
-}
-
 static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *answer, struct cfr_err *err)
 {
     static const unsigned char none[CFR_STS_NONCE_BYTES];
@@ -155,7 +145,8 @@ static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *ans
         *err = answer->err;
         return answer->error;
     }
-    in.now_s = grantor_now_s(answer->date_s, in.now_s);
+    /* A life that an answer gives in seconds begins now by the clock of who grants it. */
+    in.now_s = cfr_clock_grantor_ms(answer->date_s, cfr_clock_now()) / 1000;
     rc = e->x.provider->parse(&e->x, &in, &reply, err);
     if (rc == CFR_STS_MORE && e->x.step >= STEPS_MAX)
         return cfr_err_set(err, CFR_E_INTERNAL, "the exchange takes more than %d requests", STEPS_MAX);

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define SKEW_MS      30000 /* a server's clock this far from ours is believed over ours */
 #define LESS_LIFE_MS 1000  /* answers are dated in whole seconds */
 
 static void finish_rotation(struct cfr_worker *w)
@@ -31,8 +30,7 @@ static int64_t keep_previous_ms(const struct cfr_worker *w)
 /* How long GRANT lives, by the clock of who granted it where that is known to differ from ours. */
 static int64_t life_of(const struct cfr_grant *grant, int64_t server_date_s, struct cfr_now now)
 {
-    int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
-    int64_t base_ms = skew_ms > SKEW_MS || skew_ms < -SKEW_MS ? server_date_s * 1000 : now.wall_ms;
+    int64_t base_ms = cfr_clock_grantor_ms(server_date_s, now);
 
     return grant->expires_s == 0 ? INT64_MAX : grant->expires_s * 1000 - base_ms;
 }

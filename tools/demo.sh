@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job against the local cloud: a token becomes AWS credentials that stay fresh under a consumer that never
-# notices, through an outage, a kill -9 and a forced rotation. Sets itself up; about a minute once it is built.
+# The main job against the local cloud: tokens become credentials of four clouds that stay fresh under consumers that never
+# notice, through outages, a kill -9 and a forced rotation. Sets itself up; about a minute once it is built.
 set -eu
 cd "$(dirname "$0")/.."
 sh tools/setup.sh build demo
