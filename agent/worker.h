@@ -62,6 +62,7 @@ struct cfr_worker {
     bool queued;
     bool rotate_wanted; /* somebody asked, and no exchange since */
     bool forced;        /* the exchange under way is for that */
+    bool known;          /* what stands is what the record says, because this run published it and nobody else touched it */
     bool first_delivery; /* nothing was delivered to the cluster before */
     bool replace;       /* the configuration changed: shorter lives are welcome */
     double spread;

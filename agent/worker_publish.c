@@ -138,7 +138,7 @@ static int64_t published_life(const struct cfr_worker *w, const struct cfr_worke
 
 static uint64_t next_generation(const struct cfr_worker *w)
 {
-    uint64_t newest = cfr_publish_newest(w->config);
+    uint64_t newest = w->known ? 0 : cfr_publish_newest(w->config);
 
     return (newest > w->record.generation ? newest : w->record.generation) + 1;
 }
@@ -169,11 +169,12 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     int64_t life_ms = published_life(w, granted, now);
     uint64_t generation = next_generation(w);
     bool first = w->record.generation == 0;
-    bool known = !first && cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    bool known = w->known || (!first && cfr_publish_verify(w->config, &w->record, NULL) == 0);
     bool changed = false;
     struct cfr_err err = {0};
     int rc = judge_grant(w, life_ms, now, &err);
 
+    w->known = false;
     grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
     if (rc == 0 && w->delivery != NULL)
         rc = cfr_delivery_rehearse(w->config, &(struct cfr_render){w->config->name, &granted->from, grant, generation, NULL}, &err);
@@ -191,6 +192,7 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     begin_life(w, granted, life_ms, now);
     finish_rotation(w);
     remember_life(w, grant, now);
+    w->known = true;
     /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
     if (changed || !known) {
         remember_generation(w, generation, now);

@@ -214,6 +214,7 @@ void cfr_worker_on_tick(struct cfr_worker *w)
     if (w->c.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "what was published is gone, so it is published anew: %s",
                 err.text);
+        w->known = false;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
     cfr_worker_on_timer(w);

@@ -230,11 +230,14 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
     cfr_grant_free(&grant);
 }
 
-static bool same_still_good(const struct cfr_worker *w, const struct cfr_material *t)
+static bool same_still_good(struct cfr_worker *w, const struct cfr_material *t)
 {
-    return cfr_material_is_final(t) && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
-           t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery) &&
-           cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    bool same = cfr_material_is_final(t) && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
+                t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery);
+
+    if (same)
+        w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    return same && w->known;
 }
 
 /* What is published was only passed on, and is still the same: wait for the next one. */

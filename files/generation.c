@@ -143,7 +143,9 @@ static int make_generation(struct attempt *a)
 
     cfr_layout_name(g->number, g->now_s, &name);
     if (mkdirat(a->dir_fd, name.name, 0700) != 0)
-        return cfr_err_sys(a->err, errno, "cannot make the generation %s", name.name);
+        return errno == EEXIST
+                   ? cfr_err_set(a->err, CFR_E_CONFLICT, "the generation %s exists already", name.name)
+                   : cfr_err_sys(a->err, errno, "cannot make the generation %s", name.name);
     a->new = name;
     fd = cfr_path_openat(a->dir_fd, name.name, O_RDONLY | O_DIRECTORY, 0, a->err);
     if (fd < 0)
@@ -159,6 +161,13 @@ static int make_generation(struct attempt *a)
         rc = cfr_path_sync(fd, "the generation", a->err);
     (void)close(fd);
     return rc;
+}
+
+static void forget_new(struct attempt *a)
+{
+    if (a->new.name[0] != '\0')
+        (void)cfr_layout_wipe(a->dir_fd, a->new.name, NULL);
+    a->new = (struct cfr_layout){0};
 }
 
 /* Before the commit, so that a first set appears whole: until then they lead nowhere. */
@@ -200,7 +209,7 @@ static int commit(struct attempt *a)
     return 0;
 }
 
-static void undo(const struct attempt *a)
+static void undo(struct attempt *a)
 {
     if (a->made_tmp)
         (void)unlinkat(a->dir_fd, CFR_LAYOUT_DATA_TMP, 0);
@@ -208,8 +217,7 @@ static void undo(const struct attempt *a)
         if ((a->made_links >> i & 1) != 0)
             (void)unlinkat(a->dir_fd, a->g->files[i].name, 0);
     }
-    if (a->new.name[0] != '\0')
-        (void)cfr_layout_wipe(a->dir_fd, a->new.name, NULL);
+    forget_new(a);
     if (a->made_directory)
         (void)rmdir(a->g->directory);
 }
@@ -218,12 +226,10 @@ static void undo(const struct attempt *a)
 static void tidy(const struct attempt *a)
 {
     (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
-    (void)cfr_layout_remove_dangling(a->dir_fd, NULL);
-    (void)cfr_layout_wipe_others(a->dir_fd, &a->new, &a->old, NULL);
+    (void)cfr_layout_tidy(a->dir_fd, &a->new, &a->old, NULL);
 }
 
-/* Wipes what was never published: it may have the name we want, and holds space. If that fails, publishing
- * may still succeed, and if not it says why. */
+/* Wipes what was never published: it may have the name we want, and holds space. */
 static void clear_unfinished(const struct attempt *a)
 {
     struct cfr_layout previous = {0};
@@ -243,8 +249,12 @@ static int publish(struct attempt *a, bool *changed)
     if (a->g->number <= a->old.number)
         return cfr_err_set(a->err, CFR_E_INTERNAL, "generation %llu is not above the current one, %llu",
                            (unsigned long long)a->g->number, (unsigned long long)a->old.number);
-    clear_unfinished(a);
     rc = make_generation(a);
+    if (rc == CFR_E_NOSPACE || rc == CFR_E_CONFLICT) {
+        forget_new(a);
+        clear_unfinished(a);
+        rc = make_generation(a);
+    }
     rc = rc != 0 ? rc : make_links(a);
     rc = rc != 0 ? rc : commit(a);
     *changed = rc == 0;
@@ -322,9 +332,7 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err)
     if (rc == 0 && current.name[0] != '\0')
         rc = cfr_layout_previous(dir_fd, &current, &previous, err);
     if (rc == 0)
-        rc = cfr_layout_remove_dangling(dir_fd, err);
-    if (rc == 0)
-        rc = cfr_layout_wipe_others(dir_fd, &current, &previous, err);
+        rc = cfr_layout_tidy(dir_fd, &current, &previous, err);
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", directory);
@@ -364,16 +372,28 @@ int cfr_generation_retire(const char *directory, struct cfr_err *err)
 }
 
 struct expected {
-    const char *const *names;
+    const char *const *names; /* NULL = any */
     size_t count;
     struct cfr_err *err;
+    int dir_fd;
+    size_t found;
 };
+
+static int check_link(const struct expected *e, const char *name)
+{
+    if (cfr_layout_is_link(e->dir_fd, name))
+        return 0;
+    return cfr_err_set(e->err, CFR_E_MISSING, "the link %s is missing or is not ours", name);
+}
 
 static int check_expected(void *ctx, int dir_fd, const char *name)
 {
-    const struct expected *e = ctx;
+    struct expected *e = ctx;
 
     (void)dir_fd;
+    e->found++;
+    if (e->names == NULL)
+        return check_link(e, name);
     for (size_t i = 0; i < e->count; i++) {
         if (strcmp(name, e->names[i]) == 0)
             return 0;
@@ -381,7 +401,7 @@ static int check_expected(void *ctx, int dir_fd, const char *name)
     return cfr_err_set(e->err, CFR_E_MISSING, "the current generation has another file, %s", name);
 }
 
-static int verify(int dir_fd, const struct cfr_layout *current, struct expected *e)
+static int verify(const struct cfr_layout *current, struct expected *e)
 {
     struct cfr_file_mark mark;
     int fd;
@@ -389,7 +409,7 @@ static int verify(int dir_fd, const struct cfr_layout *current, struct expected 
 
     if (current->name[0] == '\0')
         return cfr_err_set(e->err, CFR_E_MISSING, "nothing is published there");
-    fd = cfr_path_openat(dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, e->err);
+    fd = cfr_path_openat(e->dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, e->err);
     if (fd < 0)
         return fd;
     for (size_t i = 0; rc == 0 && i < e->count; i++) {
@@ -397,26 +417,27 @@ static int verify(int dir_fd, const struct cfr_layout *current, struct expected 
             rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
         else if (mark.size == 0)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);
-        else if (!cfr_layout_is_link(dir_fd, e->names[i]))
-            rc = cfr_err_set(e->err, CFR_E_MISSING, "the link %s is missing or is not ours", e->names[i]);
+        else
+            rc = check_link(e, e->names[i]);
     }
     if (rc == 0)
         rc = cfr_layout_each(fd, check_expected, e, e->err);
+    if (rc == 0 && e->found == 0)
+        rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation is empty");
     (void)close(fd);
     return rc;
 }
 
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err)
 {
-    struct expected e = {names, count, err};
+    struct expected e = {.names = names, .count = count, .err = err};
     struct cfr_layout current;
-    int dir_fd;
-    int rc = look(directory, &dir_fd, &current, err);
+    int rc = look(directory, &e.dir_fd, &current, err);
 
     if (rc != 0)
         return rc;
-    rc = verify(dir_fd, &current, &e);
-    (void)close(dir_fd);
+    rc = verify(&current, &e);
+    (void)close(e.dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", directory);
     return rc;

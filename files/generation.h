@@ -38,7 +38,7 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
 /* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
- * CFR_E_MISSING saying what is not so. */
+ * CFR_E_MISSING saying what is not so. With NAMES == NULL any files will do, empty ones too. */
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err);
 /* Wipes every generation but the current one. A missing DIRECTORY is no error. */
 int cfr_generation_retire(const char *directory, struct cfr_err *err);

@@ -209,11 +209,13 @@ bool cfr_layout_is_link(int dir_fd, const char *name)
            memcmp(target + prefix, name, strlen(name)) == 0;
 }
 
-static int remove_if_dangling(void *ctx, int dir_fd, const char *name)
+static int tidy_entry(void *ctx, int dir_fd, const char *name)
 {
     struct sweep *s = ctx;
     struct stat st;
 
+    if (strncmp(name, "..", 2) == 0)
+        return wipe_other(ctx, dir_fd, name);
     if (!cfr_layout_is_link(dir_fd, name) || fstatat(dir_fd, name, &st, 0) == 0 || errno != ENOENT)
         return 0;
     if (unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT && s->rc == 0)
@@ -221,10 +223,10 @@ static int remove_if_dangling(void *ctx, int dir_fd, const char *name)
     return 0;
 }
 
-int cfr_layout_remove_dangling(int dir_fd, struct cfr_err *err)
+int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too, struct cfr_err *err)
 {
-    struct sweep s = {.err = err};
-    int rc = cfr_layout_each(dir_fd, remove_if_dangling, &s, err);
+    struct sweep s = {keep, keep_too, 0, err};
+    int rc = cfr_layout_each(dir_fd, tidy_entry, &s, err);
 
     return rc != 0 ? rc : s.rc;
 }

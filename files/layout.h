@@ -35,8 +35,8 @@ int cfr_layout_wipe_others(int dir_fd, const struct cfr_layout *keep, const stru
                            struct cfr_err *err);
 /* True if NAME is our link: `NAME -> ..data/NAME`. */
 bool cfr_layout_is_link(int dir_fd, const char *name);
-/* Removes our links that lead nowhere. */
-int cfr_layout_remove_dangling(int dir_fd, struct cfr_err *err);
+/* The same, and removes our links that lead nowhere. */
+int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_layout *keep_too, struct cfr_err *err);
 /* Removes `..data_tmp` if it is a link; CFR_E_CONFLICT if it is anything else. */
 int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err);
 /* Calls FN for each entry but `.` and `..`, until it returns other than 0. Entries may be removed meanwhile.

@@ -217,6 +217,11 @@ def test_openstack_application_credential_and_its_ca(agent, secret):
     agent.wait_generation(3)
 
 
+def recorded_mark(agent):
+    """Of the Secret that was read last."""
+    return json.loads((agent.state / "demo.json").read_text())["token_mark"]
+
+
 def test_passed_on_keys_come_and_go(agent, secret):
     out = agent.dir / "hook.log"
     secret.put({"ovirt_url": "https://e", "ovirt_username": "u", "ovirt_password": "p", "ovirt_insecure": "false",
@@ -234,7 +239,10 @@ def test_passed_on_keys_come_and_go(agent, secret):
     assert sorted(name for name in os.listdir(agent.out) if not name.startswith("..")) == [".dockerconfigjson", "any"]
     eventually(lambda: out.read_text() == "run\n" * 2, agent.log)
     # The same again, as the kubelet does when only the object's metadata changed: nobody is told.
+    before = recorded_mark(agent)
     secret.put({"any": "thing", ".dockerconfigjson": "{}"})
+    eventually(lambda: recorded_mark(agent) != before, agent.log)
+    assert agent.generation() == 2 and out.read_text() == "run\n" * 2
     secret.put({"any": "thing", ".dockerconfigjson": "{}", "more": "x"})
     agent.wait_generation(3)
     eventually(lambda: out.read_text() == "run\n" * 3, agent.log)
