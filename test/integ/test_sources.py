@@ -246,6 +246,11 @@ def test_passed_on_keys_come_and_go(agent, secret):
     secret.put({"any": "thing", ".dockerconfigjson": "{}", "more": "x"})
     agent.wait_generation(3)
     eventually(lambda: out.read_text() == "run\n" * 3, agent.log)
+    # Nor is it news to the next run.
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    assert agent.generation() == 3 and out.read_text() == "run\n" * 3
     assert agent.cloud.stats()["requests"] == 0
 
 
