@@ -65,6 +65,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->host = host;
     w->config = config;
     w->provider = cfr_config_provider(config, NULL);
+    w->turn.owner = w;
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->token.overdue_boot_ms = INT64_MAX;

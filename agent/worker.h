@@ -12,6 +12,7 @@
 #include "agent/kube.h"
 #include "agent/record.h"
 #include "agent/timers.h"
+#include "agent/turns.h"
 #include "files/watch.h"
 #include "serve/status.h"
 
@@ -29,9 +30,7 @@ struct cfr_host {
     int state_fd;
     const struct cfr_config *config;
     unsigned hook_attempts; /* 0 = never give up */
-    int64_t active;         /* exchanges under way */
-    struct cfr_worker *queue_head; /* waiting for a turn, first come first served */
-    struct cfr_worker *queue_tail;
+    struct cfr_turns turns; /* of workers, by provider */
     bool serving; /* the queue, a few frames up: what ends at once must not begin to serve it again */
 };
 
@@ -58,8 +57,7 @@ struct cfr_worker {
     struct cfr_exchange *exchange;
     struct cfr_hooks *hooks;
     struct cfr_delivery *delivery; /* NULL: no target in the cluster */
-    struct cfr_worker *queue_next;
-    bool queued;
+    struct cfr_turn turn;
     bool rotate_wanted; /* somebody asked, and no exchange since */
     bool forced;        /* the exchange under way is for that */
     bool known;          /* what stands is what the record says, because this run published it and nobody else touched it */

@@ -33,13 +33,13 @@ static int64_t earlier(int64_t a, int64_t b)
 /* After everything that may have moved a deadline. */
 void cfr_worker_plan(struct cfr_worker *w)
 {
-    int64_t at = w->queued ? INT64_MAX : cfr_credential_deadline(&w->c);
+    int64_t at = w->turn.queued ? INT64_MAX : cfr_credential_deadline(&w->c);
 
     at = earlier(at, cfr_hooks_deadline(w->hooks));
     at = earlier(at, cfr_delivery_deadline(w->delivery));
     at = earlier(at, w->retire_boot_ms);
     at = earlier(at, w->token.overdue_boot_ms);
-    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->queued)
+    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
         at = 0;
     if (!cfr_timers_set(&w->host->timers, &w->timer, at))
         cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
@@ -197,10 +197,10 @@ void cfr_worker_on_timer(struct cfr_worker *w)
         cfr_worker_check_overdue(w, now);
     cfr_hooks_step(w->hooks, now);
     cfr_delivery_step(w->delivery, now);
-    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->queued) {
+    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued) {
         w->c.again = false;
         cfr_worker_step(w, CFR_EVENT_TOKEN);
-    } else if (!w->queued && cfr_credential_due(&w->c, now)) {
+    } else if (!w->turn.queued && cfr_credential_due(&w->c, now)) {
         w->token.refused = w->token.refused && w->c.state != CFR_STATE_FRESH;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
@@ -233,7 +233,7 @@ void cfr_worker_on_clock(struct cfr_worker *w)
     bool blamed = w->c.state == CFR_STATE_WAITING ||
                   (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
 
-    if (!w->queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now()))) {
+    if (!w->turn.queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now()))) {
         cfr_worker_step(w, CFR_EVENT_DUE);
         cfr_worker_plan(w);
     }

@@ -172,7 +172,7 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     struct cfr_worker *w = ctx;
 
     w->exchange = NULL;
-    w->host->active--;
+    cfr_turns_end(&w->host->turns, &w->turn);
     cfr_status_observe(&w->duration, result->duration_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
@@ -204,11 +204,11 @@ static void start_exchange(struct cfr_worker *w, struct cfr_material *m)
     int rc;
 
     /* Before the start, because what needs no request ends within it. */
-    w->host->active++;
+    cfr_turns_begin(&w->host->turns, &w->turn, w->provider);
     rc = cfr_exchange_start(w->host->http, w->host->kube, w->config, m, on_exchanged, w, &w->exchange, &err);
     if (rc == 0)
         return;
-    w->host->active--;
+    cfr_turns_end(&w->host->turns, &w->turn);
     w->exchanges_failed[cfr_err_class(rc)]++;
     not_asked(w, 0);
     cfr_worker_fail(w, &err, -1);
@@ -273,44 +273,12 @@ static void use(struct cfr_worker *w, struct cfr_material *t)
         start_exchange(w, t);
 }
 
-static void enqueue(struct cfr_worker *w)
-{
-    w->queued = true;
-    w->queue_next = NULL;
-    if (w->host->queue_tail != NULL)
-        w->host->queue_tail->queue_next = w;
-    else
-        w->host->queue_head = w;
-    w->host->queue_tail = w;
-}
-
-static void dequeue(struct cfr_worker *w)
-{
-    struct cfr_worker **at = &w->host->queue_head;
-    struct cfr_worker *before = NULL;
-
-    for (; *at != NULL && *at != w; at = &(*at)->queue_next)
-        before = *at;
-    if (*at == NULL)
-        return;
-    *at = w->queue_next;
-    if (w->host->queue_tail == w)
-        w->host->queue_tail = before;
-    w->queued = false;
-    w->queue_next = NULL;
-}
-
-void cfr_worker_try(struct cfr_worker *w)
+/* Its turn has come, or it needs none. */
+static void try_now(struct cfr_worker *w)
 {
     struct reading own;
     struct reading *r = w->reading;
 
-    if (w->queued)
-        return;
-    if (cfr_config_may_send(w->config) && w->host->active >= w->host->config->max_concurrent_exchanges) {
-        enqueue(w);
-        return;
-    }
     if (r == NULL) {
         r = &own;
         cfr_worker_read(w, r);
@@ -326,23 +294,35 @@ void cfr_worker_try(struct cfr_worker *w)
         cfr_material_free(&own.material);
 }
 
+void cfr_worker_try(struct cfr_worker *w)
+{
+    struct cfr_turns *turns = &w->host->turns;
+
+    if (w->turn.queued)
+        return;
+    if (!cfr_config_may_send(w->config) ||
+        cfr_turns_may_begin(turns, w->provider, w->host->config->max_concurrent_exchanges))
+        try_now(w);
+    else
+        cfr_turns_queue(turns, &w->turn, w->provider);
+}
+
 bool cfr_worker_queue_ready(const struct cfr_host *host)
 {
-    return host->queue_head != NULL && host->active < host->config->max_concurrent_exchanges;
+    return cfr_turns_ready(&host->turns, host->config->max_concurrent_exchanges);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)
 {
     int64_t until_boot_ms = cfr_clock_now().boot_ms + CFR_HOST_TURN_MS;
+    struct cfr_worker *w;
 
     if (host->serving)
         return;
     host->serving = true;
-    while (cfr_worker_queue_ready(host) && cfr_clock_now().boot_ms <= until_boot_ms) {
-        struct cfr_worker *w = host->queue_head;
-
-        dequeue(w);
-        cfr_worker_try(w);
+    while (cfr_clock_now().boot_ms <= until_boot_ms &&
+           (w = cfr_turns_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
+        try_now(w);
         cfr_worker_plan(w);
     }
     host->serving = false;
@@ -350,10 +330,10 @@ void cfr_worker_serve_queue(struct cfr_host *host)
 
 void cfr_worker_cancel(struct cfr_worker *w)
 {
-    dequeue(w);
+    cfr_turns_leave(&w->host->turns, &w->turn);
     if (w->exchange == NULL)
         return;
     cfr_exchange_cancel(w->exchange);
     w->exchange = NULL;
-    w->host->active--;
+    cfr_turns_end(&w->host->turns, &w->turn);
 }

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
 from email.utils import formatdate
 
@@ -485,3 +486,20 @@ def test_a_request_that_is_refused_leaves_the_overdue_file_in_use(own):
     assert now["ready"] and now["token"]["overdue"] and not now["token"]["requested"]
     assert "the API server gave none" in own.log
     check_calm(own)
+
+
+def test_a_cloud_that_does_not_answer_holds_up_nobody_else(agent):
+    """Its requests take their whole time limit, and there are many more of them than may be made at once."""
+    azure = agent.credential(
+        "alive", token={"file": str(agent.cloud.volumes["azure"] / "token")},
+        exchange={"azure": {"tenant_id": "11111111-2222-3333-4444-555555555555", "ca_file": agent.cloud.ca,
+                            "client_id": "66666666-7777-8888-9999-aaaaaaaaaaaa",
+                            "authority_host": agent.cloud.ready["azure_url"]}},
+        publish={"file": {"path": str(agent.dir / "t.json"), "format": "azure-token-json"}})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        dead = [agent.credential(f"dead{i}", exchange={"aws": {"role_arn": ROLE, "region": "us-east-1", "endpoint": url}})
+                for i in range(12)]
+        agent.configure(*dead, azure, max_concurrent_exchanges=4).start()
+        agent.wait_generation(1, "alive")
+        assert [agent.status(c["name"])["state"] for c in dead].count("exchanging") == 3
