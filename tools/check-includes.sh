@@ -25,6 +25,12 @@ only kube kube base
 only files files base
 only serve serve base
 only agent agent base token sts kube files serve
+hits=$(grep -nE '^ *# *include "(base|token|sts|kube|files|serve|agent)/' reload/*.[ch] reload/include/*.h || true)
+[ -z "$hits" ] || complain "reload/ is for everybody, and includes nothing of ours:
+$hits"
+hits=$(grep -nE '^ *# *include [<"](reload/|credfresh)' base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch] || true)
+[ -z "$hits" ] || complain "nothing of ours uses reload/:
+$hits"
 for outside in test/localcloud test/witness; do
     hits=$(grep -nE '^ *# *include "(base|token|sts|kube|files|serve|agent)/' "$outside"/*.[ch] || true)
     [ -z "$hits" ] || complain "$outside/ stands for the outside world:
@@ -44,7 +50,7 @@ one() {
 }
 one cjson/ base/json.c
 one expat.h sts/xml.c
-one openssl/ sts/jwt.c sts/sigv4.c agent/http.c
+one openssl/ sts/jwt.c sts/sigv4.c serve/ec2_token.c agent/http.c
 one microhttpd.h agent/server.c
 one yaml.h base/yaml.c
 one curl/ agent/http_transfer.h

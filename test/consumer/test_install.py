@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What is installed, as a stranger's project uses it: through CMake's package, pkg-config, shared and static."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from volume import Volume
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = os.environ["CFR_RELOAD_BUILD"]
+
+
+def run(*command, **how):
+    done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **how)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    path = tmp_path_factory.mktemp("installed") / "prefix"
+    run("cmake", "--install", BUILD, "--prefix", path, "--component", "libcredfresh")
+    return path
+
+
+@pytest.fixture(scope="module")
+def library(prefix):
+    [pc] = prefix.rglob("credfresh.pc")
+    return pc.parents[1]
+
+
+def test_project(prefix, library, tmp_path):
+    volume = Volume(tmp_path / "volume")
+    volume.update(a="1", b="2")
+    built = tmp_path / "built"
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(library / "pkgconfig"), LD_LIBRARY_PATH=str(library))
+    run("cmake", "-S", HERE / "project", "-B", built, f"-DCMAKE_PREFIX_PATH={prefix}", env=environment)
+    run("cmake", "--build", built, env=environment)
+    version = (HERE.parents[1] / "CMakeLists.txt").read_text().split("credfresh VERSION ")[1].split(" ")[0]
+    for program in "shared", "static", "pkgconfig":
+        assert run(built / program, volume.path, env=environment) == f"a=1\nb=2\n{version}\n"
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", built / program))
+        assert ("libcredfresh.so.0" in needed) == (program != "static")
+        assert set(needed) <= {"libcredfresh.so.0", "libc.so.6"}
+
+
+def test_library_needs_libc_only(library):
+    needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library / "libcredfresh.so.0"))
+    assert needed == ["libc.so.6"]
+    # No state of its own: not one writable byte that is not for the dynamic linker.
+    sizes = run("nm", "-S", "--defined-only", library / "libcredfresh.a")
+    assert not [line for line in sizes.splitlines() if re.search(r" [bBdDcC] ", line)], sizes
+    # A program that links it statically meets no names but these.
+    assert not [line for line in sizes.splitlines() if re.search(r" [TRV] (?!credfresh_|cfl_)", line)], sizes
+
+
+@pytest.mark.parametrize("compiler", [("cc", "-std=c99", "-x", "c"), ("cc", "-std=c17", "-x", "c"), ("clang", "-x", "c++")])
+def test_header_stands_alone(prefix, compiler, tmp_path):
+    run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", prefix / "include/credfresh.h")

@@ -1,0 +1,15 @@
+# A server and its clients, and a project that uses what was installed.
+if(TARGET libcredfresh_tls)
+    set(here ${CMAKE_CURRENT_LIST_DIR})
+    foreach(program tls_server tls_rotation)
+        add_executable(${program} ${here}/${program}.c)
+        target_link_libraries(${program} PRIVATE libcredfresh_tls cfr_flags)
+    endforeach()
+    add_test(NAME consumer_tls_rotation COMMAND tls_rotation $<TARGET_FILE:tls_server>)
+    set(flag -g) # no generator expression: the list of sanitizers has commas
+    if(CFR_SANITIZE)
+        set(flag -fsanitize=${CFR_SANITIZE})
+    endif()
+    add_test(NAME consumer_tls_install COMMAND sh ${here}/tls_install.sh ${PROJECT_BINARY_DIR}/reload ${CMAKE_C_COMPILER}
+        ${flag})
+endif()
