@@ -165,7 +165,7 @@ static const struct cfr_table secret_table = {
     .check = cfr_config_rules_secret,
     .doc = "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
            "field manager `credfresh`. An immutable one, one of another type, and one that somebody else made are "
-           "refused. Takes the verbs get and patch on it, and create on secrets if it does not exist yet.",
+           "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit all three.",
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)

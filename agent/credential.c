@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#define SOONEST_MS 1000 /* the least cap of a pause */
+
 static const char *const state_names[CFR_STATE_COUNT] = {
 #define X(name, text) text,
     CFR_STATE_LIST(X)
@@ -150,12 +152,16 @@ int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum
         [CFR_CLASS_STOP] = {10000, 600000},
         [CFR_CLASS_LOCAL] = {2000, 300000},
     };
-    int64_t delay_ms = cfr_refresh_backoff(c->failures, pace[class].base_ms, pace[class].cap_ms, chance);
-
+    int64_t cap_ms = pace[class].cap_ms;
+    int64_t left_ms = cfr_credential_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
     /* Obeyed, but not until what is published has ended: a day's notice must not cost the credential. */
-    int64_t left_ms = c->published && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
-    int64_t patience_ms = left_ms / 2 > pace[class].cap_ms ? left_ms / 2 : pace[class].cap_ms;
+    int64_t patience_ms = left_ms / 2 > cap_ms ? left_ms / 2 : cap_ms;
+    int64_t delay_ms;
 
+    /* Nor must our own patience: a life that ends before the cap still sees several tries. */
+    if (left_ms > 0 && left_ms / 2 < cap_ms)
+        cap_ms = left_ms / 2 > SOONEST_MS ? left_ms / 2 : SOONEST_MS;
+    delay_ms = cfr_refresh_backoff(c->failures, pace[class].base_ms, cap_ms, chance);
     if (retry_after_ms > patience_ms)
         retry_after_ms = patience_ms;
     /* Jitter on top, or everybody who was told the same number comes back together. */

@@ -83,7 +83,8 @@ void cfr_credential_renewed(struct cfr_credential *c, struct cfr_now now, int64_
  * expired, due, or from the future. */
 bool cfr_credential_adopted(struct cfr_credential *c, struct cfr_now now, struct cfr_refresh_life life,
                             int64_t window_ms, struct cfr_refresh_jitter jitter);
-/* An attempt failed: plans the retry. RETRY_AFTER_MS: what the server asked for, -1 if it did not. Returns the delay. */
+/* An attempt failed: plans the retry, at most half of what is left of a valid life (or 1 s) away. RETRY_AFTER_MS: what the
+ * server asked for, -1 if it did not. Returns the delay. */
 int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class,
                               int64_t retry_after_ms, double chance);
 /* The boot time at which to look again; INT64_MAX if only an event helps. */

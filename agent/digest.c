@@ -2,19 +2,9 @@
 /* Digests of configuration. */
 #include "agent/digest.h"
 
+#include "base/hash.h"
+
 #include <string.h>
-
-#define OFFSET_BASIS UINT64_C(0xcbf29ce484222325)
-#define PRIME        UINT64_C(0x100000001b3)
-
-static uint64_t add_bytes(uint64_t h, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * PRIME;
-    return h;
-}
 
 /* Byte by byte, so that the machine's byte order does not matter to what is kept on disk. */
 static uint64_t add_number(uint64_t h, uint64_t value)
@@ -23,7 +13,7 @@ static uint64_t add_number(uint64_t h, uint64_t value)
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(value >> (8 * i) & 0xff);
-    return add_bytes(h, bytes, sizeof bytes);
+    return cfr_hash_add(h, bytes, sizeof bytes);
 }
 
 static uint64_t add_text(uint64_t h, const char *text)
@@ -31,7 +21,7 @@ static uint64_t add_text(uint64_t h, const char *text)
     size_t n = text != NULL ? strlen(text) : 0;
 
     h = add_number(h, text != NULL ? n + 1 : 0);
-    return n != 0 ? add_bytes(h, text, n) : h;
+    return n != 0 ? cfr_hash_add(h, text, n) : h;
 }
 
 static uint64_t add_strings(uint64_t h, const struct cfr_strings *s)
@@ -48,7 +38,7 @@ static uint64_t add_pairs(uint64_t h, const struct cfr_pairs *p)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < p->count; i++)
-        sum += add_text(add_text(OFFSET_BASIS, p->items[i].key), p->items[i].value);
+        sum += add_text(add_text(CFR_HASH_START, p->items[i].key), p->items[i].value);
     return add_number(add_number(h, p->count), sum);
 }
 
@@ -101,7 +91,7 @@ static bool skipped(const char *key, const char *const *skip)
 
 uint64_t cfr_digest(const struct cfr_table *table, const void *node, const char *const *skip)
 {
-    uint64_t h = OFFSET_BASIS;
+    uint64_t h = CFR_HASH_START;
 
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         if (!skipped(f->key, skip))

@@ -27,7 +27,8 @@ struct cfr_exchange_result {
 typedef void cfr_exchange_fn(void *ctx, struct cfr_exchange_result *result);
 
 /* Starts with MATERIAL (moved out of; it is CREDENTIAL's). CREDENTIAL is borrowed until the callback or a cancel. DONE is
- * called once, from cfr_http_step, or before this returns if no request is needed (*OUT is then NULL); *OUT is gone after. An error here means that nothing was started. */
+ * called once, from cfr_http_step, or before this returns if no request is needed (*OUT is then NULL); *OUT is gone after.
+ * An error here means that nothing was started. */
 int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struct cfr_config_credential *credential,
                        struct cfr_material *material, cfr_exchange_fn *done, void *ctx, struct cfr_exchange **out,
                        struct cfr_err *err);

@@ -2,6 +2,7 @@
 /* Token files. */
 #include "agent/token_file.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -15,13 +16,10 @@
 
 static uint64_t mark_of(struct cfr_view token)
 {
-    uint64_t h = 14695981039346656037U;
     const char *end = memrchr(token.p, '.', token.n);
     size_t n = end != NULL ? (size_t)(end - token.p) : token.n;
 
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)token.p[i]) * 1099511628211U;
-    return h;
+    return cfr_hash_add(CFR_HASH_START, token.p, n);
 }
 
 static int judge(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,

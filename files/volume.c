@@ -2,6 +2,7 @@
 /* Reading a whole volume. */
 #include "files/volume.h"
 
+#include "base/hash.h"
 #include "files/file.h"
 
 #include <dirent.h>
@@ -13,24 +14,14 @@
 #include <unistd.h>
 
 #define SWAPS_MAX 5
-#define FNV_BASIS 14695981039346656037U
-
-static uint64_t mix(uint64_t h, const void *p, size_t n)
-{
-    const unsigned char *bytes = p;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ bytes[i]) * 1099511628211U;
-    return h;
-}
 
 static uint64_t mix_identity(uint64_t h, const struct stat *st)
 {
-    h = mix(h, &st->st_dev, sizeof st->st_dev);
-    h = mix(h, &st->st_ino, sizeof st->st_ino);
-    h = mix(h, &st->st_size, sizeof st->st_size);
-    h = mix(h, &st->st_mtim.tv_sec, sizeof st->st_mtim.tv_sec);
-    return mix(h, &st->st_mtim.tv_nsec, sizeof st->st_mtim.tv_nsec);
+    h = cfr_hash_add(h, &st->st_dev, sizeof st->st_dev);
+    h = cfr_hash_add(h, &st->st_ino, sizeof st->st_ino);
+    h = cfr_hash_add(h, &st->st_size, sizeof st->st_size);
+    h = cfr_hash_add(h, &st->st_mtim.tv_sec, sizeof st->st_mtim.tv_sec);
+    return cfr_hash_add(h, &st->st_mtim.tv_nsec, sizeof st->st_mtim.tv_nsec);
 }
 
 static int compare(const void *a, const void *b)
@@ -78,13 +69,13 @@ static int list(int fd, struct cfr_volume *v, struct cfr_err *err)
 /* Names and identities of what V lists, as they are now. */
 static uint64_t mark_of(int fd, const struct cfr_volume *v)
 {
-    uint64_t mark = FNV_BASIS;
+    uint64_t mark = CFR_HASH_START;
 
     for (size_t i = 0; i < v->count; i++) {
         struct stat st = {0};
 
         (void)fstatat(fd, v->names[i], &st, AT_SYMLINK_NOFOLLOW);
-        mark = mix_identity(mix(mark, v->names[i], strlen(v->names[i]) + 1), &st);
+        mark = mix_identity(cfr_hash_add(mark, v->names[i], strlen(v->names[i]) + 1), &st);
     }
     return mark;
 }

@@ -2,6 +2,10 @@
 /* When to refresh. */
 #include "token/refresh.h"
 
+#include "base/hash.h"
+
+#include <string.h>
+
 #define DAY_MS INT64_C(86400000)
 /* Lives beyond this are cut: the 24 h rule decides for them, and doubles stay exact to the millisecond. */
 #define LIFE_MAX_MS (INT64_C(1) << 40)
@@ -50,10 +54,8 @@ bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms
 
 double cfr_refresh_spread(const char *text)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = cfr_hash_add(CFR_HASH_START, text, strlen(text));
 
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     /* FNV leaves the high bits nearly alone when only the last character changes. */
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);

@@ -59,13 +59,8 @@ static int check_applied(struct lc_kube_work *work)
         return lc_kube_bad_request(work, "metadata.name is missing");
     }
     if (work->entry == NULL && !work->may_create) {
-        char *why = lc_text_format(
-            "User \"%s\" cannot create resource \"secrets\" in API group \"\" in the namespace "
-            "\"%s\"",
-            work->user.name, work->path.namespace_name);
-        (void)lc_kube_forbidden(work->visit, LC_KUBE_SECRETS, work->name, why == NULL ? "" : why);
-        free(why);
-        return -1;
+        /* The first look, for patch, says who may not do what; this one only that it is forbidden. */
+        return lc_kube_forbidden(work->visit, LC_KUBE_SECRETS, work->name, "");
     }
     return work->entry == NULL && lc_kube_check_namespace(work) != 0
                ? -1

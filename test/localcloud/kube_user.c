@@ -129,9 +129,8 @@ static bool rule_allows(json_t *rule, const struct lc_kube_user *user, const str
     const char *who = json_string_value(json_object_get(rule, "user"));
     const char *group = json_string_value(json_object_get(rule, "group"));
     const char *space = json_string_value(json_object_get(rule, "namespace"));
-    /* The name of what is created on a collection is not known yet when rules are looked at. */
-    bool named = act->name != NULL && !(strcmp(act->verb, "create") == 0 && act->subresource == NULL &&
-                                        strcmp(act->resource, "secrets") == 0);
+    /* What is created on a collection has no name yet when rules are looked at; what is applied has one. */
+    bool named = act->name != NULL;
 
     return (who != NULL ? strcmp(who, user->name) == 0
                         : group != NULL && lc_json_holds(user->groups, group)) &&

@@ -14,15 +14,16 @@
 struct action {
     const char *name;
     int (*run)(struct lc_call *call);
+    bool use; /* by consumers: goes on during an outage, and only faults that name it are its */
 };
 
 static const struct action *find_action(const char *name)
 {
     static const struct action actions[] = {
-        {"AssumeRoleWithWebIdentity", lc_sts_web_identity},
-        {"AssumeRole", lc_sts_assume_role},
-        {"GetCallerIdentity", lc_sts_caller_identity},
-        {"GetSessionToken", lc_sts_session_token},
+        {"AssumeRoleWithWebIdentity", lc_sts_web_identity, false},
+        {"AssumeRole", lc_sts_assume_role, false},
+        {"GetCallerIdentity", lc_sts_caller_identity, true},
+        {"GetSessionToken", lc_sts_session_token, false},
     };
 
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
@@ -101,9 +102,8 @@ static void note(char *out, size_t room, const char *text)
     (void)snprintf(out, room, "%s", text == NULL ? "" : text);
 }
 
-static void run_action(struct lc_call *call, const char *name)
+static void run_action(struct lc_call *call, const struct action *action, const char *name)
 {
-    const struct action *action = find_action(name);
     const char *version = lc_params_get(&call->params, "Version");
     int result = 0;
 
@@ -148,27 +148,31 @@ static void answer(struct lc_call *call)
                                              ? "{\"AssumeRoleWithWebIdentityResponse\":{"
                                              : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>",
                                          call->json ? "application/json" : "text/xml"};
-    const char *action = NULL;
+    const struct action *action = NULL;
+    const char *name = NULL;
+    bool use = false;
 
     if (!read_params(call)) {
         return;
     }
-    action = lc_params_get(&call->params, "Action");
-    note(call->record.action, sizeof call->record.action, find_action(action) == NULL ? "(unknown)" : action);
+    name = lc_params_get(&call->params, "Action");
+    action = find_action(name);
+    use = action != NULL && action->use;
+    note(call->record.action, sizeof call->record.action, action == NULL ? "(unknown)" : name);
     note(call->record.role, sizeof call->record.role, lc_params_get(&call->params, "RoleArn"));
     note(call->record.session_name, sizeof call->record.session_name,
          lc_params_get(&call->params, "RoleSessionName"));
-    if (lc_service_is_out(call->cloud, "sts")) {
+    if (!use && lc_service_is_out(call->cloud, "sts")) {
         answer_outage(call);
         return;
     }
-    call->fault = lc_faults_take(call->cloud->faults, action, call->record.role, false);
+    call->fault = lc_faults_take(call->cloud->faults, name, call->record.role, use);
     note(call->record.fault, sizeof call->record.fault, lc_fault_kind(call->fault));
     if (call->fault != NULL &&
         lc_fault_instead(call->fault, &words, call->reply, call->record.code, sizeof call->record.code)) {
         return;
     }
-    run_action(call, action);
+    run_action(call, action, name);
     if (call->fault != NULL) {
         lc_fault_spoil(call->fault, call->reply);
     }

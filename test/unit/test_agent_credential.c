@@ -186,6 +186,28 @@ static void honours_retry_after_with_jitter(void **state)
     assert_true(delay_after(0, CFR_CLASS_RETRY, 0, 0.0) >= 500);
 }
 
+static void retries_at_least_twice_in_what_is_left(void **state)
+{
+    (void)state;
+    for (int64_t life_ms = 3000; life_ms <= HOUR; life_ms *= 3) {
+        struct cfr_credential c = fresh_for(life_ms);
+        struct cfr_now now = later(start, life_ms / 5);
+        int tries = 0;
+
+        c.failures = 40; /* the pause is at its cap */
+        while (cfr_credential_valid(&c, now)) {
+            int64_t delay_ms = cfr_credential_failed(&c, now, CFR_CLASS_STOP, -1, 0.99);
+
+            assert_true(delay_ms >= 500);
+            now = later(now, delay_ms);
+            tries += cfr_credential_valid(&c, now);
+        }
+        assert_true(tries >= 2);
+        /* What has ended is nothing to hurry for. */
+        assert_true(cfr_credential_failed(&c, now, CFR_CLASS_STOP, -1, 0.99) > 500000);
+    }
+}
+
 static void a_failure_keeps_what_is_published(void **state)
 {
     struct cfr_credential c = fresh_for(HOUR);
@@ -215,6 +237,7 @@ int main(void)
         cmocka_unit_test(adopts_only_what_is_fresh),
         cmocka_unit_test(backs_off_by_class),
         cmocka_unit_test(honours_retry_after_with_jitter),
+        cmocka_unit_test(retries_at_least_twice_in_what_is_left),
         cmocka_unit_test(a_failure_keeps_what_is_published),
     };
 

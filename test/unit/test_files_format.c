@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What each output format writes, byte for byte, and what it refuses. */
-#include "files_scratch.h"
-
-#include "files/format.h"
+#include "format_sample.h"
 
 #define EXPIRES 1767326645 /* 2026-01-02T04:04:05Z */
-
-static struct cfr_err err;
-static struct cfr_secret out;
-static struct cfr_grant grant;
-static struct cfr_format_input input;
-
-static void set(const char *field, const char *value)
-{
-    assert_int_equal(cfr_grant_set(&grant, field, cfr_view_of(value), &err), 0);
-}
 
 static int setup_aws(void **state)
 {
     (void)state;
-    err = (struct cfr_err){0};
-    cfr_secret_init(&out, CFR_FORMAT_OUTPUT_MAX);
+    format_begin();
     set(CFR_FIELD_AWS_ACCESS_KEY_ID, "ASIAEXAMPLE000000000");
     set(CFR_FIELD_AWS_SECRET_ACCESS_KEY, "doc/only+secret");
     set(CFR_FIELD_AWS_SESSION_TOKEN, "FAKE//token==");
@@ -39,31 +26,6 @@ static int setup_token(void **state)
     cfr_grant_free(&grant);
     set(CFR_FIELD_TOKEN, "e30.e30.c2ln");
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cfr_secret_free(&out);
-    cfr_grant_free(&grant);
-    return 0;
-}
-
-static int render(const char *format)
-{
-    const struct cfr_format *f = cfr_format_find(cfr_view_of(format));
-
-    assert_non_null(f);
-    cfr_secret_clear(&out);
-    return f->render(&input, &out, &err);
-}
-
-static void check(const char *format, const char *expected)
-{
-    assert_int_equal(render(format), 0);
-    assert_non_null(out.p);
-    assert_string_equal(out.p, expected);
-    assert_int_equal(out.len, strlen(expected));
 }
 
 static void table_and_names_agree(void **state)

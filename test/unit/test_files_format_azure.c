@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What the Azure formats write, byte for byte, and what they refuse. */
-#include "unit.h"
-
-#include "files/format.h"
+#include "format_sample.h"
 
 #define EXPIRES 1767326645
-
-static struct cfr_err err;
-static struct cfr_secret out;
-static struct cfr_grant grant;
-static struct cfr_format_input input;
-
-static void set(const char *field, const char *value)
-{
-    assert_int_equal(cfr_grant_set(&grant, field, cfr_view_of(value), &err), 0);
-}
 
 static int setup(void **state)
 {
     (void)state;
-    err = (struct cfr_err){0};
-    cfr_secret_init(&out, CFR_FORMAT_OUTPUT_MAX);
+    format_begin();
     set(CFR_FIELD_TOKEN, "e30.e30.c2ln");
     set(CFR_FIELD_AZURE_CLIENT_ID, "11111111-2222-3333-4444-555555555555");
     set(CFR_FIELD_AZURE_TENANT_ID, "contoso.example");
@@ -33,31 +20,6 @@ static int setup(void **state)
     input = (struct cfr_format_input){
         .credential = "c", .generation = 1, .grant = &grant, .token_path = "/run/c/token"};
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cfr_secret_free(&out);
-    cfr_grant_free(&grant);
-    return 0;
-}
-
-static int render(const char *format)
-{
-    const struct cfr_format *f = cfr_format_find(cfr_view_of(format));
-
-    assert_non_null(f);
-    assert_false(f->profile);
-    cfr_secret_clear(&out);
-    return f->render(&input, &out, &err);
-}
-
-static void expect(const char *format, const char *want)
-{
-    if (render(format) != 0)
-        fail_msg("%s", err.text);
-    assert_string_equal(out.p, want);
 }
 
 #define TAIL(scope)                                                                                          \
@@ -91,7 +53,7 @@ static void token_json(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         input.scope = rows[i][0];
-        expect("azure-token-json", rows[i][1]);
+        check("azure-token-json", rows[i][1]);
     }
     for (size_t i = 0; i < COUNT(unknown); i++) {
         input.scope = unknown[i];
@@ -115,20 +77,20 @@ static void token_json_of_others(void **state)
 static void environment(void **state)
 {
     (void)state;
-    expect("azure-env", "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
+    check("azure-env", "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
                         "AZURE_TENANT_ID=contoso.example\n"
                         "AZURE_FEDERATED_TOKEN_FILE=/run/c/token\n"
                         "AZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n");
     input.azure_client_id = "client";
     input.azure_tenant_id = "tenant";
     input.azure_authority_host = "https://login.microsoftonline.us/";
-    expect("azure-env",
+    check("azure-env",
            "AZURE_CLIENT_ID=client\nAZURE_TENANT_ID=tenant\nAZURE_FEDERATED_TOKEN_FILE=/run/c/token\n"
            "AZURE_AUTHORITY_HOST=https://login.microsoftonline.us/\n");
     /* Without an exchange the consumer does it, and the configuration has to name everything. */
     cfr_grant_free(&grant);
     input.azure_authority_host = NULL;
-    expect("azure-env",
+    check("azure-env",
            "AZURE_CLIENT_ID=client\nAZURE_TENANT_ID=tenant\nAZURE_FEDERATED_TOKEN_FILE=/run/c/token\n");
     input.azure_tenant_id = NULL;
     assert_int_equal(render("azure-env"), CFR_E_CONFIG);
@@ -159,7 +121,7 @@ static void plain_formats(void **state)
 {
     (void)state;
     set(CFR_FIELD_AZURE_ACCESS_TOKEN, "one");
-    expect("env", "TOKEN=e30.e30.c2ln\n"
+    check("env", "TOKEN=e30.e30.c2ln\n"
                   "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
                   "AZURE_TENANT_ID=contoso.example\n"
                   "AZURE_SCOPE=https://management.azure.com/.default\n"

@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What the formats for Google Cloud write, byte for byte, and what they refuse. */
-#include "unit.h"
-
-#include "files/format.h"
+#include "format_sample.h"
 
 #define EXPIRES 1767326645 /* 2026-01-02T04:04:05Z */
 
-static struct cfr_err err;
-static struct cfr_secret out;
-static struct cfr_grant grant;
 static struct cfr_format_gcp gcp;
-static struct cfr_format_input input;
-
-static void set(const char *field, const char *value)
-{
-    assert_int_equal(cfr_grant_set(&grant, field, cfr_view_of(value), &err), 0);
-}
 
 static int setup(void **state)
 {
     (void)state;
-    err = (struct cfr_err){0};
-    cfr_secret_init(&out, CFR_FORMAT_OUTPUT_MAX);
+    format_begin();
     set(CFR_FIELD_TOKEN, "e30.e30.c2ln");
     set(CFR_FIELD_GCP_ACCESS_TOKEN, "ya29.d.b0Aa");
     grant.issued_s = EXPIRES - 3600;
@@ -41,31 +29,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    cfr_secret_free(&out);
-    cfr_grant_free(&grant);
-    return 0;
-}
-
-static int render(const char *format)
-{
-    const struct cfr_format *f = cfr_format_find(cfr_view_of(format));
-
-    assert_non_null(f);
-    assert_false(f->profile);
-    cfr_secret_clear(&out);
-    return f->render(&input, &out, &err);
-}
-
-static void writes(const char *format, const char *want)
-{
-    if (render(format) != 0)
-        fail_msg("%s", err.text);
-    assert_string_equal(out.p, want);
-}
-
 static void refuses(const char *format, const char *why)
 {
     assert_int_equal(render(format), CFR_E_CONFIG);
@@ -82,10 +45,10 @@ static void refuses(const char *format, const char *why)
 static void external_account(void **state)
 {
     (void)state;
-    writes("gcp-external-account", "{\"type\":\"external_account\"," HEAD FILE_SOURCE "}\n");
+    check("gcp-external-account", "{\"type\":\"external_account\"," HEAD FILE_SOURCE "}\n");
     gcp.impersonation_url =
         "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.c:generateAccessToken";
-    writes("gcp-external-account",
+    check("gcp-external-account",
            "{\"type\":\"external_account\"," HEAD
            ",\"service_account_impersonation_url\":\"https://iamcredentials.googleapis.com/v1/projects/-/"
            "serviceAccounts/a@b.c:generateAccessToken\"" FILE_SOURCE "}\n");
@@ -95,7 +58,7 @@ static void external_account(void **state)
     gcp.quota_project_id = "456";
     gcp.client_id = "me";
     gcp.client_secret = LITERAL("se\"cret");
-    writes("gcp-external-account",
+    check("gcp-external-account",
            "{\"type\":\"external_account\",\"universe_domain\":\"other.example\"," HEAD
            ",\"service_account_impersonation_url\":\"https://iamcredentials.googleapis.com/v1/projects/-/"
            "serviceAccounts/a@b.c:generateAccessToken\","
@@ -121,7 +84,7 @@ static void no_external_account(void **state)
 static void access_token(void **state)
 {
     (void)state;
-    writes("gcp-access-token", "ya29.d.b0Aa");
+    check("gcp-access-token", "ya29.d.b0Aa");
     cfr_grant_free(&grant);
     refuses("gcp-access-token", "gcp_access_token");
 }
@@ -129,16 +92,16 @@ static void access_token(void **state)
 static void token_json(void **state)
 {
     (void)state;
-    writes("gcp-token-json", "{\"token_type\":\"Bearer\",\"access_token\":\"ya29.d.b0Aa\",\"expiry\":"
+    check("gcp-token-json", "{\"token_type\":\"Bearer\",\"access_token\":\"ya29.d.b0Aa\",\"expiry\":"
                              "\"2026-01-02T04:04:05Z\",\"expires_at\":1767326645}\n");
     set(CFR_FIELD_GCP_ID_TOKEN, "e30.e30.aWQ");
-    writes("gcp-token-json",
+    check("gcp-token-json",
            "{\"token_type\":\"Bearer\",\"access_token\":\"ya29.d.b0Aa\",\"id_token\":"
            "\"e30.e30.aWQ\",\"expiry\":\"2026-01-02T04:04:05Z\",\"expires_at\":1767326645}\n");
     cfr_grant_free(&grant);
     refuses("gcp-token-json", "gcp_access_token");
     set(CFR_FIELD_GCP_ID_TOKEN, "e30.e30.aWQ");
-    writes("gcp-token-json", "{\"token_type\":\"Bearer\",\"id_token\":\"e30.e30.aWQ\"}\n");
+    check("gcp-token-json", "{\"token_type\":\"Bearer\",\"id_token\":\"e30.e30.aWQ\"}\n");
 }
 
 /* Whatever the limit of the file, either all of it is written or an error is told. */

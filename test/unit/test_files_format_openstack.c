@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the OpenStack formats write, byte for byte, and what they refuse. */
-#include "files_scratch.h"
-
-#include "files/format.h"
-
-static struct cfr_err err;
-static struct cfr_secret out;
-static struct cfr_grant grant;
-static struct cfr_format_input input;
-
-static void set(const char *field, const char *value)
-{
-    assert_int_equal(cfr_grant_set(&grant, field, cfr_view_of(value), &err), 0);
-}
+#include "format_sample.h"
 
 /* What every way of authentication has. */
 static int setup(void **state)
 {
     (void)state;
-    err = (struct cfr_err){0};
-    cfr_secret_init(&out, CFR_FORMAT_OUTPUT_MAX);
+    format_begin();
     set(CFR_FIELD_OPENSTACK_TOKEN, "gAAAAABtoken");
     set(CFR_FIELD_OPENSTACK_AUTH_URL, "https://keystone.test:5000/v3");
     set(CFR_FIELD_OPENSTACK_USER_ID, "u1");
@@ -52,32 +39,6 @@ static int setup_federation(void **state)
     set(CFR_FIELD_OPENSTACK_PROTOCOL, "openid");
     set(CFR_FIELD_TOKEN, "e30.e30.c2ln");
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cfr_secret_free(&out);
-    cfr_grant_free(&grant);
-    return 0;
-}
-
-static int render(const char *format)
-{
-    const struct cfr_format *f = cfr_format_find(cfr_view_of(format));
-
-    assert_non_null(f);
-    cfr_secret_clear(&out);
-    return f->render(&input, &out, &err);
-}
-
-static void check(const char *format, const char *expected)
-{
-    if (render(format) != 0)
-        fail_msg("%s: %s", format, err.text);
-    assert_non_null(out.p);
-    assert_string_equal(out.p, expected);
-    assert_int_equal(out.len, strlen(expected));
 }
 
 static void expect_refusal(const char *format, int code, const char *why)

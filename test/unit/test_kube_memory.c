@@ -6,40 +6,12 @@
 
 #include "base/json.h"
 #include "data_file.h"
+#include "heap_fuse.h"
 #include "kube/exec_credential.h"
 #include "kube/image_credential.h"
 #include "kube/secret_apply.h"
 #include "kube/status.h"
 #include "kube/token_request.h"
-
-static long fuse = -1; /* allocations until one fails; negative: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool burnt(void)
-{
-    return fuse >= 0 && fuse-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return burnt() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return burnt() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return burnt() ? NULL : __real_realloc(p, n);
-}
 
 static struct cfr_view body; /* of the answer that a piece of work reads */
 

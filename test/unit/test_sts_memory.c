@@ -2,47 +2,15 @@
 /* Fails the n-th allocation, for every n, through claims, requests, answers and errors: each failure is an
  * error that says so, and nothing leaks (the sanitizers watch) or is left half done. Linked with --wrap for
  * the allocators. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/json.h"
 #include "data_file.h"
+#include "heap_fuse.h"
 #include "sts/aws.h"
 #include "token/claims.h"
 #include "token/inspect.h"
 #include "token_text.h"
-
-static long fuse = -1; /* allocations until one fails; negative: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool burnt(void)
-{
-    return fuse >= 0 && fuse-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return burnt() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return burnt() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return burnt() ? NULL : __real_realloc(p, n);
-}
 
 static const char *no_env(const char *name)
 {

@@ -4,35 +4,7 @@
 #include "mounted_sample.h"
 
 #include "base/json.h"
-
-static long fuse = -1; /* allocations until one fails; negative: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool burnt(void)
-{
-    return fuse >= 0 && fuse-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return burnt() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return burnt() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return burnt() ? NULL : __real_realloc(p, n);
-}
+#include "heap_fuse.h"
 
 /* True if an allocation failed. */
 static bool one_try(const struct mounted_sample *s, long n, const char *name)

@@ -4,38 +4,10 @@
  * every failure is an error that says so, and nothing leaks. Linked with --wrap for the allocators. */
 #include "sts_golden.h"
 
+#include "heap_fuse.h"
 #include "sts/aws.h"
 #include "sts/aws_container.h"
 #include "sts/oauth.h"
-
-static long fuse = -1; /* allocations until one fails; negative: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool burnt(void)
-{
-    return fuse >= 0 && fuse-- == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return burnt() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return burnt() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return burnt() ? NULL : __real_realloc(p, n);
-}
 
 /* An exchange and its answers, the last of which refuses. */
 struct course {
