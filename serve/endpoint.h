@@ -4,6 +4,7 @@
 #ifndef CFR_SERVE_ENDPOINT_H
 #define CFR_SERVE_ENDPOINT_H
 
+#include "base/field.h"
 #include "base/grant.h"
 
 #define CFR_ENDPOINT_HEADERS_MAX 8
@@ -61,6 +62,7 @@ struct cfr_endpoint_answer {
 
 /* AWS container credentials: AWS_CONTAINER_CREDENTIALS_FULL_URI. */
 struct cfr_serve_aws_container {
+    struct cfr_node node;
     char *credential;
     char *path;               /* default "/aws/NAME" is filled in by the agent */
     char *authorization_file; /* the Authorization header must equal its content; NULL only where the agent allows it */
@@ -68,37 +70,44 @@ struct cfr_serve_aws_container {
 
 /* EC2's instance metadata, version 2 (session tokens are demanded). */
 struct cfr_serve_ec2_imds {
+    struct cfr_node node;
     char *credential;
     char *role;   /* name shown in the listing; default: last part of the identity's role, or the credential's name */
     char *region; /* for /latest/meta-data/placement/region and dynamic/instance-identity; NULL = 404 */
 };
 
-struct cfr_serve_gce_account {
-    char *credential;      /* with an access token; NULL if it serves identity tokens only */
-    char *email;           /* default: the credential's identity where it is an email, else "default" */
-    struct {
-        char **items;
-        size_t count;
-    } aliases, scopes;     /* aliases: "default" is implied for the first account. scopes: shown; default cloud-platform */
-    struct cfr_serve_gce_identity {
-        char *audience;
-        char *credential;  /* with an identity token for that audience */
-    } *identities;
-    size_t identity_count;
+struct cfr_serve_gce_identity {
+    struct cfr_node node;
+    char *audience;
+    char *credential; /* with an identity token for that audience; it may be the account's own */
 };
 
+/* Several entries with one email are one account with several sets of scopes: for each request the entry that has them. */
+struct cfr_serve_gce_account {
+    struct cfr_node node;
+    char *credential;           /* with an access token; NULL if it serves identity tokens only */
+    char *email;                /* default: the credential's identity if it is an email, or the first alias, or the first account's */
+    struct cfr_strings aliases; /* "default" is implied for the first account */
+    struct cfr_strings scopes;  /* what the access token is good for; default cloud-platform */
+    struct cfr_list identities; /* of struct cfr_serve_gce_identity */
+};
+
+/* What is NULL is not there for clients (404), unless a default is named. */
 struct cfr_serve_gce_metadata {
+    struct cfr_node node;
     char *project_id;
-    char *numeric_project_id;
-    char *zone; /* "europe-west1-b" */
+    char *numeric_project_id; /* digits */
+    char *zone;               /* "europe-west1-b"; shown as projects/NUMERIC_PROJECT_ID/zones/ZONE */
     char *universe_domain;
     char *instance_name;
-    char *cluster_name; /* instance/attributes/cluster-name */
-    struct cfr_serve_gce_account *accounts;
-    size_t account_count;
+    char *instance_id;        /* digits; default: made from the project, the zone and the instance's name */
+    char *cluster_name;       /* instance/attributes/cluster-name */
+    char *cluster_location;   /* instance/attributes/cluster-location; default with a cluster's name: the zone */
+    struct cfr_list accounts; /* of struct cfr_serve_gce_account, at least one */
 };
 
 struct cfr_serve_azure_identity {
+    struct cfr_node node;
     char *credential;
     char *client_id; /* selectors; default client_id: the grant's */
     char *object_id;
@@ -107,15 +116,18 @@ struct cfr_serve_azure_identity {
 
 /* Both contracts of Azure: IMDS (/metadata/identity/oauth2/token) and App Service (header_file set; /msi/token). */
 struct cfr_serve_azure {
-    struct cfr_serve_azure_identity *identities; /* the first one answers where none is selected */
-    size_t identity_count;
-    char *header_file; /* App Service: X-IDENTITY-HEADER must equal its content */
+    struct cfr_node node;
+    struct cfr_list identities; /* of struct cfr_serve_azure_identity, at least one; the first answers where none is selected */
+    char *header_file;          /* App Service: X-IDENTITY-HEADER must equal its content */
 };
 
 /* ---- the shapes. True if PATH is this shape's (then OUT is the answer, whatever it is); false if it is not ---- */
 
+/* 200 with the keys; 401 or 403 without the right Authorization; 503 with Retry-After while there are none. */
 bool cfr_serve_aws_container(const struct cfr_serve_aws_container *c, const struct cfr_endpoint_request *r,
                              const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out);
+/* Takes all below /latest. A session token is had by PUT, and is good for this credential until its time is over or this run
+ * of the agent ends; without one everything is a 401. */
 bool cfr_serve_ec2_imds(const struct cfr_serve_ec2_imds *c, const struct cfr_endpoint_request *r,
                         const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out);
 /* Takes "/" too, which its clients probe. */
@@ -132,20 +144,32 @@ bool cfr_serve_token(const struct cfr_endpoint_request *r, const struct cfr_endp
 
 /* ---- shared by the shapes (endpoint.c) ---- */
 
-/* Begins OUT anew with STATUS, TYPE (literal) and Cache-Control: no-store, body empty. */
+/* Begins OUT anew with STATUS, TYPE (literal) and Cache-Control: no-store, body empty. An answer that outgrows
+ * CFR_ENDPOINT_ANSWER_MAX or memory, or a header that does not fit or is not printable, becomes a 500 without a body, and
+ * stays that whatever is added: nobody has to check. HEAD is answered as GET; the server leaves out the body. */
 void cfr_endpoint_start(struct cfr_endpoint_answer *out, int status, const char *type);
 void cfr_endpoint_header(struct cfr_endpoint_answer *out, const char *name, struct cfr_view value);
 void cfr_endpoint_text(struct cfr_endpoint_answer *out, const char *text);
 void cfr_endpoint_add(struct cfr_endpoint_answer *out, struct cfr_view bytes);
-/* A JSON string with its quotes. */
+/* A JSON string with its quotes; U+FFFD for bytes that are no UTF-8. */
 void cfr_endpoint_add_json(struct cfr_endpoint_answer *out, struct cfr_view text);
-/* The value of a query parameter, decoded into TO (size N, always terminated): 1 found, 0 absent, -1 given twice, malformed or
- * longer than N - 1. Unescaped ":" and "/" are taken as they are. */
+/* The value of a header of the request; p == NULL when it is not there. */
+struct cfr_view cfr_endpoint_asked(const struct cfr_endpoint_request *r, const char *name);
+/* True if the offer has a grant whose life has not ended at NOW_S. */
+bool cfr_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s);
+/* Adds Retry-After, at least one second. */
+void cfr_endpoint_retry_after(struct cfr_endpoint_answer *out, const struct cfr_offer *o);
+/* The value of a query parameter, decoded into TO (size N, always terminated): 1 found, 0 absent, -1 given twice, malformed
+ * or longer than N - 1. Unescaped ":" and "/" are taken as they are, "+" as a space; a control character is malformed. */
 int cfr_endpoint_parameter(struct cfr_view query, const char *name, char *to, size_t n);
+/* A segment of a path, percent-decoded into TO (size N, always terminated). False, and TO empty, if it is malformed, longer
+ * than N - 1, no UTF-8, or holds a control character. */
+bool cfr_endpoint_decode(struct cfr_view segment, char *to, size_t n);
 /* True if A and B are the same; takes the same time wherever they differ. Two empty ones are not. */
 bool cfr_endpoint_same_secret(struct cfr_view a, struct cfr_view b);
 /* True if the request's Host is HOST or HOST:PORT as configured ("127.0.0.1:9911"): the address itself, "localhost" where it
- * is loopback, each with or without the port. Against DNS rebinding. LISTEN is where the agent really listens. */
+ * is loopback, each with or without the port. IPv6 in brackets. Against DNS rebinding. LISTEN is where the agent really
+ * listens. */
 bool cfr_endpoint_host_is(struct cfr_view host, const char *listen);
 void cfr_endpoint_answer_free(struct cfr_endpoint_answer *a);
 

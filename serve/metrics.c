@@ -250,6 +250,39 @@ static void hook_last_run(struct cfr_str *out, const char *family, const struct 
     }
 }
 
+/* As for hooks. */
+static bool consumer_is_first(const struct cfr_status_credential *c, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (cfr_view_eq(cfr_view_of(c->consumers[k].name), cfr_view_of(c->consumers[i].name)))
+            return false;
+    }
+    return true;
+}
+
+static void consumer_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                                int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->consumer_count; i++) {
+        if (!consumer_is_first(c, i))
+            continue;
+        begin(out, family, c->name, "consumer", c->consumers[i].name);
+        end_count(out, c->consumers[i].generation);
+    }
+}
+
+static void consumer_behind(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    for (size_t i = 0; i < c->consumer_count; i++) {
+        if (!consumer_is_first(c, i))
+            continue;
+        begin(out, family, c->name, "consumer", c->consumers[i].name);
+        end_int(out, c->consumers[i].behind ? 1 : 0);
+    }
+}
+
 static const struct family {
     const char *name;
     const char *type;
@@ -290,6 +323,10 @@ static const struct family {
      "The generation that a reload hook last succeeded for; 0 for none."},
     {"credfresh_hook_last_run_timestamp_seconds", "gauge", hook_last_run,
      "When a reload hook last ran, in seconds since the epoch; 0 for never."},
+    {"credfresh_consumer_generation", "gauge", consumer_generation,
+     "The generation that a consumer says it has in use; 0 when it has said nothing yet."},
+    {"credfresh_consumer_behind", "gauge", consumer_behind,
+     "1 when a consumer has not acknowledged the published generation in time."},
 };
 
 static void head(struct cfr_str *out, const char *name, const char *type, const char *help)
@@ -313,9 +350,25 @@ static void add_agent(struct cfr_str *out, const struct cfr_status *s)
     cfr_str_addf(out, "credfresh_config_loaded_timestamp_seconds %" PRId64 "\n", s->config_loaded_s);
 }
 
+static void add_endpoints(struct cfr_str *out, const struct cfr_status *s)
+{
+    struct cfr_status_endpoint e;
+
+    for (size_t i = 0; s->get_endpoint != NULL && s->get_endpoint(s->ctx, i, &e); i++) {
+        if (i == 0)
+            head(out, "credfresh_endpoint_requests_total", "counter", "Requests to local endpoints by shape and HTTP status.");
+        cfr_str_addz(out, "credfresh_endpoint_requests_total{");
+        add_label(out, "endpoint", e.endpoint);
+        cfr_str_addz(out, ",");
+        add_label(out, "shape", e.shape);
+        cfr_str_addf(out, ",status=\"%d\"} %" PRIu64 "\n", e.status, e.requests);
+    }
+}
+
 void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
+    add_endpoints(out, s);
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         head(out, families[f].name, families[f].type, families[f].help);
         for (size_t i = 0; i < s->count && !out->failed; i++) {

@@ -14,7 +14,7 @@
 
 static const char health_index[] = "/livez\n/readyz\n/readyz?verbose\n/metrics\n";
 static const char control_index[] = "/v1/credentials\n/v1/credentials/NAME\n"
-                                    "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n";
+                                    "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n/v1/quit (POST)\n";
 
 static void start(struct cfr_response *out, int status, const char *type)
 {
@@ -52,6 +52,13 @@ void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_respons
         cfr_str_addf(&out->body, ",\"replaces\":%" PRIu64 "}\n", replaces);
     else
         cfr_str_addz(&out->body, ",\"replaces\":null}\n");
+    finish(out);
+}
+
+void cfr_routes_stopping(struct cfr_response *out)
+{
+    start(out, 202, JSON_TYPE);
+    cfr_str_addz(&out->body, "{\"stopping\":true}\n");
     finish(out);
 }
 
@@ -333,6 +340,9 @@ void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *
     } else if (cfr_view_is(req->path, "/v1/reload")) {
         if (allowed(req, "POST", out))
             ask(req, CFR_WISH_RELOAD, action, out);
+    } else if (cfr_view_is(req->path, "/v1/quit")) {
+        if (allowed(req, "POST", out))
+            ask(req, CFR_WISH_QUIT, action, out);
     } else if (cfr_view_starts(req->path, below)) {
         credential(req, status, (struct cfr_view){req->path.p + n, req->path.n - n}, action, out);
     } else {

@@ -24,7 +24,7 @@ struct cfr_response {
 };
 
 /* What a control request asks of the agent. */
-enum cfr_wish { CFR_WISH_NONE, CFR_WISH_ROTATE, CFR_WISH_RELOAD };
+enum cfr_wish { CFR_WISH_NONE, CFR_WISH_ROTATE, CFR_WISH_RELOAD, CFR_WISH_QUIT };
 
 struct cfr_action {
     enum cfr_wish wish;
@@ -36,7 +36,7 @@ struct cfr_action {
 void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
                        struct cfr_response *out);
 /* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and
- * POST /v1/reload (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages;
+ * POST /v1/reload and /v1/quit (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages;
  * `/` lists them. With a wish other than NONE the agent acts and answers by one of the functions below; else
  * OUT is the answer: 400, 404, 405 say in words what was wrong. */
 void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
@@ -46,6 +46,8 @@ void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *
 void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out);
 /* {"error":{"code":NAME,"message":TEXT}} with STATUS. */
 void cfr_routes_error(int status, const char *code, const char *message, struct cfr_response *out);
+/* 202 {"stopping":true} */
+void cfr_routes_stopping(struct cfr_response *out);
 /* 200 {"reloaded":true} */
 void cfr_routes_reloaded(struct cfr_response *out);
 

@@ -83,6 +83,26 @@ static void add_hooks(struct cfr_str *out, const char *key, const struct cfr_sta
     cfr_str_addz(out, ",");
 }
 
+static void add_consumers(struct cfr_str *out, const struct cfr_status_credential *c)
+{
+    add_key(out, "consumers");
+    cfr_str_addz(out, "[");
+    for (size_t i = 0; i < c->consumer_count; i++) {
+        const struct cfr_status_consumer *k = &c->consumers[i];
+
+        cfr_str_addz(out, "{");
+        add_text(out, "name", k->name);
+        add_count(out, "generation", k->generation);
+        add_instant(out, "said", k->said_s);
+        add_bool(out, "current", k->current);
+        add_bool(out, "behind", k->behind);
+        end_object(out);
+    }
+    close_with(out, ']');
+    cfr_str_addz(out, ",");
+    add_bool(out, "previous_held", c->previous_held);
+}
+
 static void add_token(struct cfr_str *out, const struct cfr_status_credential *c)
 {
     open_object(out, "token");
@@ -133,6 +153,7 @@ static void add_credential(struct cfr_str *out, const struct cfr_status_credenti
     add_text(out, "last_reason", c->reason);
     add_hooks(out, "hooks", c->hooks, c->hook_count);
     add_hooks(out, "deliveries", c->deliveries, c->delivery_count);
+    add_consumers(out, c);
     end_object(out);
 }
 

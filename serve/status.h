@@ -20,6 +20,23 @@ struct cfr_status_hook {
     uint64_t runs_failed;
 };
 
+/* Somebody who says which generation it has in use. */
+struct cfr_status_consumer {
+    const char *name;    /* how it says so, in words: "file /run/app/in-use" */
+    uint64_t generation; /* 0 = it has said nothing yet */
+    int64_t said_s;      /* 0 = not known */
+    bool current;        /* that is the newest one */
+    bool behind;         /* it is not, and it has had its time */
+};
+
+/* Requests that a shape has answered with one status. */
+struct cfr_status_endpoint {
+    const char *endpoint; /* ADDRESS:PORT, or the token socket's path */
+    const char *shape;    /* "aws_container"; "none" where no shape was asked */
+    int status;
+    uint64_t requests;
+};
+
 struct cfr_status_histogram {
     uint64_t buckets[CFR_STATUS_BUCKETS + 1]; /* not cumulative; the last is +Inf */
     double sum_s;
@@ -58,6 +75,9 @@ struct cfr_status_credential {
     size_t hook_count;
     const struct cfr_status_hook *deliveries; /* to Secrets of the cluster */
     size_t delivery_count;
+    const struct cfr_status_consumer *consumers;
+    size_t consumer_count;
+    bool previous_held; /* the previous generation is kept longer, for a consumer */
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its
@@ -72,6 +92,7 @@ struct cfr_status {
     bool stopping;
     size_t count;
     void (*get)(void *ctx, size_t index, struct cfr_status_credential *out);
+    bool (*get_endpoint)(void *ctx, size_t index, struct cfr_status_endpoint *out); /* false beyond the last; may be NULL */
     void *ctx;
 };
 

@@ -1,1 +1,2 @@
 cfr_fuzz(routes cfr_serve)
+cfr_fuzz(serve_endpoint cfr_serve)

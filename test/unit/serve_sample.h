@@ -23,6 +23,12 @@ static const struct cfr_status_hook sample_hooks[] = {
     {.name = "signal HUP to /run/app.pid", .result = "none"},
 };
 
+static const struct cfr_status_consumer sample_consumers[] = {
+    {.name = "file /run/app/in-use", .generation = 7, .said_s = SAMPLE_NOW_S - 50, .current = true},
+    {.name = "http POST http://127.0.0.1:1/", .generation = 6, .behind = true},
+    {.name = "http POST http://127.0.0.1:1/"},
+};
+
 static const struct cfr_status_credential sample_credentials[] = {
     {.name = "registry",
      .state = "fresh",
@@ -42,7 +48,10 @@ static const struct cfr_status_credential sample_credentials[] = {
      .exchanges_failed = {0, 3, 2, 1},
      .duration = {.buckets = {0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 1}, .sum_s = 12.25, .count = 4},
      .hooks = sample_hooks,
-     .hook_count = 3},
+     .hook_count = 3,
+     .consumers = sample_consumers,
+     .consumer_count = 3,
+     .previous_held = true},
     {.name = "t\xc3\xb6ken",
      .state = "waiting",
      .provider = "token",

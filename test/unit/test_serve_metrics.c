@@ -69,6 +69,10 @@ static void test_samples(void **state)
         "credfresh_hook_last_run_timestamp_seconds{credential=\"registry\",hook=\"signal HUP to "
         "/run/app.pid\"} "
         "1767326585",
+        "credfresh_consumer_generation{credential=\"registry\",consumer=\"file /run/app/in-use\"} 7",
+        "credfresh_consumer_behind{credential=\"registry\",consumer=\"file /run/app/in-use\"} 0",
+        "credfresh_consumer_generation{credential=\"registry\",consumer=\"http POST http://127.0.0.1:1/\"} 6",
+        "credfresh_consumer_behind{credential=\"registry\",consumer=\"http POST http://127.0.0.1:1/\"} 1",
     };
     struct cfr_status s = sample_status(4);
     struct cfr_str out = page(&s);

@@ -151,6 +151,7 @@ static void test_control_shows(void **state)
     assert_int_equal(out.status, 503);
     control("GET", "/", NULL);
     assert_body_has("/v1/reload");
+    assert_body_has("/v1/quit");
     assert_body_has("/readyz");
 }
 
@@ -187,6 +188,9 @@ static void test_control_refuses(void **state)
         {"GET", "/v1/credentials/registry/rotate", 405, "method"},
         {"DELETE", "/v1/credentials/registry", 405, "method"},
         {"GET", "/v1/reload", 405, "method"},
+        {"GET", "/v1/quit", 405, "method"},
+        {"POST", "/v1/quit?now", 400, "bad-request"},
+        {"POST", "/v1/quit/", 404, "not-found"},
         {"POST", "/livez", 405, "method"},
     };
 
@@ -240,6 +244,10 @@ static void test_rotate(void **state)
     assert_int_equal(action.wish, CFR_WISH_RELOAD);
     assert_string_equal(action.name, "");
     assert_string_equal(action.reason, "x");
+    control("POST", "/v1/quit", NULL);
+    assert_int_equal(action.wish, CFR_WISH_QUIT);
+    control("GET", "/v1/quit", NULL);
+    assert_int_equal(action.wish, CFR_WISH_NONE);
 }
 
 static void test_bad_bodies(void **state)
@@ -303,6 +311,9 @@ static void test_answers_of_the_agent(void **state)
     assert_int_equal(out.status, 409);
     assert_string_equal(out.body.p,
                         "{\"error\":{\"code\":\"conflict\",\"message\":\"this reason was \\\"used\\\"\"}}\n");
+    cfr_routes_stopping(&out);
+    assert_int_equal(out.status, 202);
+    assert_string_equal(out.body.p, "{\"stopping\":true}\n");
     cfr_routes_reloaded(&out);
     assert_int_equal(out.status, 200);
     assert_string_equal(out.body.p, "{\"reloaded\":true}\n");

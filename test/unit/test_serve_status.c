@@ -94,7 +94,7 @@ static void test_fresh_credential(void **state)
     doc = parse(&out);
     assert_int_equal(cfr_json_count(cfr_json_get(doc, "credentials")), 4);
     c = at(doc, 0);
-    assert_int_equal(cfr_json_members(c), 19);
+    assert_int_equal(cfr_json_members(c), 21);
     has_text(c, "name", "registry");
     has_text(c, "state", "fresh");
     has_text(c, "provider", "aws");
@@ -124,6 +124,35 @@ static void test_fresh_credential(void **state)
     has_number(hook, "runs_ok", 6);
     has_number(hook, "runs_failed", 1);
     has_text(cfr_json_at(cfr_json_get(c, "hooks"), 2), "last_run", NULL);
+    cfr_json_free(doc);
+    cfr_str_free(&out);
+}
+
+static void test_consumers(void **state)
+{
+    struct cfr_status s = sample_status(4);
+    struct cfr_str out = {.limit = CFR_STATUS_PAGE_MAX};
+    struct cfr_json *doc;
+    const struct cfr_json *list;
+
+    (void)state;
+    cfr_status_json(&s, NULL, &out);
+    doc = parse(&out);
+    list = cfr_json_get(at(doc, 0), "consumers");
+    assert_int_equal(cfr_json_count(list), 3);
+    has_text(cfr_json_at(list, 0), "name", "file /run/app/in-use");
+    has_number(cfr_json_at(list, 0), "generation", 7);
+    has_text(cfr_json_at(list, 0), "said", "2026-01-02T04:03:15Z");
+    has_bool(cfr_json_at(list, 0), "current", true);
+    has_bool(cfr_json_at(list, 0), "behind", false);
+    has_number(cfr_json_at(list, 1), "generation", 6);
+    has_text(cfr_json_at(list, 1), "said", NULL);
+    has_bool(cfr_json_at(list, 1), "current", false);
+    has_bool(cfr_json_at(list, 1), "behind", true);
+    has_bool(at(doc, 0), "previous_held", true);
+    assert_true(cfr_json_is_array(cfr_json_get(at(doc, 1), "consumers")));
+    assert_int_equal(cfr_json_count(cfr_json_get(at(doc, 1), "consumers")), 0);
+    has_bool(at(doc, 1), "previous_held", false);
     cfr_json_free(doc);
     cfr_str_free(&out);
 }
@@ -237,7 +266,7 @@ int main(void)
         cmocka_unit_test(test_agent),          cmocka_unit_test(test_fresh_credential),
         cmocka_unit_test(test_only_one),       cmocka_unit_test(test_waiting_and_expired),
         cmocka_unit_test(test_ready),          cmocka_unit_test(test_page_too_small),
-        cmocka_unit_test(test_edge_of_expiry),
+        cmocka_unit_test(test_edge_of_expiry), cmocka_unit_test(test_consumers),
     };
 
     cfr_json_setup();

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Session tokens of the instance metadata that need no memory: an expiry and its proof. A token is 16 hexadecimal digits of
+ * its expiry and 64 of HMAC-SHA-256, under the key of this run, over the credential's name and that expiry. */
+#ifndef CFR_SERVE_EC2_TOKEN_H
+#define CFR_SERVE_EC2_TOKEN_H
+
+#include "base/secret.h"
+
+#define CFR_EC2_TOKEN_LENGTH    80
+#define CFR_EC2_TOKEN_TTL_MAX_S 21600
+
+/* Appends the token for CREDENTIAL that ends at EXPIRES_S. CFR_E_INTERNAL if KEY has less than 32 bytes or the library
+ * fails; as cfr_secret_append. */
+int cfr_ec2_token_make(struct cfr_view key, const char *credential, int64_t expires_s, struct cfr_secret *to);
+/* True if TOKEN was made for CREDENTIAL under KEY, has not ended, and does not end later than any made now could. */
+bool cfr_ec2_token_good(struct cfr_view key, const char *credential, struct cfr_view token, int64_t now_s);
+
+#endif
