@@ -2,7 +2,9 @@
 /* The loop. */
 #include "agent/agent.h"
 
+#include "agent/gate.h"
 #include "agent/notify.h"
+#include "agent/offers.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -22,6 +24,7 @@
 #define TICK_MS 60000
 #define STEP_MS 1000 /* a difference of the clocks that is no rounding */
 #define ONCE_HOOK_ATTEMPTS 3
+#define ANSWER_MS 20 /* for an answer to leave that was given just before the end */
 
 static const char *environment(const char *name)
 {
@@ -101,13 +104,35 @@ static int open_engines(struct cfr_agent *a, struct cfr_err *err)
     return cfr_kube_open(a->host.http, &a->host.kube, err);
 }
 
+static int open_control(struct cfr_agent *a, struct cfr_err *err)
+{
+    const struct cfr_server_options options = {.secret = cfr_endpoints_on_control, .fn = cfr_agent_on_control, .ctx = a};
+
+    return cfr_server_open(a->config->control_socket, true, &options, &a->control, err);
+}
+
+static int open_endpoints(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct cfr_endpoints_plan *plan;
+    int rc = cfr_endpoints_open(a, &a->endpoints, err);
+
+    if (rc == 0)
+        rc = cfr_endpoints_prepare(a->endpoints, a->config, &plan, err);
+    if (rc == 0)
+        cfr_endpoints_take(a->endpoints, plan);
+    return rc;
+}
+
 static int open_servers(struct cfr_agent *a, struct cfr_err *err)
 {
     int rc;
 
     if (a->options.once)
         return 0;
-    rc = cfr_server_open_unix(a->config->control_socket, cfr_agent_on_control, a, &a->control, err);
+    /* The control socket comes last: whoever sees it can have the rest, too. */
+    rc = open_endpoints(a, err);
+    if (rc == 0)
+        rc = open_control(a, err);
     if (rc == 0 && a->config->listen != NULL) {
         rc = cfr_server_open_tcp(a->config->listen, cfr_agent_on_health, a, &a->health, err);
         if (rc == 0)
@@ -129,6 +154,7 @@ static int open_workers(struct cfr_agent *a, struct cfr_err *err)
             return rc;
         a->workers[a->count++] = w;
     }
+    cfr_agent_index_workers(a);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_start(a->workers[i]);
     return 0;
@@ -143,9 +169,11 @@ static void close_fd(int *fd)
 
 static void close_all(struct cfr_agent *a)
 {
+    cfr_endpoints_close(a->endpoints);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_close(a->workers[i]);
     free(a->workers);
+    free(a->by_name);
     if (a->control != NULL)
         cfr_server_close(a->control);
     if (a->health != NULL)
@@ -156,6 +184,7 @@ static void close_all(struct cfr_agent *a)
         cfr_http_close(a->host.http);
     if (a->host.watch != NULL)
         cfr_watch_close(a->host.watch);
+    cfr_exit_with_reset(&a->exit_with);
     cfr_timers_free(&a->host.timers);
     close_fd(&a->signal_fd);
     close_fd(&a->alarm_fd);
@@ -178,13 +207,18 @@ static int64_t next_alarm(const struct cfr_agent *a)
         at = a->watchdog_boot_ms;
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
+    /* With once nobody looks. */
+    if (!a->options.once && cfr_exit_with_deadline(&a->exit_with) < at)
+        at = cfr_exit_with_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
 
 static void on_changed_file(void *ctx, void *owner)
 {
+    const struct cfr_watcher *watcher = owner;
+
     (void)ctx;
-    cfr_worker_on_token(owner);
+    watcher->changed(watcher->ctx);
 }
 
 static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
@@ -217,7 +251,10 @@ static void on_signals(struct cfr_agent *a)
     struct cfr_err err = {0};
 
     while (read(a->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        a->stopping = a->stopping || info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+        bool end = info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+
+        a->hurry = a->hurry || (end && a->stopping);
+        a->stopping = a->stopping || end;
         reload = reload || info.ssi_signo == SIGHUP;
         child = child || info.ssi_signo == SIGCHLD;
     }
@@ -278,14 +315,25 @@ static void on_files(struct cfr_agent *a)
         cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: everything was looked at");
 }
 
+/* The nearer of two times, of which -1 is none. */
+static int64_t sooner(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
 static int64_t server_timeout(const struct cfr_agent *a)
 {
-    int64_t control = a->control != NULL ? cfr_server_timeout_ms(a->control) : -1;
-    int64_t health = a->health != NULL ? cfr_server_timeout_ms(a->health) : -1;
+    int64_t at_ms = a->control != NULL ? cfr_server_timeout_ms(a->control) : -1;
 
-    if (control < 0 || (health >= 0 && health < control))
-        return health;
-    return control;
+    if (a->health != NULL)
+        at_ms = sooner(at_ms, cfr_server_timeout_ms(a->health));
+    return a->endpoints != NULL ? sooner(at_ms, cfr_endpoints_timeout_ms(a->endpoints)) : at_ms;
+}
+
+static void step_server(struct cfr_server *s, const struct pollfd *fd)
+{
+    if (s != NULL && (fd->revents != 0 || cfr_server_timeout_ms(s) == 0))
+        cfr_server_step(s);
 }
 
 /* By the clock itself, for what is due already needs no alarm. */
@@ -294,21 +342,30 @@ static bool is_due(const struct cfr_agent *a)
     return next_alarm(a) <= cfr_clock_now().boot_ms;
 }
 
+/* An end that was set comes by whatever clock there is: the alarm may go by another (under faketime it does). */
+static int64_t wait_ms(const struct cfr_agent *a)
+{
+    int64_t left_ms = a->end_boot_ms != INT64_MAX ? a->end_boot_ms - cfr_clock_now().boot_ms : -1;
+
+    return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
+}
+
 static int turn(struct cfr_agent *a, struct cfr_err *err)
 {
-    struct pollfd fds[6] = {
+    struct pollfd fds[8] = {
         {a->signal_fd, POLLIN, 0},
         {a->alarm_fd, POLLIN, 0},
         {a->step_fd, POLLIN, 0},
         {a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1, POLLIN, 0},
         {a->control != NULL ? cfr_server_fd(a->control) : -1, POLLIN, 0},
         {a->health != NULL ? cfr_server_fd(a->health) : -1, POLLIN, 0},
+        {a->endpoints != NULL ? cfr_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
+        {a->exit_with.pidfd, POLLIN, 0},
     };
     int rc;
 
     cfr_clock_arm(a->alarm_fd, next_alarm(a));
-    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0],
-                       cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : server_timeout(a), err);
+    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0], wait_ms(a), err);
     if (rc != 0)
         return rc;
     cfr_worker_serve_queue(&a->host);
@@ -319,32 +376,22 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
         on_files(a);
     if (fds[1].revents != 0 || is_due(a))
         on_alarm(a);
-    if (a->control != NULL)
-        cfr_server_step(a->control);
-    if (a->health != NULL)
-        cfr_server_step(a->health);
+    if (a->endpoints != NULL)
+        cfr_endpoints_step(a->endpoints);
+    step_server(a->control, &fds[4]);
+    step_server(a->health, &fds[5]);
     if (fds[0].revents != 0)
         on_signals(a);
+    if (!a->options.once && cfr_exit_with_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
+        a->stopping = true;
     return 0;
 }
 
 /* ---- readiness and ends ---- */
 
-static bool all_required_published(const struct cfr_agent *a)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        const struct cfr_worker *w = a->workers[i];
-
-        if (w->config->required && (!cfr_credential_valid(&w->c, cfr_clock_now()) ||
-                                    !cfr_delivery_valid(w->delivery, cfr_clock_now())))
-            return false;
-    }
-    return true;
-}
-
 static void announce(struct cfr_agent *a)
 {
-    if (a->announced || a->options.once || !all_required_published(a))
+    if (a->announced || a->options.once || !cfr_gate_is_open(a, NULL))
         return;
     a->announced = true;
     cfr_notify("READY=1\nSTATUS=%zu credentials, all required ones published", a->count);
@@ -380,12 +427,42 @@ static void tell_unfinished(const struct cfr_agent *a)
     }
 }
 
+static bool is_busy(const struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_is_busy(a->workers[i]))
+            return true;
+    }
+    return false;
+}
+
+/* What is under way gets its end, and whoever asked for the end his answer. A publish is whole in any case. */
+static void drain(struct cfr_agent *a)
+{
+    int64_t now = cfr_clock_now().boot_ms;
+    int64_t least = now + ANSWER_MS;
+    int64_t most = now + (a->config->stop_grace_ms > ANSWER_MS ? a->config->stop_grace_ms : ANSWER_MS);
+    struct cfr_err err = {0};
+
+    cfr_notify("STOPPING=1");
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays%s",
+            is_busy(a) ? "; what is under way is finished first" : "");
+    a->host.draining = true;
+    while (!a->hurry && (now < least || (now < most && is_busy(a)))) {
+        a->end_boot_ms = now < least ? least : most;
+        if (turn(a, &err) != 0)
+            return;
+        now = cfr_clock_now().boot_ms;
+    }
+}
+
 static int run_loop(struct cfr_agent *a, struct cfr_err *err)
 {
     while (!a->stopping) {
         int rc;
 
         announce(a);
+        cfr_gate_tell(a);
         if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
         if (cfr_clock_now().boot_ms >= a->end_boot_ms)
@@ -396,7 +473,10 @@ static int run_loop(struct cfr_agent *a, struct cfr_err *err)
             return CFR_EXIT_FAILED;
         }
     }
-    return a->options.once ? CFR_EXIT_FAILED : CFR_EXIT_OK;
+    if (a->options.once)
+        return CFR_EXIT_FAILED;
+    drain(a);
+    return CFR_EXIT_OK;
 }
 
 static void set_times(struct cfr_agent *a)
@@ -421,6 +501,7 @@ int cfr_agent_run(const struct cfr_agent_options *options)
         .signal_fd = -1,
         .alarm_fd = -1,
         .step_fd = -1,
+        .exit_with.pidfd = -1,
     };
     struct cfr_err err = {0};
     int status = CFR_EXIT_FAILED;
@@ -438,10 +519,6 @@ int cfr_agent_run(const struct cfr_agent_options *options)
         status = run_loop(&a, &err);
     if (options->once && status != CFR_EXIT_OK)
         tell_unfinished(&a);
-    if (!options->once && a.stopping) {
-        cfr_notify("STOPPING=1");
-        cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays");
-    }
     close_all(&a);
     return status;
 }

@@ -3,6 +3,8 @@
 #ifndef CFR_AGENT_AGENT_H
 #define CFR_AGENT_AGENT_H
 
+#include "agent/endpoints.h"
+#include "agent/exit_with.h"
 #include "agent/server.h"
 #include "agent/worker.h"
 
@@ -21,6 +23,8 @@ struct cfr_agent_options {
     const char *config_path;
     bool once;
     int64_t timeout_ms; /* of once */
+    int ready_fd;       /* of a supervisor, see agent/gate.h; 0 = none */
+    const struct cfr_strings *gate; /* the credentials that it waits for; NULL = all that are required */
 };
 
 struct cfr_agent {
@@ -28,9 +32,12 @@ struct cfr_agent {
     struct cfr_agent_options options;
     struct cfr_config *config;
     struct cfr_worker **workers; /* in configuration order */
+    struct cfr_worker **by_name; /* the same, sorted; NULL where memory was short */
     size_t count;
     struct cfr_server *control;
     struct cfr_server *health;
+    struct cfr_endpoints *endpoints; /* NULL with once */
+    struct cfr_exit_with exit_with;
     int state_lock_fd;
     int signal_fd;
     int alarm_fd;
@@ -38,12 +45,13 @@ struct cfr_agent {
     int64_t clock_offset_ms; /* wall minus boot, to notice steps that nobody announced */
     int64_t tick_boot_ms;    /* next look at everything that may have been missed */
     int64_t watchdog_boot_ms;
-    int64_t end_boot_ms;     /* of once */
+    int64_t end_boot_ms;     /* of once, or of what is still under way when the end has come */
     int64_t started_s;
     int64_t config_loaded_s;
     char *config_error;      /* why the last reload was refused, or NULL */
     bool announced;          /* READY=1 was sent */
     bool stopping;
+    bool hurry; /* told to end a second time */
 };
 
 /* For every subcommand, before anything else: secrets may pass through this memory, so no core dumps, and no reading by

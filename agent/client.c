@@ -42,7 +42,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
     }
     c->out->status = answer->status;
     c->rc = cfr_secret_append(&c->out->text, answer->body, c->err);
-    if (c->rc == 0 && cfr_view_is(answer->content_type, "application/json"))
+    if (c->rc == 0 && cfr_view_starts(answer->content_type, "application/json"))
         c->rc = cfr_json_parse(cfr_secret_view(&c->out->text), &c->out->json, c->err);
 }
 

@@ -145,6 +145,23 @@ static void check_hook(struct tally *t, const char *credential, const struct cfr
     }
 }
 
+static void check_acknowledged(struct tally *t, const char *credential, const char *path)
+{
+    struct cfr_err err = {0};
+    const char *name;
+    int fd = cfr_path_open_parent(path, false, &name, &err);
+
+    if (fd >= 0) {
+        (void)close(fd);
+        return;
+    }
+    (void)cfr_err_prefix(&err, "acknowledge");
+    if (fd == CFR_E_MISSING)
+        warning(t, credential, err.text);
+    else
+        problem(t, credential, err.text);
+}
+
 static void tell_material(struct tally *t, const struct cfr_config_credential *c, const struct cfr_material *m)
 {
     char words[CFR_TIME_WORDS_MAX];
@@ -188,6 +205,12 @@ static void check_credential(struct tally *t, const struct cfr_config_credential
         check_target(t, c, (const struct cfr_config_publish *)c->publish.items + i);
     for (size_t i = 0; i < c->reload.count; i++)
         check_hook(t, c->name, (const struct cfr_config_hook *)c->reload.items + i);
+    for (size_t i = 0; i < c->acknowledge.count; i++) {
+        const struct cfr_config_acknowledge *a = (const struct cfr_config_acknowledge *)c->acknowledge.items + i;
+
+        if (a->file != NULL)
+            check_acknowledged(t, c->name, a->file);
+    }
 }
 
 /* ---- image credentials ---- */

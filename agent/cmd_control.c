@@ -17,7 +17,7 @@ static int report(const struct cfr_err *err)
     return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
 }
 
-static bool plain_name(const char *name)
+bool cfr_command_plain_name(const char *name)
 {
     return name[0] != '\0' && strlen(name) < 64 &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
@@ -32,7 +32,7 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
     double replaces = 0;
     int status = CFR_EXIT_OK;
 
-    if (!plain_name(name)) {
+    if (!cfr_command_plain_name(name)) {
         cfr_command_complain("%s is no name of a credential", name);
         return CFR_EXIT_USAGE;
     }
@@ -117,6 +117,27 @@ int cfr_command_reload(const struct cfr_options *o)
     } else if (answer.status != 200) {
         cfr_client_explain(&answer, &err);
         cfr_command_complain("refused, the old configuration stays: %s", err.text);
+        status = CFR_EXIT_REFUSED;
+    }
+    cfr_client_answer_free(&answer);
+    free(socket);
+    return status;
+}
+
+int cfr_command_quit(const struct cfr_options *o)
+{
+    char *socket = cfr_client_socket(o);
+    struct cfr_client_answer answer = {0};
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_OK;
+
+    if (socket == NULL)
+        return CFR_EXIT_FAILED;
+    if (cfr_client_call(socket, "POST", "/v1/quit", "", &answer, &err) != 0) {
+        status = report(&err);
+    } else if (answer.status != 202) {
+        cfr_client_explain(&answer, &err);
+        cfr_command_complain("%s", err.text);
         status = CFR_EXIT_REFUSED;
     }
     cfr_client_answer_free(&answer);

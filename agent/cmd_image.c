@@ -3,9 +3,9 @@
 #include "agent/command.h"
 
 #include "agent/config_tables.h"
-#include "agent/exchange.h"
 #include "agent/image.h"
 #include "agent/image_token.h"
+#include "agent/standalone.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define LIMIT_MS       50000 /* the kubelet waits one minute */
-#define PLUGIN_LOOK_MS 200   /* nobody blocks SIGCHLD here, so plugins are looked at */
 #define CHUNK_BYTES    4096
 #define MARGIN_S       600 /* of life that a login has left at least when the kubelet asks for another */
 #define SKEW_S         30  /* as for all lives, see exchange.c */
@@ -26,8 +25,7 @@ struct image_run {
     struct cfr_image_request request;
     struct cfr_secret response;
     int64_t end_boot_ms;
-    bool done; /* the exchange has ended, with rc and err */
-    int rc;
+    int rc; /* of the exchange, with err */
     struct cfr_err err;
 };
 
@@ -133,7 +131,6 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     struct image_run *r = ctx;
     struct cfr_view auths = cfr_grant_get(result->grant, CFR_FIELD_REGISTRY_AUTHS);
 
-    r->done = true;
     r->rc = result->rc;
     r->err = result->err;
     if (r->rc == 0 && auths.n == 0)
@@ -142,48 +139,15 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
         r->rc = cfr_image_response(auths, cache_s(r->item, result), &r->response, &r->err);
 }
 
-static int wait_for(struct image_run *r, struct cfr_http *http, struct cfr_kube *kube, struct cfr_exchange *e,
-                    struct cfr_err *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && !r->done && left_ms(r) > 0) {
-        int64_t look_ms = left_ms(r) < PLUGIN_LOOK_MS ? left_ms(r) : PLUGIN_LOOK_MS;
-
-        rc = cfr_http_step(http, NULL, 0, look_ms, err);
-        cfr_kube_child(kube);
-        cfr_kube_step(kube, cfr_clock_now());
-    }
-    if (r->done) {
-        *err = r->err;
-        return r->rc;
-    }
-    cfr_exchange_cancel(e);
-    return rc != 0 ? rc
-                   : cfr_err_set(err, CFR_E_TIMEOUT,
-                                 "the exchange took more than %d s, and the kubelet waits no longer",
-                                 LIMIT_MS / 1000);
-}
-
 static int exchange(struct image_run *r, const struct cfr_config_credential *c, struct cfr_material *m,
                     struct cfr_err *err)
 {
-    struct cfr_http *http = NULL;
-    struct cfr_kube *kube = NULL;
-    struct cfr_exchange *e = NULL;
-    int rc = cfr_http_open(&http, err);
+    int rc = cfr_standalone_exchange(c, m, r->end_boot_ms, on_exchanged, r, err);
 
-    if (rc == 0)
-        rc = cfr_kube_open(http, &kube, err);
-    if (rc == 0)
-        rc = cfr_exchange_start(http, kube, c, m, on_exchanged, r, &e, err);
-    if (rc == 0)
-        rc = wait_for(r, http, kube, e, err);
-    if (kube != NULL)
-        cfr_kube_close(kube);
-    if (http != NULL)
-        cfr_http_close(http);
-    return rc;
+    if (rc != 0 || r->rc == 0)
+        return rc;
+    *err = r->err;
+    return r->rc;
 }
 
 /* The token of the request, else the configured one. */

@@ -107,6 +107,22 @@ static void print_hooks(const struct cfr_json *hooks, const char *what, const st
     }
 }
 
+static void print_consumers(const struct cfr_json *consumers, const struct paint *p)
+{
+    for (size_t i = 0; i < cfr_json_count(consumers); i++) {
+        const struct cfr_json *k = cfr_json_at(consumers, i);
+        struct cfr_view name = text(k, "name", "");
+        bool behind = flag(k, "behind");
+
+        (void)printf("    %sconsumer %.*s: ", behind ? p->warn : p->dim, (int)name.n, name.p);
+        if (number(k, "generation") != 0)
+            (void)printf("generation %" PRId64, number(k, "generation"));
+        else
+            (void)printf("nothing acknowledged yet");
+        (void)printf("%s%s\n", behind ? ", stays behind" : "", p->off);
+    }
+}
+
 static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t now_s)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
@@ -128,6 +144,9 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
         (void)printf("    %sthe token was asked of the API server%s\n", p->dim, p->off);
     print_hooks(cfr_json_get(c, "deliveries"), "", p);
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
+    print_consumers(cfr_json_get(c, "consumers"), p);
+    if (flag(c, "previous_held"))
+        (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim, p->off);
 }
 
 static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)

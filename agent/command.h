@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define CFR_DEFAULT_CONFIG "/etc/credfresh/credfresh.yaml"
+#define CFR_OPTION_NAMES_MAX 64
 #define CFR_DEFAULT_SOCKET "/run/credfresh/control.sock"
 
 /* What the command line said; every command takes a part of it. */
@@ -15,13 +16,18 @@ struct cfr_options {
     const char *config;   /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
     const char *socket;   /* -s, $CREDFRESH_SOCKET, or NULL */
     bool config_given;
+    bool config_option;   /* by -c itself */
     bool online;
     bool json;
     bool watch;
     bool all;
     const char *reason;
     const char *audience;
+    const char *field;
+    const char *format;
     int64_t timeout_ms; /* -1 = not given */
+    char *names[CFR_OPTION_NAMES_MAX]; /* of --name, as often as it was given */
+    size_t name_count;
     char **args;        /* what is no option */
     int arg_count;
 };
@@ -30,7 +36,7 @@ struct cfr_command {
     const char *name;
     const char *usage;   /* after the name */
     const char *summary; /* one line */
-    const char *options; /* letters of those it takes, see main.c */
+    const char *options; /* letters of those it takes, see main.c; `+` first: they end where the arguments begin */
     int min_args;
     int max_args; /* -1 = any number */
     int (*run)(const struct cfr_options *o);
@@ -47,11 +53,17 @@ int cfr_command_rotate(const struct cfr_options *o);
 int cfr_command_reload(const struct cfr_options *o);
 int cfr_command_wait(const struct cfr_options *o);
 int cfr_command_image(const struct cfr_options *o);
+int cfr_command_get(const struct cfr_options *o);
+int cfr_command_env(const struct cfr_options *o);
+int cfr_command_exec(const struct cfr_options *o);
+int cfr_command_quit(const struct cfr_options *o);
 int cfr_command_inspect(const struct cfr_options *o);
 int cfr_command_reference(const struct cfr_options *o);
 int cfr_command_version(const struct cfr_options *o);
 int cfr_command_help(const struct cfr_options *o);
 
+/* True for what can be the name of a credential, and stand in a URL. */
+bool cfr_command_plain_name(const char *name);
 /* Prints "credfresh: TEXT" to standard error. */
 void cfr_command_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -157,15 +157,53 @@ static void default_log(struct cfr_config *config, struct cfr_problems *ps)
     config->log->format = CFR_LOG_TEXT;
 }
 
+static void mark_served(void *ctx, const struct cfr_config_use *use)
+{
+    struct cfr_config_credential *c = use->credential != NULL ? cfr_config_find(ctx, use->credential) : NULL;
+
+    if (c != NULL)
+        c->served = true;
+}
+
+static void default_path(struct cfr_serve_aws_container *c, struct cfr_problems *ps)
+{
+    struct cfr_str path = {.limit = 256};
+
+    if (c->path != NULL || c->credential == NULL)
+        return;
+    cfr_str_addf(&path, "/aws/%s", c->credential);
+    c->path = path.p;
+    ps->nomem = ps->nomem || path.failed;
+}
+
+static void default_endpoints(struct cfr_config *config, struct cfr_problems *ps)
+{
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
+        struct cfr_config_aws_container *all = e->aws_container.items;
+        struct cfr_config_app_service *app = e->azure_app_service;
+
+        for (size_t k = 0; k < e->aws_container.count; k++) {
+            default_path(&all[k].serve, ps);
+            all[k].serve.authorization_file = all[k].authorization != NULL ? all[k].authorization->file : NULL;
+        }
+        if (app != NULL)
+            app->serve.header_file = app->header != NULL ? app->header->file : NULL;
+    }
+    cfr_config_each_use(config, mark_served, config);
+}
+
 /* Defaults that the tables cannot express, because they depend on other keys. */
 static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
 {
     default_socket(config, ps);
     default_log(config, ps);
+    default_endpoints(config, ps);
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
         struct cfr_config_publish *targets = c->publish.items;
 
+        c->served = c->served || c->allow != NULL;
         for (size_t j = 0; j < c->publish.count; j++) {
             if (targets[j].directory != NULL && targets[j].directory_mode == -1)
                 targets[j].directory_mode = DIRECTORY_MODE;
@@ -177,7 +215,7 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
 
 static void set_digests(struct cfr_config *config)
 {
-    static const char *const beside[] = {"reload", "required", "keep_previous", NULL};
+    static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", NULL};
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
@@ -226,6 +264,8 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
     read_text(text, env, config, ps);
     if (look_at_files && !ps->nomem && ps->count == 0)
         cfr_config_check_files(config, ps);
+    if (look_at_files && !ps->nomem && ps->count == 0)
+        cfr_config_resolve_people(config, ps);
     rc = cfr_problems_tell(ps, path, all, err);
     free(ps);
     if (rc != 0) {

@@ -3,6 +3,7 @@
 #ifndef CFR_AGENT_CONFIG_H
 #define CFR_AGENT_CONFIG_H
 
+#include "agent/config_serve.h"
 #include "base/field.h"
 #include "base/str.h"
 #include "sts/provider.h"
@@ -12,6 +13,7 @@
 #define CFR_CONFIG_TARGETS_MAX     16 /* of a credential */
 #define CFR_CONFIG_FILES_MAX       64 /* of a directory */
 #define CFR_CONFIG_HOOKS_MAX       16 /* of a credential */
+#define CFR_CONFIG_ACKNOWLEDGE_MAX 16 /* of a credential */
 #define CFR_CONFIG_IMAGES_MAX      256
 #define CFR_CONFIG_MATCHES_MAX     64 /* of an image credential */
 
@@ -143,6 +145,7 @@ struct cfr_config_http {
     int method;     /* index into cfr_config_methods */
     int64_t expect; /* status; 0 = any 2xx */
     char *ca_file;
+    char *acknowledge_header; /* of the answer; its value is the generation in use; NULL = not asked for */
 };
 
 enum cfr_on_first { CFR_ON_FIRST_RUN, CFR_ON_FIRST_SKIP };
@@ -156,6 +159,16 @@ struct cfr_config_hook {
     int on_first;
 };
 
+/* How a consumer says which generation it has in use. Exactly one of FILE and HOOKS is set. */
+struct cfr_config_acknowledge {
+    struct cfr_node node;
+    char *file;
+    bool hooks; /* the consumers behind the hooks with an acknowledge_header */
+    bool wait;
+    int64_t limit_ms;
+    int64_t behind_after_ms;
+};
+
 struct cfr_config_credential {
     struct cfr_node node;
     char *name;
@@ -163,12 +176,16 @@ struct cfr_config_credential {
     struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
     struct cfr_config_mounted *secret;    /* NULL: none */
     struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
-    struct cfr_list publish;              /* of struct cfr_config_publish, at least one */
+    struct cfr_list publish;              /* of struct cfr_config_publish; none only if SERVED */
     struct cfr_list reload;               /* of struct cfr_config_hook */
+    struct cfr_list acknowledge;          /* of struct cfr_config_acknowledge */
     int64_t keep_previous_ms;             /* -1: the file's default */
+    struct cfr_config_allow *allow;       /* NULL: nobody but root and ourselves */
+    bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
     uint64_t digest;                      /* of the whole mapping */
     uint64_t
-        digest_material; /* of what decides the published bytes: without reload, required, keep_previous */
+        digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
+                            * keep_previous, allow */
 };
 
 /* What the kubelet is answered for some images (`credfresh image-credential-provider`). */
@@ -189,16 +206,28 @@ struct cfr_config_log {
     int format; /* enum cfr_log_format */
 };
 
+/* Whose end is the agent's end, too. */
+struct cfr_config_exit {
+    struct cfr_node node;
+    char *process;
+    char *pid_file;
+    int64_t linger_ms;
+};
+
 struct cfr_config {
     struct cfr_node node;
     int64_t version;
     char *state_dir;
     char *control_socket; /* never NULL after loading: <state_dir>/control.sock by default */
+    char *token_socket;   /* NULL = none */
     char *listen;         /* ADDRESS:PORT for health and metrics; NULL = none */
     struct cfr_config_log *log;
     int64_t max_concurrent_exchanges;
     int64_t keep_previous_ms;
+    int64_t stop_grace_ms;
+    struct cfr_config_exit *exit_with; /* NULL = nobody's */
     struct cfr_list credentials; /* of struct cfr_config_credential; may be empty beside image_credentials */
+    struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
     struct cfr_list image_credentials; /* of struct cfr_config_image */
 };
 

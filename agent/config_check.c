@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CA_FILE_MAX 4194304
+#define PROOF       "file of an endpoint"
 
 static const struct cfr_config_publish *target_at(const struct cfr_config_credential *c, size_t i)
 {
@@ -57,7 +58,7 @@ static void check_names(const struct cfr_config *config, struct cfr_problems *ps
 }
 
 /* The order decides which of several on one path stand beside each other. */
-enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_TOKEN, CLAIM_MOUNTED };
+enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_ACKNOWLEDGED, CLAIM_TOKEN, CLAIM_MOUNTED };
 
 /* Somebody who writes a path, or who reads a token there. */
 struct claim {
@@ -90,18 +91,44 @@ static void claim_target(struct claims *list, const struct cfr_config_credential
               &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
 }
 
+static void claim_acknowledged(struct claims *list, const struct cfr_config_credential *c)
+{
+    const struct cfr_config_acknowledge *all = c->acknowledge.items;
+
+    for (size_t i = 0; i < c->acknowledge.count; i++)
+        claim(list, &(struct claim){all[i].file, CLAIM_ACKNOWLEDGED, "", c, all[i].node.line});
+}
+
+static void count_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+{
+    (void)endpoint;
+    (void)proof;
+    ++*(size_t *)ctx;
+}
+
+/* What we make is ours alone; what somebody else makes is not written, and may be shown to several. */
+static void claim_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+{
+    (void)endpoint;
+    if (!proof->existing)
+        claim(ctx, &(struct claim){proof->file, CLAIM_OWN, PROOF, NULL, proof->node.line});
+}
+
 static bool collect_claims(const struct cfr_config *config, struct claims *list)
 {
-    size_t room = 2;
+    size_t room = 3;
 
     for (size_t i = 0; i < config->credentials.count; i++)
-        room += 2 + 3 * cfr_config_at(config, i)->publish.count;
+        room += 2 + 3 * cfr_config_at(config, i)->publish.count + cfr_config_at(config, i)->acknowledge.count;
+    cfr_config_each_proof(config, count_proof, &room);
     list->items = calloc(room, sizeof *list->items);
     if (list->items == NULL)
         return false;
     claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line});
     claim(list,
           &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
+    claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line});
+    cfr_config_each_proof(config, claim_proof, list);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
@@ -111,6 +138,7 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
             claim(list, &(struct claim){c->secret->directory, CLAIM_MOUNTED, "", c, c->secret->node.line});
         for (size_t j = 0; j < c->publish.count; j++)
             claim_target(list, c, target_at(c, j));
+        claim_acknowledged(list, c);
     }
     return true;
 }
@@ -154,7 +182,9 @@ static bool lies_in(const char *path, const char *directory)
 /* "credential registry on line 12", as the other party of a conflict. */
 static void tell_party(struct cfr_str *s, const struct claim *c)
 {
-    if (c->credential == NULL)
+    if (c->credential == NULL && strcmp(c->name, PROOF) == 0)
+        cfr_str_addf(s, "that of an endpoint (line %d)", c->line);
+    else if (c->credential == NULL)
         cfr_str_addf(s, "%s of this configuration", c->name);
     else if (c->credential->name == NULL)
         cfr_str_addf(s, "the credential on line %d", c->credential->node.line);
@@ -171,6 +201,8 @@ static const char *key_of(const struct claim *c)
         return "publish.file.path";
     case CLAIM_PROFILE:
         return "publish.profile.path";
+    case CLAIM_ACKNOWLEDGED:
+        return "acknowledge.file";
     case CLAIM_TOKEN:
         return "token.file";
     case CLAIM_MOUNTED:
@@ -191,6 +223,7 @@ static void conflict(struct cfr_problems *ps, const struct claim *a, const struc
                                                      : "without name";
     const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
+                      : b->kind == CLAIM_ACKNOWLEDGED ? "is the acknowledgement file of"
                       : b->kind == CLAIM_MOUNTED                                  ? "is the mounted Secret of"
                       : b->credential == NULL                                     ? "is"
                                                                                   : "is also written by";
@@ -218,6 +251,8 @@ static void tell_shared(struct cfr_problems *ps, const struct claim *a, const st
 
     if (a->credential != NULL && b->credential == NULL)
         swap = false;
+    if (a->credential == NULL && b->credential == NULL)
+        swap = a->line < b->line;
     conflict(ps, swap ? b : a, swap ? a : b);
 }
 
@@ -260,11 +295,11 @@ void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_prob
         check_paths(config, problems);
     if (!problems->nomem)
         cfr_config_check_cluster(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_endpoints(config, problems);
 }
 
-/* Whether credentials of this kind have the grant field that a format needs, as far as that is known before they are
- * there: what a mounted Secret leads to is not. */
-static bool has_field(const struct cfr_config_credential *c, const char *needs)
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
     const char *family = provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
@@ -288,12 +323,12 @@ static void check_format(const struct cfr_config_credential *c, int format, cons
 {
     const struct cfr_format *f = &cfr_formats[format];
 
-    if (!has_field(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+    if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
         cfr_problems_add(ps, line,
                          "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
                          "format",
                          c->name, key, f->name);
-    else if (!has_field(c, f->needs))
+    else if (!cfr_config_may_have(c, f->needs))
         cfr_problems_add(ps, line,
                          "credential %s: publish.%s.format: %s needs %s, which this credential does not "
                          "have; add an `exchange:` that gives it, or write format token",
@@ -366,6 +401,8 @@ void cfr_config_check_sources(const struct cfr_config *config, const char *(*env
         check_formats(cfr_config_at(config, i), problems);
         check_provider(cfr_config_at(config, i), env, problems);
     }
+    if (!problems->nomem)
+        cfr_config_check_served(config, problems);
     if (!problems->nomem)
         cfr_config_check_images(config, env, problems);
 }

@@ -18,6 +18,14 @@ void cfr_config_check_images(const struct cfr_config *config, const char *(*env)
                              struct cfr_problems *problems);
 /* agent/config_check_cluster.c: the part of the first that is about Secrets of the cluster. */
 void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_problems *problems);
+/* agent/config_check_serve.c: the parts of the first and the second that are about endpoints. */
+void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_problems *problems);
+void cfr_config_check_served(const struct cfr_config *config, struct cfr_problems *problems);
+/* Users and groups that must be there; in place of their names come their numbers. Blocks on disk. */
+void cfr_config_resolve_people(struct cfr_config *config, struct cfr_problems *problems);
+/* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are there:
+ * what a mounted Secret leads to is not. */
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
 /* Files that must be there: CA files. Blocks on disk. */
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems *problems);
 

@@ -63,6 +63,17 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err)
     return 0;
 }
 
+int cfr_config_rules_exit(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_exit *c = node;
+
+    if ((c->process != NULL) == (c->pid_file != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "write exactly one of process and pid_file");
+    if (c->process != NULL && strchr(c->process, '/') != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "process: %.64s is a path; write the last component alone", c->process);
+    return 0;
+}
+
 static bool is_name_start(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -95,7 +106,7 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
     if (c->token == NULL && c->secret == NULL && c->exchange == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "begins with nothing; write `token`, `secret`, or an `exchange` that needs neither");
-    return 0;
+    return cfr_config_rules_acknowledges(c, err);
 }
 
 int cfr_config_rules_hook(const void *node, struct cfr_err *err)
@@ -114,6 +125,10 @@ int cfr_config_rules_hook(const void *node, struct cfr_err *err)
             err, CFR_E_CONFIG,
             "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
             h->exec.items[0]);
+    if (h->http != NULL && h->http->acknowledge_header != NULL && h->on_first == CFR_ON_FIRST_SKIP)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "on_first: skip asks nobody after the first publish, so that acknowledge_header cannot be answered; "
+                           "remove one of the two");
     return 0;
 }
 
@@ -218,5 +233,5 @@ int cfr_config_rules_http(const void *node, struct cfr_err *err)
     if (!tls && h->ca_file != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "ca_file: is of no use with http://; remove it, or write https://");
-    return 0;
+    return h->acknowledge_header != NULL ? cfr_config_rules_header(h->acknowledge_header, err) : 0;
 }

@@ -10,8 +10,16 @@ int cfr_config_rules_root(const void *node, struct cfr_err *err);
 int cfr_config_rules_credential(const void *node, struct cfr_err *err);
 /* The name of a credential; NULL is allowed. */
 int cfr_config_rules_name(const char *name, struct cfr_err *err);
+int cfr_config_rules_exit(const void *node, struct cfr_err *err);
 /* agent/config_rules_image.c */
 int cfr_config_rules_image(const void *node, struct cfr_err *err);
+/* agent/config_rules_serve.c */
+int cfr_config_rules_proof(const void *node, struct cfr_err *err);
+int cfr_config_rules_container(const void *node, struct cfr_err *err);
+int cfr_config_rules_ec2(const void *node, struct cfr_err *err);
+int cfr_config_rules_gce(const void *node, struct cfr_err *err);
+int cfr_config_rules_gce_account(const void *node, struct cfr_err *err);
+int cfr_config_rules_endpoint(const void *node, struct cfr_err *err);
 /* agent/config_rules_source.c */
 int cfr_config_rules_bound(const void *node, struct cfr_err *err);
 int cfr_config_rules_request(const void *node, struct cfr_err *err);
@@ -25,5 +33,12 @@ int cfr_config_rules_profile(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);
 int cfr_config_rules_signal(const void *node, struct cfr_err *err);
 int cfr_config_rules_http(const void *node, struct cfr_err *err);
+/* agent/config_rules_ack.c */
+struct cfr_config_credential;
+int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
+/* The name of a header of HTTP. */
+int cfr_config_rules_header(const char *name, struct cfr_err *err);
+/* Everything that the consumers of C acknowledge by. */
+int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct cfr_err *err);
 
 #endif

@@ -54,6 +54,10 @@ static const struct cfr_field http_fields[] = {
      .doc = "The status that means success. Default: any from 200 to 299."},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
      .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
+     .doc = "A header of the answer that names the generation which the consumer has in use, such as "
+            "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated until it "
+            "is. Default: the status alone decides."},
     {.key = NULL},
 };
 #undef AT
@@ -105,10 +109,15 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
      .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
             "whatever follows from that, and what stands here wins over what it says."},
-    {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_publish_table, .min = 1,
-     .max = CFR_CONFIG_TARGETS_MAX, .doc = "Where it is written."},
+    {FIELD(publish, ONE_OR_LIST), .table = &cfr_config_publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX,
+     .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
+    {FIELD(allow, MAP), .table = &cfr_config_allow_table,
+     .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and the "
+            "user that credfresh runs as, when they ask."},
     {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = "Who is told after a publish, in this order. Default: nobody."},
+    {FIELD(acknowledge, ONE_OR_LIST), .table = &cfr_config_acknowledge_table, .min = 1, .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
+     .doc = "How consumers say which generation they have in use. Default: they do not say."},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
      .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
@@ -151,15 +160,24 @@ static const struct cfr_field root_fields[] = {
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = "Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
             "`state_dir`."},
+    {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
+     .doc = "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
+            "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: none."},
     {FIELD(listen, STRING), .min = 1, .max = 64,
      .doc = "ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none."},
     {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
     {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
-     .doc = "How many exchanges may be under way at once."},
+     .doc = "How many exchanges may be under way at once. Where there are several providers, one has three quarters of it at "
+            "most."},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory; then it is wiped."},
+    {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
+     .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under way."},
+    {FIELD(exit_with, MAP), .table = &cfr_config_exit_table, .doc = "A process whose end is the agent's end. Default: none."},
     {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
      .doc = "The credentials. Required, unless there are `image_credentials`."},
+    {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,
+     .doc = "Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none."},
     {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,
      .doc = "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
             "fits an image counts. `credfresh run` has nothing to do with them."},

@@ -7,9 +7,13 @@
 
 extern const struct cfr_table cfr_config_credential_table;
 extern const struct cfr_table cfr_config_exchange_table;
+extern const struct cfr_table cfr_config_exit_table;
 extern const struct cfr_table cfr_config_image_table;
 extern const struct cfr_table cfr_config_token_table;
 extern const struct cfr_table cfr_config_mounted_table;
 extern const struct cfr_table cfr_config_publish_table;
+extern const struct cfr_table cfr_config_endpoint_table;
+extern const struct cfr_table cfr_config_allow_table;
+extern const struct cfr_table cfr_config_acknowledge_table;
 
 #endif

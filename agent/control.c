@@ -2,6 +2,8 @@
 /* What the agent answers on its socket and its health address. */
 #include "agent/agent.h"
 
+#include "base/log.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +12,13 @@ static void get_credential(void *ctx, size_t index, struct cfr_status_credential
     struct cfr_agent *a = ctx;
 
     cfr_worker_status(a->workers[index], cfr_clock_now(), out);
+}
+
+static bool get_endpoint(void *ctx, size_t index, struct cfr_status_endpoint *out)
+{
+    const struct cfr_agent *a = ctx;
+
+    return a->endpoints != NULL && cfr_endpoints_count(a->endpoints, index, out);
 }
 
 void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
@@ -24,6 +33,7 @@ void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
         .stopping = a->stopping,
         .count = a->count,
         .get = get_credential,
+        .get_endpoint = get_endpoint,
         .ctx = a,
     };
 }
@@ -62,6 +72,13 @@ static void reload(struct cfr_agent *a, struct cfr_response *response)
     cfr_str_addz(&response->body, "{\"reloaded\":true}\n");
 }
 
+static void quit(struct cfr_agent *a, struct cfr_response *response)
+{
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "asked to end");
+    a->stopping = true;
+    cfr_routes_stopping(response);
+}
+
 void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
                           struct cfr_response *response)
 {
@@ -79,6 +96,8 @@ void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct c
         rotate(a, &action, response);
     else if (action.wish == CFR_WISH_RELOAD)
         reload(a, response);
+    else if (action.wish == CFR_WISH_QUIT)
+        quit(a, response);
 }
 
 void cfr_agent_on_health(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,

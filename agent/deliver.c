@@ -505,6 +505,15 @@ int64_t cfr_delivery_deadline(const struct cfr_delivery *d)
     return at;
 }
 
+bool cfr_delivery_running(const struct cfr_delivery *d)
+{
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        if (d->targets[i].call != NULL)
+            return true;
+    }
+    return false;
+}
+
 bool cfr_delivery_pending(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {

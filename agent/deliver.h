@@ -37,6 +37,8 @@ bool cfr_delivery_lost(const struct cfr_delivery *d);
 void cfr_delivery_step(struct cfr_delivery *d, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_delivery_deadline(const struct cfr_delivery *d);
+/* True while a request is under way. */
+bool cfr_delivery_running(const struct cfr_delivery *d);
 /* True while a Secret is not what it should be. */
 bool cfr_delivery_pending(const struct cfr_delivery *d);
 /* The error that only an operator can mend, of a Secret that is not what it should be; or 0. */

@@ -2,6 +2,7 @@
 /* Hooks. */
 #include "agent/hook.h"
 
+#include "agent/ack.h"
 #include "agent/process.h"
 #include "token/refresh.h"
 
@@ -26,6 +27,8 @@ struct hook {
     uint64_t runs_failed;
     char *error; /* heap, of the last attempt */
     char *name;  /* heap, in words */
+    char *header;  /* heap, acknowledge_header, or NULL; outlives the configuration that a request began under */
+    uint64_t said; /* the generation that it named last */
 };
 
 struct cfr_hooks {
@@ -64,6 +67,14 @@ static char *describe(const struct cfr_config_hook *c)
     return strdup(text);
 }
 
+static bool copy_header(struct hook *k, const struct cfr_config_hook *c)
+{
+    const char *header = c->http != NULL ? c->http->acknowledge_header : NULL;
+
+    k->header = header != NULL ? strdup(header) : NULL;
+    return header == NULL || k->header != NULL;
+}
+
 int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
                    cfr_hooks_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
@@ -78,7 +89,7 @@ int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http,
     }
     for (size_t i = 0; good && i < h->count; i++) {
         h->hooks[i].name = describe(config_of(h, i));
-        good = h->hooks[i].name != NULL;
+        good = h->hooks[i].name != NULL && copy_header(&h->hooks[i], config_of(h, i));
     }
     if (!good) {
         if (h != NULL)
@@ -106,6 +117,7 @@ void cfr_hooks_close(struct cfr_hooks *h)
     for (size_t i = 0; h->hooks != NULL && i < h->count; i++) {
         free(h->hooks[i].error);
         free(h->hooks[i].name);
+        free(h->hooks[i].header);
     }
     free(h->hooks);
     free(h->status);
@@ -135,9 +147,16 @@ void cfr_hooks_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_
 {
     if (index >= h->count)
         return;
-    h->hooks[index].done = done;
+    /* Nobody has said that it uses what it was told of before it was asked. */
+    h->hooks[index].done = h->hooks[index].header != NULL && h->hooks[index].said < done ? h->hooks[index].said : done;
     h->hooks[index].wanted = generation;
     h->hooks[index].next_ms = now.boot_ms;
+}
+
+void cfr_hooks_restore_said(struct cfr_hooks *h, size_t index, uint64_t said)
+{
+    if (index < h->count)
+        h->hooks[index].said = said;
 }
 
 static bool is_pending(const struct hook *k)
@@ -191,6 +210,22 @@ static void ended(struct cfr_hooks *h, int rc, const struct cfr_err *err, struct
     h->ended(h->ctx, k->name, k->tried, rc != 0 ? err->text : NULL, news);
 }
 
+/* Which generation the consumer has in use, by its answer's header. */
+static int take_said(struct hook *k, struct cfr_view value, struct cfr_err *err)
+{
+    uint64_t number;
+
+    if (value.n == 0)
+        return cfr_err_set(err, CFR_E_REJECTED, "the answer has no %s", k->header);
+    if (!cfr_ack_number(value, &number) || number > k->wanted)
+        return cfr_err_set(err, CFR_E_REJECTED, "the answer's %s is no generation that was published", k->header);
+    k->said = number;
+    if (number < k->tried)
+        return cfr_err_set(err, CFR_E_REJECTED, "the answer says that generation %" PRIu64 " is in use, not %" PRIu64 " yet",
+                           number, k->tried);
+    return 0;
+}
+
 static void on_http(void *ctx, const struct cfr_http_answer *answer)
 {
     struct cfr_hooks *h = ctx;
@@ -201,6 +236,8 @@ static void on_http(void *ctx, const struct cfr_http_answer *answer)
     h->http_handle = NULL;
     if (rc == 0 && (c->expect != 0 ? answer->status != c->expect : answer->status < 200 || answer->status > 299))
         rc = cfr_err_set(&err, CFR_E_REJECTED, "answered %ld", answer->status);
+    if (rc == 0 && h->hooks[h->running].header != NULL)
+        rc = take_said(&h->hooks[h->running], answer->header, &err);
     ended(h, rc, &err, cfr_clock_now());
 }
 
@@ -223,6 +260,7 @@ static int start_http(struct cfr_hooks *h, const struct cfr_config_hook *c, uint
         .ca_file = c->http->ca_file,
         .headers = headers,
         .header_count = 2,
+        .keep_header = h->hooks[h->running].header,
         .answer_max = 65536,
         .timeout_ms = c->timeout_ms,
     };
@@ -348,6 +386,11 @@ int64_t cfr_hooks_deadline(const struct cfr_hooks *h)
     return next;
 }
 
+bool cfr_hooks_running(const struct cfr_hooks *h)
+{
+    return h->running < h->count;
+}
+
 int cfr_hooks_pidfd(const struct cfr_hooks *h)
 {
     return h->pidfd;
@@ -379,6 +422,21 @@ size_t cfr_hooks_count(const struct cfr_hooks *h)
 uint64_t cfr_hooks_done(const struct cfr_hooks *h, size_t index)
 {
     return h->hooks[index].done;
+}
+
+const char *cfr_hooks_name(const struct cfr_hooks *h, size_t index)
+{
+    return h->hooks[index].name;
+}
+
+bool cfr_hooks_acknowledges(const struct cfr_hooks *h, size_t index)
+{
+    return h->hooks[index].header != NULL;
+}
+
+uint64_t cfr_hooks_said(const struct cfr_hooks *h, size_t index)
+{
+    return h->hooks[index].said;
 }
 
 const struct cfr_status_hook *cfr_hooks_status(struct cfr_hooks *h)

@@ -27,6 +27,8 @@ void cfr_hooks_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c
 void cfr_hooks_request(struct cfr_hooks *h, uint64_t generation, bool first, struct cfr_now now);
 /* After a restart: hook INDEX last succeeded for DONE; what is behind GENERATION is pending. */
 void cfr_hooks_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t generation, struct cfr_now now);
+/* Before cfr_hooks_restore: hook INDEX was last answered SAID. */
+void cfr_hooks_restore_said(struct cfr_hooks *h, size_t index, uint64_t said);
 /* Starts what is due, ends what has taken too long. */
 void cfr_hooks_step(struct cfr_hooks *h, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
@@ -34,12 +36,20 @@ int64_t cfr_hooks_deadline(const struct cfr_hooks *h);
 /* A descriptor that is readable when the running command has ended, -1 if none runs; then call cfr_hooks_child. */
 int cfr_hooks_pidfd(const struct cfr_hooks *h);
 void cfr_hooks_child(struct cfr_hooks *h, struct cfr_now now);
+/* True while a command or a request of a hook is under way. */
+bool cfr_hooks_running(const struct cfr_hooks *h);
 /* True while a hook is running or waits for its turn or retry. */
 bool cfr_hooks_pending(const struct cfr_hooks *h);
 /* True if a hook was given up for the newest generation. */
 bool cfr_hooks_failed(const struct cfr_hooks *h);
 size_t cfr_hooks_count(const struct cfr_hooks *h);
 uint64_t cfr_hooks_done(const struct cfr_hooks *h, size_t index);
+/* What hook INDEX does, in words. */
+const char *cfr_hooks_name(const struct cfr_hooks *h, size_t index);
+/* True if hook INDEX has an acknowledge_header: it has only succeeded when its answer names the generation it was run for. */
+bool cfr_hooks_acknowledges(const struct cfr_hooks *h, size_t index);
+/* The generation that the answer to hook INDEX last named; 0 = none yet. */
+uint64_t cfr_hooks_said(const struct cfr_hooks *h, size_t index);
 /* Fills the pages' view of all hooks; the array lives until the next call or a change. */
 const struct cfr_status_hook *cfr_hooks_status(struct cfr_hooks *h);
 

@@ -29,6 +29,14 @@ const struct cfr_command cfr_commands[] = {
      cfr_command_reload},
     {"image-credential-provider", "[-c FILE]", "answer the kubelet, which runs this to pull images: see image_credentials",
      "c", 0, 0, cfr_command_image},
+    {"exec", "[-c FILE] [--name NAME]... [--timeout 60s] [--] COMMAND [ARGUMENT]...",
+     "publish, then run a command with the credentials, keep them fresh, and end as it ends", "+cnt", 1, -1, cfr_command_exec},
+    {"quit", "[-s SOCKET]", "make the running agent end", "cs", 0, 0, cfr_command_quit},
+    {"get", "aws|gcp|kube|token NAME [--field NAME] [--timeout 4s] [-s SOCKET | -c FILE]",
+     "print a credential for a program that asks: from the running agent; with -c by an exchange of its own", "csft", 2, 2,
+     cfr_command_get},
+    {"env", "NAME [--format sh|env|json] [-c FILE]", "print the variables that point SDKs at a credential, and what wins over them",
+     "cm", 1, 1, cfr_command_env},
     {"inspect", "TOKENFILE [--audience TEXT]", "explain a token, and what an STS would say of it", "u", 1, 1,
      cfr_command_inspect},
     {"reference", "", "print the configuration reference (Markdown)", "", 0, 0, cfr_command_reference},
@@ -43,7 +51,10 @@ static const struct option long_options[] = {
     {"online", no_argument, NULL, 'o'},        {"json", no_argument, NULL, 'j'},
     {"watch", no_argument, NULL, 'w'},         {"all", no_argument, NULL, 'a'},
     {"reason", required_argument, NULL, 'r'},  {"timeout", required_argument, NULL, 't'},
-    {"audience", required_argument, NULL, 'u'}, {"help", no_argument, NULL, 'h'},
+    {"audience", required_argument, NULL, 'u'}, {"field", required_argument, NULL, 'f'},
+    {"format", required_argument, NULL, 'm'},
+    {"name", required_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
@@ -67,12 +78,23 @@ static const struct cfr_command *find(const char *name)
     return NULL;
 }
 
-static bool store(struct cfr_options *o, int letter, const char *value)
+static bool add_name(struct cfr_options *o, char *name)
+{
+    if (o->name_count == CFR_OPTION_NAMES_MAX) {
+        cfr_command_complain("--name can be given %d times at most", CFR_OPTION_NAMES_MAX);
+        return false;
+    }
+    o->names[o->name_count++] = name;
+    return true;
+}
+
+static bool store(struct cfr_options *o, int letter, char *value)
 {
     switch (letter) {
     case 'c':
         o->config = value;
         o->config_given = true;
+        o->config_option = true;
         return true;
     case 's':
         o->socket = value;
@@ -91,6 +113,14 @@ static bool store(struct cfr_options *o, int letter, const char *value)
         return true;
     case 'r':
         o->reason = value;
+        return true;
+    case 'n':
+        return add_name(o, value);
+    case 'f':
+        o->field = value;
+        return true;
+    case 'm':
+        o->format = value;
         return true;
     case 'u':
         o->audience = value;
@@ -120,7 +150,7 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
         .timeout_ms = -1,
     };
     opterr = 0;
-    while ((letter = getopt_long(argc, argv, "c:s:h", long_options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, c->options[0] == '+' ? "+c:s:h" : "c:s:h", long_options, NULL)) != -1) {
         if (letter == 'h') {
             usage_of(c, stdout);
             exit(CFR_EXIT_OK); // NOLINT(concurrency-mt-unsafe): there is one thread
@@ -224,7 +254,9 @@ int main(int argc, char **argv)
 {
     const struct cfr_command *c = argc > 1 ? find(argv[1]) : NULL;
 
-    cfr_agent_harden();
+    /* The command that exec runs is to have its own limits; the agent beside it has these. */
+    if (c == NULL || c->run != cfr_command_exec)
+        cfr_agent_harden();
     if (is_image_provider(argv[0]))
         return run(find("image-credential-provider"), argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))

@@ -4,6 +4,7 @@
 
 #include "agent/config_tables.h"
 #include "agent/token_file.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "files/file.h"
 
@@ -15,21 +16,11 @@
 
 #define CONTENT_MAX 262144
 #define VARIABLE    "env:"
-#define FNV_BASIS   14695981039346656037U
-
-static uint64_t mix(uint64_t h, const void *p, size_t n)
-{
-    const unsigned char *bytes = p;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ bytes[i]) * 1099511628211U;
-    return h;
-}
 
 /* The token's alone stays what it is: it is compared with records of earlier runs. */
 static uint64_t join(uint64_t all, uint64_t mark)
 {
-    return all == 0 ? mark : mix(mix(FNV_BASIS, &all, sizeof all), &mark, sizeof mark);
+    return all == 0 ? mark : cfr_hash_add(cfr_hash_add(CFR_HASH_START, &all, sizeof all), &mark, sizeof mark);
 }
 
 static void add_mark(struct cfr_material *m, uint64_t mark)
@@ -68,7 +59,7 @@ static int read_content(struct cfr_material *m, const char *key, const char *pat
 {
     struct cfr_secret *to = &m->files[m->content_count];
     struct stat st;
-    uint64_t mark = FNV_BASIS;
+    uint64_t mark = CFR_HASH_START;
     int rc;
 
     if (m->content_count == CFR_STS_CONTENTS_MAX)
@@ -85,10 +76,10 @@ static int read_content(struct cfr_material *m, const char *key, const char *pat
     m->contents[m->content_count] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};
     if (m->contents[m->content_count++].bytes.n == 0)
         return cfr_err_set(err, CFR_E_MISSING, "%s: %s is empty", key, path);
-    mark = mix(mark, &st.st_ino, sizeof st.st_ino);
-    mark = mix(mark, &st.st_size, sizeof st.st_size);
-    mark = mix(mark, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
-    add_mark(m, mix(mark, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec));
+    mark = cfr_hash_add(mark, &st.st_ino, sizeof st.st_ino);
+    mark = cfr_hash_add(mark, &st.st_size, sizeof st.st_size);
+    mark = cfr_hash_add(mark, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+    add_mark(m, cfr_hash_add(mark, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec));
     return 0;
 }
 
@@ -336,7 +327,7 @@ int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, stru
 
 struct watching {
     struct cfr_watch *watch;
-    void *owner;
+    struct cfr_watcher *watcher;
     struct cfr_err *err;
     int rc;
 };
@@ -344,7 +335,7 @@ struct watching {
 static void watch_path(struct watching *w, const char *path)
 {
     struct cfr_err err = {0};
-    int rc = path != NULL ? cfr_watch_add(w->watch, path, w->owner, &err) : 0;
+    int rc = path != NULL ? cfr_watch_add(w->watch, path, w->watcher, &err) : 0;
 
     if (rc == 0 || w->rc != 0)
         return;
@@ -368,9 +359,9 @@ static void watch_below(struct watching *w, const char *directory, const char *n
 }
 
 int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_material *m, struct cfr_watch *watch,
-                       void *owner, struct cfr_err *err)
+                       struct cfr_watcher *watcher, struct cfr_err *err)
 {
-    struct watching w = {watch, owner, err, 0};
+    struct watching w = {watch, watcher, err, 0};
     const void *config;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
 

@@ -5,6 +5,7 @@
 #define CFR_AGENT_MATERIAL_H
 
 #include "agent/config.h"
+#include "agent/watcher.h"
 #include "files/volume.h"
 #include "files/watch.h"
 #include "sts/mounted.h"
@@ -50,9 +51,9 @@ void cfr_material_move(struct cfr_material *to, struct cfr_material *from);
 int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, struct cfr_err *err);
 /* True if M itself is what is published: nothing is exchanged and nothing requested. */
 bool cfr_material_is_final(const struct cfr_material *m);
-/* Watches for OWNER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is told
+/* Watches for WATCHER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is told
  * and the others are tried nevertheless. */
 int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_material *m, struct cfr_watch *watch,
-                       void *owner, struct cfr_err *err);
+                       struct cfr_watcher *watcher, struct cfr_err *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,6 +27,8 @@
 #define START_SLACK_MS 2000
 #define MATCHES_MAX 256
 #define END_WAIT_MS 200
+#define COMM_MAX 15
+#define FILES_MAX 16384
 
 static int pidfd_open(pid_t pid)
 {
@@ -122,7 +125,7 @@ static int read_pid_file(const char *path, pid_t *pid, int64_t *written_ms, stru
     return 0;
 }
 
-int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err)
+static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_err *err)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t written_ms;
@@ -132,6 +135,8 @@ int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *er
     int rc = read_pid_file(pid_file, &pid, &written_ms, err);
     int fd;
 
+    *out = 0;
+    *pidfd = -1;
     if (rc != 0)
         return rc;
     fd = pidfd_open(pid);
@@ -148,10 +153,31 @@ int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *er
                          "process %d started after %s was written: the file is stale and the process another one (if only the "
                          "clock was set since, touch the file)",
                          (int)pid, pid_file);
-    if (rc == 0)
-        rc = send_to(pid, fd, signal, err);
+    if (rc != 0)
+        (void)close(fd);
+    *pidfd = fd;
+    *out = pid;
+    return rc;
+}
+
+int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err)
+{
+    pid_t pid;
+    int fd;
+    int rc = open_file(pid_file, &pid, &fd, err);
+
+    if (rc != 0)
+        return rc;
+    rc = send_to(pid, fd, signal, err);
     (void)close(fd);
     return rc;
+}
+
+int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err)
+{
+    pid_t pid;
+
+    return open_file(pid_file, &pid, pidfd, err);
 }
 
 static const char *last_component(const char *path)
@@ -247,6 +273,65 @@ int cfr_process_signal_executable(const char *executable, int signal, struct cfr
     return rc;
 }
 
+/* The kernel cuts the name to 15 characters. */
+static bool is_named(pid_t pid, const char *name)
+{
+    char comm[32];
+    size_t n = read_proc(pid, "comm", comm, sizeof comm);
+
+    if (n != 0 && comm[n - 1] == '\n')
+        comm[n - 1] = '\0';
+    return n != 0 && strncmp(comm, name, COMM_MAX) == 0 && (strlen(name) >= COMM_MAX || strcmp(comm, name) == 0);
+}
+
+/* A pidfd of PID if it is still the one that is meant and has not ended, else -1. */
+static int open_named(pid_t pid, const char *name)
+{
+    struct pollfd p = {pidfd_open(pid), POLLIN, 0};
+    pid_t parent;
+    int64_t start;
+
+    if (p.fd < 0)
+        return -1;
+    if (poll(&p, 1, 0) == 0 && (is_named(pid, name) || runs(pid, name)) && read_stat(pid, &parent, &start) &&
+        parent != getpid())
+        return p.fd;
+    (void)close(p.fd);
+    return -1;
+}
+
+int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+
+    *pidfd = -1;
+    if (proc == NULL)
+        return cfr_err_sys(err, errno, "cannot list processes in /proc");
+    while (*pidfd < 0 && (entry = readdir(proc)) != NULL) {
+        *pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+        if (*pid > 0 && *pid != getpid() && (is_named(*pid, name) || runs(*pid, name)))
+            *pidfd = open_named(*pid, name);
+    }
+    (void)closedir(proc);
+    return *pidfd >= 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
+}
+
+static struct rlimit files_before; /* rlim_cur is 0 while it was not changed */
+
+void cfr_process_raise_files(void)
+{
+    struct rlimit now;
+    struct rlimit more;
+
+    if (files_before.rlim_cur != 0 || getrlimit(RLIMIT_NOFILE, &now) != 0)
+        return;
+    more = now;
+    more.rlim_cur = now.rlim_max < FILES_MAX ? now.rlim_max : FILES_MAX;
+    if (more.rlim_cur > now.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0)
+        files_before = now;
+}
+
 static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions, int out_fd)
 {
     sigset_t none;
@@ -283,6 +368,8 @@ static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t 
     (void)posix_spawn_file_actions_destroy(&actions);
     if (rc != 0)
         return cfr_err_sys(err, rc, "cannot start %s", argv[0]);
+    if (files_before.rlim_cur != 0)
+        (void)prlimit(*pid, RLIMIT_NOFILE, &files_before, NULL);
     *pidfd = pidfd_open(*pid);
     if (*pidfd < 0) {
         rc = errno;

@@ -16,6 +16,16 @@ int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *er
  * component) and whose parent is not one too. CFR_E_MISSING if there is none, with the pod setting to look at. */
 int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err);
 
+/* A pidfd of the running process that PID_FILE names, readable when it has ended. CFR_E_MISSING (no file, no process),
+ * CFR_E_CONFLICT as above. */
+int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err);
+/* A pidfd of a running process whose name, as `ps` shows it, or whose executable's last component is NAME; neither we nor what
+ * we started. CFR_E_MISSING if there is none. */
+int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err);
+
+/* Lets this process have as many descriptors as it may, up to 16384. What is started afterwards has the limit that there was
+ * before, on which programs that use select() rely. */
+void cfr_process_raise_files(void);
 /* Starts ARGV (argv[0] absolute) with exactly ENVIRONMENT, in a process group of its own, standard input from
  * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
  * has ended. */

@@ -4,6 +4,7 @@
 
 #include "files/format.h"
 #include "files/generation.h"
+#include "files/layout.h"
 #include "files/path.h"
 #include "files/profile.h"
 #include "files/single.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Everything of one target, rendered. */
 struct rendered {
@@ -339,6 +341,29 @@ uint64_t cfr_publish_newest(const struct cfr_config_credential *c)
             newest = number;
     }
     return newest;
+}
+
+int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c)
+{
+    int64_t newest_ns = 0;
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = target_at(c, i);
+        const char *file = t->file != NULL ? t->file->path : t->profile != NULL ? t->profile->path : NULL;
+        char path[PATH_MAX + sizeof CFR_LAYOUT_DATA + 1];
+        struct stat st;
+        int64_t ns;
+
+        if (t->directory == NULL && file == NULL)
+            continue;
+        (void)snprintf(path, sizeof path, "%s%s", t->directory != NULL ? t->directory : file,
+                       t->directory != NULL ? "/" CFR_LAYOUT_DATA : "");
+        /* Renaming changes it. */
+        ns = lstat(path, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec : 0;
+        if (ns > newest_ns)
+            newest_ns = ns;
+    }
+    return newest_ns;
 }
 
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err)

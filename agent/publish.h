@@ -25,6 +25,9 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_r
 int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);
+/* When the newest of the targets on this machine came to stand, in nanoseconds by the clock of its file system; 0 if there is
+ * none. */
+int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c);
 /* Wipes previous generations. */
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err);
 

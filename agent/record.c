@@ -46,6 +46,9 @@ static void put_lists(struct cfr_str *out, const struct cfr_record *r)
     cfr_str_addz(out, "],\"delivered\":[");
     for (size_t i = 0; i < r->delivered_count; i++)
         cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->delivered[i]);
+    cfr_str_addz(out, "],\"acknowledged\":[");
+    for (size_t i = 0; i < r->acknowledged_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->acknowledged[i]);
     cfr_str_addz(out, "],\"reasons\":[");
     for (size_t i = 0; i < r->reason_count; i++) {
         cfr_str_addz(out, i == 0 ? "" : ",");
@@ -70,6 +73,7 @@ int cfr_record_save(int state_fd, const char *name, const struct cfr_record *r, 
     put_number(&out, "token_issued_s", (uint64_t)r->token_issued_s);
     put_number(&out, "token_expires_s", (uint64_t)r->token_expires_s);
     put_number(&out, "token_mark", r->token_mark);
+    put_number(&out, "published_ns", (uint64_t)r->published_ns);
     put_text(&out, "identity", r->identity);
     put_text(&out, "pending_reason", r->pending_reason);
     put_lists(&out, r);
@@ -151,36 +155,32 @@ static int get_reasons(const struct cfr_json *list, struct cfr_record *out, stru
     return 0;
 }
 
-static bool get_generations(const struct cfr_json *list, struct cfr_record *out)
+/* A list that is not there, as in the record of an older version, is empty. */
+static size_t get_generations(const struct cfr_json *list, uint64_t *out, size_t max, bool *good)
 {
-    bool good = true;
+    size_t count = 0;
 
-    for (size_t i = 0; good && i < cfr_json_count(list) && i < CFR_CONFIG_TARGETS_MAX; i++) {
+    for (size_t i = 0; *good && i < cfr_json_count(list) && i < max; i++) {
         struct cfr_view text = {NULL, 0};
 
         (void)cfr_json_string(cfr_json_at(list, i), &text);
-        out->delivered[out->delivered_count++] = number_of(text, &good);
+        out[count++] = number_of(text, good);
     }
-    return good;
+    return count;
 }
 
 static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
 {
     const struct cfr_json *targets = cfr_json_get(doc, "targets");
-    const struct cfr_json *hooks = cfr_json_get(doc, "hooks");
     bool good = true;
 
     for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_CONFIG_TARGETS_MAX; i++)
         good = good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
-    for (size_t i = 0; i < cfr_json_count(hooks) && i < CFR_CONFIG_HOOKS_MAX; i++) {
-        struct cfr_view text = {NULL, 0};
-        bool ok;
-
-        (void)cfr_json_string(cfr_json_at(hooks, i), &text);
-        out->hook_done[out->hook_count++] = number_of(text, &ok);
-        good = good && ok;
-    }
-    return good && get_generations(cfr_json_get(doc, "delivered"), out);
+    out->hook_count = get_generations(cfr_json_get(doc, "hooks"), out->hook_done, CFR_CONFIG_HOOKS_MAX, &good);
+    out->delivered_count = get_generations(cfr_json_get(doc, "delivered"), out->delivered, CFR_CONFIG_TARGETS_MAX, &good);
+    out->acknowledged_count = get_generations(cfr_json_get(doc, "acknowledged"), out->acknowledged,
+                                              sizeof out->acknowledged / sizeof out->acknowledged[0], &good);
+    return good;
 }
 
 static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr_err *err)
@@ -198,6 +198,8 @@ static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr
     out->token_issued_s = (int64_t)get_number(doc, "token_issued_s", &good);
     out->token_expires_s = (int64_t)get_number(doc, "token_expires_s", &good);
     out->token_mark = get_number(doc, "token_mark", &good);
+    /* Older records have none. */
+    out->published_ns = cfr_json_get(doc, "published_ns") != NULL ? (int64_t)get_number(doc, "published_ns", &good) : 0;
     out->identity = get_text(doc, "identity");
     out->pending_reason = get_text(doc, "pending_reason");
     if (!get_lists(doc, out) || !good)

@@ -26,6 +26,9 @@ struct cfr_record {
     size_t delivered_count;
     uint64_t hook_done[CFR_CONFIG_HOOKS_MAX]; /* generation each hook last succeeded for */
     size_t hook_count;
+    uint64_t acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
+    size_t acknowledged_count;
+    int64_t published_ns;      /* when the generation came to stand, by the clock of the file system; 0 = not known */
     uint64_t digest;           /* of the whole configuration: marks of other hooks mean nothing */
     char *pending_reason;      /* a rotation that was accepted and is not done yet */
     char **reasons;            /* already used, oldest first */

@@ -3,6 +3,7 @@
 #include "agent/agent.h"
 
 #include "agent/notify.h"
+#include "agent/offers.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -84,7 +85,14 @@ static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr
     free(a->workers);
     a->workers = workers;
     a->count = count;
+    cfr_agent_index_workers(a);
     return 0;
+}
+
+/* Who was seen already may have ended just before, and must not be waited for again. */
+static bool same_companion(const struct cfr_config_exit *a, const struct cfr_config_exit *b)
+{
+    return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
 }
 
 static int swap_health(struct cfr_agent *a, const struct cfr_config *next, struct cfr_server **fresh,
@@ -99,13 +107,19 @@ static int swap_health(struct cfr_agent *a, const struct cfr_config *next, struc
 static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_server *health;
+    struct cfr_endpoints_plan *plan = NULL;
     bool keep = same_text(next->listen, a->config->listen);
     int rc = swap_health(a, next, &health, err);
 
     if (rc != 0)
         return rc;
-    rc = swap_workers(a, next, err);
+    /* With once there are none. */
+    if (a->endpoints != NULL)
+        rc = cfr_endpoints_prepare(a->endpoints, next, &plan, err);
+    if (rc == 0)
+        rc = swap_workers(a, next, err);
     if (rc != 0) {
+        cfr_endpoints_drop(a->endpoints, plan);
         if (health != NULL)
             cfr_server_close(health);
         return rc;
@@ -115,6 +129,10 @@ static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *er
             cfr_server_close(a->health);
         a->health = health;
     }
+    if (plan != NULL)
+        cfr_endpoints_take(a->endpoints, plan);
+    if (!same_companion(a->config->exit_with, next->exit_with))
+        cfr_exit_with_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
     cfr_http_forget(a->host.http);

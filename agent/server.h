@@ -3,23 +3,47 @@
 #ifndef CFR_AGENT_SERVER_H
 #define CFR_AGENT_SERVER_H
 
+#include "serve/endpoint.h"
 #include "serve/routes.h"
 
 #include <sys/types.h>
 
 struct cfr_server;
 
+#define CFR_PEER_GROUPS_MAX 256
+
 struct cfr_peer {
-    bool known; /* only on Unix sockets */
+    bool known; /* only on Unix sockets: what follows is the kernel's word */
     uid_t uid;
     gid_t gid;
     pid_t pid;
+    gid_t groups[CFR_PEER_GROUPS_MAX]; /* the supplementary ones; none where there are more */
+    size_t group_count;
+    char text[64]; /* "127.0.0.1", "uid 1000" */
 };
 
 /* Answers one request; the body, if any, is complete. Must not block. The engine frees RESPONSE's body. */
 typedef void cfr_server_fn(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
                            struct cfr_response *response);
+/* As above for answers that hold secrets, which are wiped once sent; ANSWER is zeroed, and freed by the engine. False if it
+ * is not for this function: then ANSWER is untouched. */
+typedef bool cfr_server_secret_fn(void *ctx, const struct cfr_peer *peer, const struct cfr_endpoint_request *request,
+                                  struct cfr_endpoint_answer *answer);
 
+struct cfr_server_options {
+    cfr_server_secret_fn *secret; /* asked first; NULL = none */
+    cfr_server_fn *fn;            /* NULL = none: 404 */
+    void *ctx;
+    unsigned connections; /* beyond these one has to go, see agent/server_guests.h; 0 = 256 */
+    unsigned per_address; /* 0 = as many as there are; only on TCP */
+    bool no_body;         /* requests with a body are refused */
+    mode_t mode;          /* of a Unix socket; 0 = 0600 */
+};
+
+/* Listens as the two functions below say, with OPTIONS (copied). Whoever has asked nothing whole for 10 s is cut off, however
+ * many bytes he sends. */
+int cfr_server_open(const char *where, bool unix_socket, const struct cfr_server_options *options, struct cfr_server **out,
+                    struct cfr_err *err);
 /* Listens on ADDRESS, "127.0.0.1:9080", "[::1]:9080", ":9080" (all addresses) or a port of 0 (any; see
  * cfr_server_address). CFR_E_CONFIG, CFR_E_CONFLICT (in use), CFR_E_PERM. At most 256 connections, 32 per
  * address, 10 s of idling, 8 KiB of request head, CFR_ROUTES_BODY_MAX of body. */

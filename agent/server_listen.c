@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 64
+#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn; a full queue makes others wait a second */
 
 union address {
     struct sockaddr any;
@@ -168,16 +168,16 @@ static int check_free(const union address *a, struct cfr_err *err)
 }
 
 /* Listens on the socket file AT, which is then renamed to PATH: whoever sees PATH can connect to it. */
-static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path,
+static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path, mode_t mode,
                         struct cfr_err *err)
 {
     struct stat st;
 
     (void)unlink(at->un.sun_path);
     /* The mode of the descriptor becomes the mode of the file, so that it is never wider. */
-    if (fchmod(s->fd, 0600) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
+    if (fchmod(s->fd, mode) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
         return cfr_err_sys(err, errno, "cannot make the socket %s", path);
-    if (chmod(at->un.sun_path, 0600) != 0 || listen(s->fd, BACKLOG) != 0 ||
+    if (chmod(at->un.sun_path, mode) != 0 || listen(s->fd, BACKLOG) != 0 ||
         lstat(at->un.sun_path, &st) != 0 || rename(at->un.sun_path, path) != 0) {
         int errnum = errno;
 
@@ -189,7 +189,7 @@ static int put_in_place(struct cfr_server_socket *s, const union address *at, co
     return 0;
 }
 
-int cfr_server_listen_unix(const char *path, struct cfr_server_socket *out, struct cfr_err *err)
+int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_socket *out, struct cfr_err *err)
 {
     union address a = {.un = {.sun_family = AF_UNIX}};
     size_t n = strlen(path);
@@ -220,7 +220,7 @@ int cfr_server_listen_unix(const char *path, struct cfr_server_socket *out, stru
     else if (out->unix_path == NULL)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     else
-        rc = put_in_place(out, &a, path, err);
+        rc = put_in_place(out, &a, path, mode, err);
     if (rc != 0)
         cfr_server_listen_end(out);
     return rc;

@@ -17,7 +17,7 @@ struct cfr_server_socket {
 
 /* See cfr_server_open_tcp and cfr_server_open_unix. On an error OUT holds nothing. */
 int cfr_server_listen_tcp(const char *address, struct cfr_server_socket *out, struct cfr_err *err);
-int cfr_server_listen_unix(const char *path, struct cfr_server_socket *out, struct cfr_err *err);
+int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_socket *out, struct cfr_err *err);
 /* Closes the descriptor if it is still here, and removes the socket file if it is still ours. */
 void cfr_server_listen_end(struct cfr_server_socket *s);
 

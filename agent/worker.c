@@ -12,6 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static void on_token(void *ctx)
+{
+    cfr_worker_on_token(ctx);
+}
+
 static void read_record(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
@@ -68,18 +73,24 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->turn.owner = w;
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
+    w->token_watcher = (struct cfr_watcher){on_token, w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_credential_init(&w->c);
     rc = cfr_hooks_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_delivery_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
+    if (rc == 0) {
+        read_record(w);
+        rc = cfr_worker_ack_open(w, err);
+    }
     if (rc != 0) {
         if (w->hooks != NULL)
             cfr_hooks_close(w->hooks);
+        cfr_delivery_close(w->delivery);
+        cfr_record_free(&w->record);
         free(w);
         return rc;
     }
-    read_record(w);
     *out = w;
     return 0;
 }
@@ -105,7 +116,8 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
 
     /* Before all else: whatever the first exchange is for, it also does what was promised. */
     w->rotate_wanted = w->record.pending_reason != NULL;
-    if (w->record.generation == 0)
+    /* What was in memory only is gone. */
+    if (w->record.generation == 0 || w->config->publish.count == 0)
         return false;
     if (wanted && cfr_publish_verify(w->config, &w->record, &err) != 0) {
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s", err.text);
@@ -120,7 +132,7 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     if (w->record.retire_ms != 0)
         w->retire_boot_ms = now.boot_ms + (w->record.retire_ms > now.wall_ms ? w->record.retire_ms - now.wall_ms : 0);
     /* With another configuration they may be other Secrets. */
-    return wanted && restore_delivery(w) && fresh && !w->rotate_wanted;
+    return wanted && restore_delivery(w) && fresh && !w->rotate_wanted && !cfr_worker_must_keep(w);
 }
 
 /* What a Secret leads to is only known from reading it, and decides how early a refresh is due. */
@@ -145,9 +157,11 @@ void cfr_worker_start(struct cfr_worker *w)
     fresh = adopt(w, now);
 
     /* Where a Secret has been read, everything that follows from it is watched already. */
-    if (w->watched == NULL && w->host->watch != NULL && cfr_material_watch(w->config, NULL, w->host->watch, w, &err) != 0)
+    if (w->watched == NULL && w->host->watch != NULL &&
+        cfr_material_watch(w->config, NULL, w->host->watch, &w->token_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
     restore_hooks(w, now);
+    cfr_worker_ack_start(w);
     if (fresh) {
         int64_t overdue_ms = cfr_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
 
@@ -170,10 +184,12 @@ void cfr_worker_close(struct cfr_worker *w)
     if (w->c.state != CFR_STATE_STOPPED)
         cfr_worker_step(w, CFR_EVENT_STOP);
     if (w->host->watch != NULL)
-        cfr_watch_remove(w->host->watch, w);
+        cfr_watch_remove(w->host->watch, &w->token_watcher);
+    cfr_worker_ack_close(w);
     cfr_timers_remove(&w->host->timers, &w->timer);
     cfr_hooks_close(w->hooks);
     cfr_delivery_close(w->delivery);
+    cfr_worker_drop_kept(w);
     cfr_record_free(&w->record);
     free(w->watched);
     free(w->note);
@@ -191,10 +207,14 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
         return err->code;
     if (!same_hooks) {
         cfr_worker_save(w);
+        cfr_worker_ack_close(w);
         w->config = config;
         cfr_hooks_close(w->hooks);
         w->hooks = hooks;
+        if (cfr_worker_ack_open(w, err) != 0)
+            cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "no acknowledgement is taken: %s", err->text);
         restore_hooks(w, cfr_clock_now());
+        cfr_worker_ack_start(w);
         cfr_worker_save(w);
         cfr_worker_tell(w);
     }
@@ -203,8 +223,14 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     cfr_delivery_rebind(w->delivery, config);
     if (w->exchange != NULL)
         cfr_exchange_rebind(w->exchange, config);
+    cfr_worker_review_kept(w);
     cfr_worker_plan(w);
     return 0;
+}
+
+bool cfr_worker_is_busy(const struct cfr_worker *w)
+{
+    return w->exchange != NULL || cfr_hooks_running(w->hooks) || cfr_delivery_running(w->delivery);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
@@ -253,6 +279,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .deliveries = cfr_delivery_status(w->delivery),
         .delivery_count = cfr_delivery_count(w->delivery),
     };
+    cfr_worker_ack_status(w, now, out);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
     if (w->c.published && !cfr_credential_valid(&w->c, now) && out->expires_s > now.wall_ms / 1000)

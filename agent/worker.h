@@ -13,12 +13,16 @@
 #include "agent/record.h"
 #include "agent/timers.h"
 #include "agent/turns.h"
+#include "agent/watcher.h"
 #include "files/watch.h"
+#include "serve/endpoint.h"
 #include "serve/status.h"
 
 #define CFR_HOST_TURN_MS 100 /* how long workers may keep the loop from everybody else */
 
 struct cfr_worker;
+struct cfr_worker_kept; /* private to agent/worker_keep.c */
+struct cfr_worker_ack;  /* private to agent/worker_ack.c */
 struct reading; /* private to agent/worker_*.c */
 
 /* What all workers share; owned by the agent. */
@@ -31,6 +35,7 @@ struct cfr_host {
     const struct cfr_config *config;
     unsigned hook_attempts; /* 0 = never give up */
     struct cfr_turns turns; /* of workers, by provider */
+    bool draining;          /* the end is near: what is under way goes on, and nothing new is begun */
     bool serving; /* the queue, a few frames up: what ends at once must not begin to serve it again */
 };
 
@@ -57,6 +62,8 @@ struct cfr_worker {
     struct cfr_exchange *exchange;
     struct cfr_hooks *hooks;
     struct cfr_delivery *delivery; /* NULL: no target in the cluster */
+    struct cfr_worker_ack *ack;    /* NULL: no consumer says what it uses */
+    struct cfr_watcher token_watcher; /* of everything that an exchange begins with */
     struct cfr_turn turn;
     bool rotate_wanted; /* somebody asked, and no exchange since */
     bool forced;        /* the exchange under way is for that */
@@ -67,6 +74,8 @@ struct cfr_worker {
     int64_t retire_boot_ms;
     struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
     uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
+    struct cfr_worker_kept *kept; /* the last grant, where somebody is served with it; NULL = none */
+    bool wanted;   /* somebody asked for it, though the configuration says of nobody that he would */
     char *watched; /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
     char *note;    /* what was last said of a mounted Secret; NULL = nothing */
     char *error;
@@ -106,6 +115,12 @@ bool cfr_worker_queue_ready(const struct cfr_host *host);
  * not be recorded. *REPLACES is the generation that will be replaced. */
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err);
 
+/* What it has to offer now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in memory an
+ * exchange is made due, if none is under way or planned. */
+void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
+
+/* True while an exchange, a delivery or a hook is under way. */
+bool cfr_worker_is_busy(const struct cfr_worker *w);
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w);
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the worker's parts share: worker.c (its life), worker_step.c (events), worker_try.c (token and exchange) and
- * worker_publish.c. Private to them. */
+/* What the worker's parts share: worker.c (its life), worker_step.c (events), worker_try.c (token and exchange),
+ * worker_publish.c and worker_ack.c (what consumers say). Private to them. */
 #ifndef CFR_AGENT_WORKER_INSIDE_H
 #define CFR_AGENT_WORKER_INSIDE_H
 
@@ -49,6 +49,28 @@ void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
 void cfr_worker_try(struct cfr_worker *w);
 void cfr_worker_cancel(struct cfr_worker *w);
 
+/* worker_ack.c */
+/* Finds who acknowledges, and what is on record of them. With w->hooks, before they are restored. CFR_E_NOMEM. */
+int cfr_worker_ack_open(struct cfr_worker *w, struct cfr_err *err);
+void cfr_worker_ack_close(struct cfr_worker *w);
+/* Watches the files and reads them. */
+void cfr_worker_ack_start(struct cfr_worker *w);
+/* The generation on record stands now; before it is saved. */
+void cfr_worker_ack_published(struct cfr_worker *w);
+/* Reads the files; takes what hooks were answered. The latter is not saved. */
+void cfr_worker_ack_look(struct cfr_worker *w);
+void cfr_worker_ack_hooks(struct cfr_worker *w);
+/* Puts what is known into the record. */
+void cfr_worker_ack_save(struct cfr_worker *w);
+/* Does what is due: another look, a warning. */
+void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now);
+int64_t cfr_worker_ack_deadline(const struct cfr_worker *w);
+/* Boot time at which the previous generation may go, INT64_MAX if there is none. */
+int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w);
+/* It has gone: says who was waited for in vain. */
+void cfr_worker_ack_retired(const struct cfr_worker *w);
+void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
+
 /* worker_publish.c */
 /* A grant, and where it comes from. */
 struct cfr_worker_granted {
@@ -60,5 +82,16 @@ struct cfr_worker_granted {
                               * were read */
 };
 void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted);
+
+/* worker_keep.c */
+/* The credential is served, and there is no good grant in memory. */
+bool cfr_worker_must_keep(const struct cfr_worker *w);
+/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. What could not be PUBLISHED only takes the
+ * place of what ends sooner. */
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published);
+void cfr_worker_drop_kept(struct cfr_worker *w);
+/* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more, and
+ * makes an exchange due where something is missing. */
+void cfr_worker_review_kept(struct cfr_worker *w);
 
 #endif

@@ -183,6 +183,7 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     if (rc == 0)
         rc = deliver(w, granted, &(struct moment){generation, life_ms, now}, &changed, &err);
     if (rc != 0) {
+        cfr_worker_keep(w, grant, life_ms, false);
         w->exchanges_failed[cfr_err_class(rc)]++;
         cfr_worker_fail(w, &err, -1);
         return;
@@ -193,9 +194,12 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     finish_rotation(w);
     remember_life(w, grant, now);
     w->known = true;
+    cfr_worker_keep(w, grant, life_ms, true);
+    changed = changed || w->config->publish.count == 0;
     /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
     if (changed || !known) {
         remember_generation(w, generation, now);
+        cfr_worker_ack_published(w);
         if (!cfr_worker_hooks_wait(w))
             cfr_hooks_request(w->hooks, generation, first, now);
         w->first_delivery = w->first_delivery || first;

@@ -37,7 +37,8 @@ void cfr_worker_plan(struct cfr_worker *w)
 
     at = earlier(at, cfr_hooks_deadline(w->hooks));
     at = earlier(at, cfr_delivery_deadline(w->delivery));
-    at = earlier(at, w->retire_boot_ms);
+    at = earlier(at, cfr_worker_ack_retire_at(w));
+    at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
         at = 0;
@@ -55,6 +56,7 @@ void cfr_worker_save(struct cfr_worker *w)
     w->record.delivered_count = cfr_delivery_count(w->delivery);
     for (size_t i = 0; i < w->record.delivered_count; i++)
         w->record.delivered[i] = cfr_delivery_done(w->delivery, i);
+    cfr_worker_ack_save(w);
     w->record.digest = w->config->digest;
     if (cfr_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
@@ -182,6 +184,7 @@ static void retire(struct cfr_worker *w)
         w->retire_boot_ms = cfr_clock_now().boot_ms + CFR_WORKER_LOOK_AGAIN_MS;
         return;
     }
+    cfr_worker_ack_retired(w);
     w->retire_boot_ms = INT64_MAX;
     w->record.retire_ms = 0;
     cfr_worker_save(w);
@@ -191,7 +194,8 @@ void cfr_worker_on_timer(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
 
-    if (w->retire_boot_ms <= now.boot_ms)
+    cfr_worker_ack_step(w, now);
+    if (cfr_worker_ack_retire_at(w) <= now.boot_ms)
         retire(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
         cfr_worker_check_overdue(w, now);
@@ -211,12 +215,14 @@ void cfr_worker_on_tick(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
+    cfr_worker_review_kept(w);
     if (w->c.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "what was published is gone, so it is published anew: %s",
                 err.text);
         w->known = false;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
+    cfr_worker_ack_look(w);
     cfr_worker_on_timer(w);
 }
 
@@ -249,6 +255,7 @@ void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const 
     else
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "hook \"%s\" done for generation %" PRIu64, name,
                 generation);
+    cfr_worker_ack_hooks(w);
     cfr_worker_save(w);
     if (!cfr_hooks_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
         cfr_worker_step(w, CFR_EVENT_TOLD);

@@ -30,8 +30,8 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
         return false;
     free(w->watched);
     w->watched = strdup(path);
-    cfr_watch_remove(w->host->watch, w);
-    if (cfr_material_watch(w->config, m, w->host->watch, w, &err) != 0)
+    cfr_watch_remove(w->host->watch, &w->token_watcher);
+    if (cfr_material_watch(w->config, m, w->host->watch, &w->token_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
     return true;
 }
@@ -232,7 +232,7 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
 
 static bool same_still_good(struct cfr_worker *w, const struct cfr_material *t)
 {
-    bool same = cfr_material_is_final(t) && !w->rotate_wanted && !w->replace && w->record.generation != 0 &&
+    bool same = cfr_material_is_final(t) && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace && w->record.generation != 0 &&
                 t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery);
 
     if (same)
@@ -300,8 +300,8 @@ void cfr_worker_try(struct cfr_worker *w)
 
     if (w->turn.queued)
         return;
-    if (!cfr_config_may_send(w->config) ||
-        cfr_turns_may_begin(turns, w->provider, w->host->config->max_concurrent_exchanges))
+    if (!w->host->draining && (!cfr_config_may_send(w->config) ||
+                               cfr_turns_may_begin(turns, w->provider, w->host->config->max_concurrent_exchanges)))
         try_now(w);
     else
         cfr_turns_queue(turns, &w->turn, w->provider);
@@ -309,7 +309,7 @@ void cfr_worker_try(struct cfr_worker *w)
 
 bool cfr_worker_queue_ready(const struct cfr_host *host)
 {
-    return cfr_turns_ready(&host->turns, host->config->max_concurrent_exchanges);
+    return !host->draining && cfr_turns_ready(&host->turns, host->config->max_concurrent_exchanges);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)
@@ -320,7 +320,7 @@ void cfr_worker_serve_queue(struct cfr_host *host)
     if (host->serving)
         return;
     host->serving = true;
-    while (cfr_clock_now().boot_ms <= until_boot_ms &&
+    while (!host->draining && cfr_clock_now().boot_ms <= until_boot_ms &&
            (w = cfr_turns_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
         try_now(w);
         cfr_worker_plan(w);

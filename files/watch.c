@@ -2,6 +2,7 @@
 /* Watching files by their directory. */
 #include "files/watch.h"
 
+#include "base/hash.h"
 #include "files/layout.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 /* IN_MASK_ADD, because one directory may be watched both as a file's own and as the parent of a missing one.
  */
 #define PARENT_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
-#define FILE_EVENTS   (PARENT_EVENTS | IN_CLOSE_WRITE)
+#define FILE_EVENTS   (PARENT_EVENTS | IN_CLOSE_WRITE | IN_ATTRIB) /* the last for files that are only touched */
 #define GONE          (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
 #define READ_BYTES    8192
 #define CLIMB_TRIES   16
@@ -280,15 +281,6 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
-static uint64_t hash(const char *bytes, size_t n)
-{
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
 /* A path that ends with it stands for everything in its directory. */
 static bool is_whole(const struct entry *e)
 {
@@ -313,7 +305,7 @@ static struct identity identify(const struct entry *e)
     (void)snprintf(path, sizeof path, "%.*s" CFR_LAYOUT_DATA, (int)e->name_at, e->path);
     n = readlink(path, target, sizeof target);
     if (n >= 0)
-        id.data_hash = hash(target, (size_t)n);
+        id.data_hash = cfr_hash_add(CFR_HASH_START, target, (size_t)n);
     return id;
 }
 

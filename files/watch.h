@@ -21,7 +21,7 @@ void cfr_watch_close(struct cfr_watch *w);
 /* To be polled for reading. */
 int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
- * the name and for writing in place. A directory that does not exist yet is watched for through its nearest
+ * the name, for writing in place and for touching. A directory that does not exist yet is watched for through its nearest
  * existing parent. A path that ends with ..data stands for its whole directory, in which anything may change
  * where it is no kubelet's. Several owners may watch one path, and one owner several. CFR_E_LIMIT when the user's
  * watches are used up, and the error says what to raise, or another error if the directory cannot be watched:

@@ -176,3 +176,66 @@ void cfr_exec_credential_free(struct cfr_exec_credential *c)
     cfr_secret_free(&c->key);
     c->expires_s = 0;
 }
+
+/* ---- the plugin's side ---- */
+
+int cfr_exec_credential_asked(struct cfr_view info, const char **version, struct cfr_err *err)
+{
+    struct cfr_view asked = {NULL, 0};
+    struct cfr_view kind = {NULL, 0};
+    struct cfr_json *doc = NULL;
+    int rc = info.n != 0 ? cfr_json_parse(info, &doc, err) : 0;
+
+    *version = versions[0];
+    if (rc != 0)
+        return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_CONFIG, "KUBERNETES_EXEC_INFO is no JSON");
+    if (info.n == 0)
+        return 0;
+    (void)cfr_json_string(cfr_json_get(doc, "kind"), &kind);
+    (void)cfr_json_string(cfr_json_get(doc, "apiVersion"), &asked);
+    *version = NULL;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        if (cfr_view_is(kind, KIND) && cfr_view_is(asked, versions[i]))
+            *version = versions[i];
+    }
+    if (*version == NULL)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "KUBERNETES_EXEC_INFO asks for another kind or version than " KIND " of %s or %s: set apiVersion in the "
+                         "kubeconfig's `exec`",
+                         versions[0], versions[1]);
+    cfr_json_free(doc);
+    return rc;
+}
+
+static int add(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
+{
+    return rc != 0 ? rc : cfr_secret_append_str(out, text, err);
+}
+
+static int add_member(struct cfr_secret *out, int rc, const char *key, struct cfr_view value, struct cfr_err *err)
+{
+    if (rc != 0 || value.n == 0)
+        return rc;
+    rc = add(out, rc, out->p[out->len - 1] == '{' ? "" : ",", err);
+    rc = add(out, rc, key, err);
+    return rc != 0 ? rc : cfr_secret_append_json(out, value, err);
+}
+
+int cfr_exec_credential_write(const char *version, const struct cfr_exec_credential *c, struct cfr_secret *out,
+                              struct cfr_err *err)
+{
+    char when[CFR_TIME_RFC3339_MAX];
+    int rc = check_version(version, err);
+
+    if (rc == 0 && !fit_for_header(cfr_secret_view(&c->token)))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the token holds a space or a character that is not printable");
+    rc = add(out, rc, "{\"apiVersion\":\"", err);
+    rc = add(out, rc, version, err);
+    rc = add(out, rc, "\",\"kind\":\"" KIND "\",\"status\":{", err);
+    if (c->expires_s != 0)
+        rc = add_member(out, rc, "\"expirationTimestamp\":", cfr_view_of(cfr_time_format(c->expires_s, when)), err);
+    rc = add_member(out, rc, "\"token\":", cfr_secret_view(&c->token), err);
+    rc = add_member(out, rc, "\"clientCertificateData\":", cfr_secret_view(&c->cert), err);
+    rc = add_member(out, rc, "\"clientKeyData\":", cfr_secret_view(&c->key), err);
+    return add(out, rc, "}}\n", err);
+}

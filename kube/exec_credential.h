@@ -27,4 +27,12 @@ int cfr_exec_credential_read(const char *api_version, struct cfr_view text, stru
                              struct cfr_err *err);
 void cfr_exec_credential_free(struct cfr_exec_credential *c);
 
+/* The plugin's side. Reads INFO, the value of KUBERNETES_EXEC_INFO: *VERSION (a literal) is the apiVersion that the client
+ * wants to be answered in; the first one without INFO (empty), which is somebody trying by hand. CFR_E_CONFIG: no
+ * ExecCredential, or of another version. */
+int cfr_exec_credential_asked(struct cfr_view info, const char **version, struct cfr_err *err);
+/* Appends what the plugin prints for C, which has a token, or a certificate with its key. */
+int cfr_exec_credential_write(const char *version, const struct cfr_exec_credential *c, struct cfr_secret *out,
+                              struct cfr_err *err);
+
 #endif

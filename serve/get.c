@@ -59,12 +59,23 @@ int cfr_get_read(struct cfr_view answer, struct cfr_grant *out, struct cfr_err *
 /* ---- which token ---- */
 
 static const char secret_token[] = CFR_FIELD_SECRET_PREFIX "token";
-static const char *const any[] = {CFR_FIELD_GCP_ACCESS_TOKEN,   CFR_FIELD_AZURE_ACCESS_TOKEN, CFR_FIELD_OPENSTACK_TOKEN,
-                                  CFR_FIELD_OAUTH_ACCESS_TOKEN, CFR_FIELD_GCP_ID_TOKEN,       CFR_FIELD_OAUTH_ID_TOKEN,
-                                  CFR_FIELD_TOKEN,              secret_token,                 NULL};
-static const char *const subject[] = {CFR_FIELD_TOKEN, CFR_FIELD_OAUTH_ID_TOKEN, CFR_FIELD_GCP_ID_TOKEN, secret_token, NULL};
-static const char *const cluster[] = {CFR_FIELD_OAUTH_ID_TOKEN,     CFR_FIELD_AZURE_ACCESS_TOKEN, CFR_FIELD_GCP_ACCESS_TOKEN,
-                                      CFR_FIELD_OAUTH_ACCESS_TOKEN, CFR_FIELD_TOKEN,              secret_token,
+static const char *const any[] = {CFR_FIELD_GCP_ACCESS_TOKEN,
+                                  CFR_FIELD_AZURE_ACCESS_TOKEN,
+                                  CFR_FIELD_OPENSTACK_TOKEN,
+                                  CFR_FIELD_OAUTH_ACCESS_TOKEN,
+                                  CFR_FIELD_GCP_ID_TOKEN,
+                                  CFR_FIELD_OAUTH_ID_TOKEN,
+                                  CFR_FIELD_TOKEN,
+                                  secret_token,
+                                  NULL};
+static const char *const subject[] = {CFR_FIELD_TOKEN, CFR_FIELD_OAUTH_ID_TOKEN, CFR_FIELD_GCP_ID_TOKEN, secret_token,
+                                      NULL};
+static const char *const cluster[] = {CFR_FIELD_OAUTH_ID_TOKEN,
+                                      CFR_FIELD_AZURE_ACCESS_TOKEN,
+                                      CFR_FIELD_GCP_ACCESS_TOKEN,
+                                      CFR_FIELD_OAUTH_ACCESS_TOKEN,
+                                      CFR_FIELD_TOKEN,
+                                      secret_token,
                                       NULL};
 static const char *const *const wanted[] = {any, subject, cluster};
 
@@ -98,8 +109,8 @@ static int tell_fields(const struct cfr_grant *g, const char *field, struct cfr_
     return rc;
 }
 
-int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field, const struct cfr_grant_field **out,
-                  struct cfr_err *err)
+int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field,
+                  const struct cfr_grant_field **out, struct cfr_err *err)
 {
     *out = field != NULL ? find(g, field) : NULL;
     for (const char *const *name = wanted[use]; field == NULL && *name != NULL && *out == NULL; name++) {
@@ -129,17 +140,19 @@ static int put_json(struct cfr_secret *out, int rc, struct cfr_view text, struct
     return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
 }
 
-int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out, struct cfr_err *err)
+int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
+                struct cfr_err *err)
 {
     const char *type = token_type != NULL && token_type[0] != '\0' ? token_type : TYPE_JWT;
     char number[64];
     int rc;
 
     if (strcmp(type, TYPE_JWT) != 0 && strcmp(type, TYPE_ID_TOKEN) != 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the credential file's subject_token_type is %.80s, and an executable source can give only " TYPE_JWT
-                           " and " TYPE_ID_TOKEN " here",
-                           type);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the credential file's subject_token_type is %.80s, and an executable source can give only " TYPE_JWT
+            " and " TYPE_ID_TOKEN " here",
+            type);
     rc = put(out, 0, "{\"version\":1,\"success\":true,\"token_type\":", err);
     rc = put_json(out, rc, cfr_view_of(type), err);
     rc = put(out, rc, ",\"id_token\":", err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `credfresh get` prints for programs that ask a plugin for their credential. Pure. Sources: credential_process of the
- * AWS SDKs, executable-sourced credentials of Google's (AIP-4117), client-go's exec plugins. */
+/* What `credfresh get` prints for programs that ask a plugin for their credential. Pure. Sources: credential_process of
+ * the AWS SDKs, executable-sourced credentials of Google's (AIP-4117), client-go's exec plugins. */
 #ifndef CFR_SERVE_GET_H
 #define CFR_SERVE_GET_H
 
@@ -16,17 +16,20 @@ enum cfr_get_use {
     CFR_GET_CLUSTER  /* to log in to a Kubernetes API server */
 };
 
-/* Reads the agent's answer to GET /v1/token/NAME (serve/endpoint.h). CFR_E_ANSWER. The caller frees OUT in every case. */
+/* Reads the agent's answer to GET /v1/token/NAME (serve/endpoint.h). CFR_E_ANSWER. The caller frees OUT in every case.
+ */
 int cfr_get_read(struct cfr_view answer, struct cfr_grant *out, struct cfr_err *err);
-/* The field of G that a client with USE wants, or FIELD where that is not NULL. CFR_E_CONFIG, naming the fields that G has. */
-int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field, const struct cfr_grant_field **out,
-                  struct cfr_err *err);
+/* The field of G that a client with USE wants, or FIELD where that is not NULL. CFR_E_CONFIG, naming the fields that G
+ * has. */
+int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field,
+                  const struct cfr_grant_field **out, struct cfr_err *err);
 /* EXPIRES_S (0 = never) for a client without a margin: a minute earlier, or less where less than four are left. */
 int64_t cfr_get_early(int64_t expires_s, int64_t now_s);
 
-/* Appends the answer of an executable source. TOKEN_TYPE is what the SDK asks for (GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE); NULL
- * or empty: a JWT. CFR_E_CONFIG for a type that such an answer cannot carry. */
-int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out, struct cfr_err *err);
+/* Appends the answer of an executable source. TOKEN_TYPE is what the SDK asks for (GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE);
+ * NULL or empty: a JWT. CFR_E_CONFIG for a type that such an answer cannot carry. */
+int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
+                struct cfr_err *err);
 /* The answer to a revocation, which there is nothing to do for. */
 int cfr_get_gcp_revoked(struct cfr_secret *out, struct cfr_err *err);
 /* The answer that tells of a failure. */

@@ -1,4 +1,4 @@
-foreach(subject credential timers turns record)
+foreach(subject ack credential timers turns record)
     cfr_unit_test(agent_${subject} cfr_agent)
 endforeach()
 cfr_unit_test(agent_environment cfr_agent)

@@ -63,6 +63,9 @@ static void round_trip(void **state)
         .target_count = 2,
         .hook_done = {3, UINT64_MAX},
         .hook_count = 2,
+        .acknowledged = {0, UINT64_MAX, 4},
+        .acknowledged_count = 3,
+        .published_ns = INT64_C(1795000000123456789),
     };
     struct cfr_record in;
     struct cfr_err err = {0};
@@ -76,6 +79,8 @@ static void round_trip(void **state)
     assert_string_equal(in.pending_reason, "");
     assert_memory_equal(in.targets, out.targets, 2 * sizeof(struct cfr_file_mark));
     assert_true(in.hook_done[1] == UINT64_MAX && in.hook_count == 2);
+    assert_true(in.acknowledged_count == 3 && in.acknowledged[1] == UINT64_MAX && in.acknowledged[2] == 4);
+    assert_true(in.published_ns == INT64_C(1795000000123456789));
     assert_true(cfr_record_has_reason(&in, "leaked\n\xc3\xa9"));
     assert_false(cfr_record_has_reason(&in, "leaked"));
     cfr_record_free(&in);
@@ -95,6 +100,23 @@ static void forgets_the_oldest_reason(void **state)
     assert_int_equal(r.reason_count, CFR_RECORD_REASONS_MAX);
     assert_false(cfr_record_has_reason(&r, "r2"));
     assert_true(cfr_record_has_reason(&r, "r3"));
+    cfr_record_free(&r);
+}
+
+static void reads_one_of_before_acknowledgements(void **state)
+{
+    static const char old[] =
+        "{\"version\":1,\"generation\":\"7\",\"issued_ms\":\"1\",\"expires_ms\":\"2\",\"last_success_s\":\"3\",\"retire_ms\":\"4\","
+        "\"digest\":\"5\",\"digest_material\":\"6\",\"token_issued_s\":\"7\",\"token_expires_s\":\"8\",\"token_mark\":\"9\","
+        "\"targets\":[],\"hooks\":[\"7\"],\"reasons\":[]}";
+    const struct place *p = *state;
+    struct cfr_record r;
+    struct cfr_err err = {0};
+
+    assert_int_equal(cfr_state_save(p->fd, "old", cfr_view_of(old), &err), 0);
+    assert_int_equal(cfr_record_load(p->fd, "old", &r, &err), 0);
+    assert_true(r.generation == 7 && r.hook_count == 1 && r.hook_done[0] == 7);
+    assert_true(r.delivered_count == 0 && r.acknowledged_count == 0 && r.published_ns == 0);
     cfr_record_free(&r);
 }
 
@@ -120,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(round_trip, open_place, close_place),
         cmocka_unit_test(forgets_the_oldest_reason),
+        cmocka_unit_test_setup_teardown(reads_one_of_before_acknowledgements, open_place, close_place),
         cmocka_unit_test_setup_teardown(refuses_what_is_no_record, open_place, close_place),
     };
 

@@ -347,10 +347,10 @@ static void keys(void **state)
         {"state-dir: /x\n" HEAD PUB, "f:1: unknown key state-dir; did you mean state_dir?\n"},
         {HEAD PUB "    reloads: []\n", "f:6: credential a: unknown key reloads; did you mean reload?\n"},
         {HEAD PUB "    colour: red\n", "f:6: credential a: unknown key colour; this credential has: name, "
-                                       "required, token, secret, exchange, publish, reload, keep_previous\n"},
+                                       "required, token, secret, exchange, publish, allow, reload, acknowledge, keep_previous\n"},
         {HEAD PUB "    \"a\\nb\": red\n",
          "f:6: credential a: unknown key (not printable); this credential has: name, required, token, "
-         "secret, exchange, publish, reload, keep_previous\n"},
+         "secret, exchange, publish, allow, reload, acknowledge, keep_previous\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
         {HEAD PUB "    name: b\n", "f:6: credential a: name: stands twice, first on line 3; remove one\n"},
         {HEAD PUB "version: 1\n", "f:6: version: stands twice, first on line 1; remove one\n"},
@@ -372,7 +372,6 @@ static void keys(void **state)
          "f:2: credentials: a list is wanted here, not a mapping; write each item after a dash\n"},
         {"version: 1\ncredentials:\n  - {}\n  - x\n",
          "f:3: credential number 1: name: is missing here; this credential needs it\n"
-         "f:3: credential number 1: publish: is missing here; this credential needs it\n"
          "f:4: credential number 2: each item must be a mapping, not text; write `- name: ...`\n"},
         {"version: 1\ncredentials:\n  - token: /t/token\n    name: a\n" PUB,
          "f:3: credential a: token: a mapping is wanted here, not text; write `file: ...` below it, "

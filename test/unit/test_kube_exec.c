@@ -153,9 +153,77 @@ static void too_long(void **state)
     free(text);
 }
 
+static void asked(void **state)
+{
+    static const char *const bad[] = {"{", "{}", "{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"Pod\"}",
+                                      "{\"apiVersion\":\"client.authentication.k8s.io/v1alpha1\",\"kind\":\"ExecCredential\"}"};
+    const char *version = NULL;
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_exec_credential_asked((struct cfr_view){NULL, 0}, &version, &err), 0);
+    assert_string_equal(version, V1);
+    assert_int_equal(cfr_exec_credential_asked(LITERAL(HEAD "\"spec\":{\"interactive\":false}}"), &version, &err), 0);
+    assert_string_equal(version, V1);
+    assert_int_equal(cfr_exec_credential_asked(LITERAL("{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"kind\":"
+                                                       "\"ExecCredential\"}"),
+                                               &version, &err),
+                     0);
+    assert_string_equal(version, V1 "beta1");
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        assert_int_equal(cfr_exec_credential_asked(cfr_view_of(bad[i]), &version, &err), CFR_E_CONFIG);
+        assert_contains(err.text, "KUBERNETES_EXEC_INFO");
+    }
+}
+
+static int write_one(const char *token, const char *cert, const char *key, int64_t expires_s, struct cfr_secret *out)
+{
+    struct cfr_exec_credential c = {.expires_s = expires_s};
+    struct cfr_err err = {0};
+    int rc;
+
+    cfr_secret_init(&c.token, 4096);
+    cfr_secret_init(&c.cert, 4096);
+    cfr_secret_init(&c.key, 4096);
+    cfr_secret_init(out, 4096);
+    assert_int_equal(cfr_secret_append_str(&c.token, token, &err), 0);
+    assert_int_equal(cfr_secret_append_str(&c.cert, cert, &err), 0);
+    assert_int_equal(cfr_secret_append_str(&c.key, key, &err), 0);
+    rc = cfr_exec_credential_write(V1, &c, out, &err);
+    cfr_exec_credential_free(&c);
+    return rc;
+}
+
+static void written(void **state)
+{
+    struct cfr_exec_credential back;
+    struct cfr_secret out;
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(write_one("a.b.c", "", "", 1767326645, &out), 0);
+    assert_view(cfr_secret_view(&out),
+                HEAD "\"status\":{\"expirationTimestamp\":\"2026-01-02T04:04:05Z\",\"token\":\"a.b.c\"}}\n");
+    cfr_secret_free(&out);
+    assert_int_equal(write_one("a.b.c", "", "", 0, &out), 0);
+    assert_view(cfr_secret_view(&out), HEAD "\"status\":{\"token\":\"a.b.c\"}}\n");
+    cfr_secret_free(&out);
+    assert_int_equal(write_one("", "-----BEGIN A\n", "-----BEGIN B\n", 0, &out), 0);
+    assert_view(cfr_secret_view(&out),
+                HEAD "\"status\":{\"clientCertificateData\":\"-----BEGIN A\\u000a\",\"clientKeyData\":\"-----BEGIN B\\u000a\"}}\n");
+    assert_int_equal(cfr_exec_credential_read(V1, cfr_secret_view(&out), &back, &err), 0);
+    assert_view(cfr_secret_view(&back.key), "-----BEGIN B\n");
+    cfr_exec_credential_free(&back);
+    cfr_secret_free(&out);
+    assert_int_equal(write_one("a b", "", "", 0, &out), CFR_E_ANSWER);
+    cfr_secret_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(asked),
+        cmocka_unit_test(written),
         cmocka_unit_test(info), cmocka_unit_test(token),    cmocka_unit_test(certificate),
         cmocka_unit_test(bad),  cmocka_unit_test(too_long),
     };

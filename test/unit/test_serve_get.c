@@ -36,7 +36,8 @@ static void fields(void **state)
 {
     static const char *const plain[] = {"token", "secret-value", NULL};
     static const char *const gcp[] = {"token", "secret-value", "gcp_access_token", "b", NULL};
-    static const char *const aws[] = {"aws_access_key_id", "a", "aws_secret_access_key", "secret-value", "token", "t", NULL};
+    static const char *const aws[] = {
+        "aws_access_key_id", "a", "aws_secret_access_key", "secret-value", "token", "t", NULL};
     static const char *const oauth[] = {"oauth_access_token", "a", "oauth_id_token", "i", "token", "t", NULL};
     static const char *const docker[] = {"registry_auths", "secret-value", "token", "t", NULL};
     static const char *const secret[] = {"secret:token", "t", "secret:ca.crt", "c", NULL};
@@ -68,15 +69,18 @@ static void answer(void **state)
     struct cfr_err err = {0};
 
     (void)state;
-    assert_int_equal(cfr_get_read(LITERAL("{\"credential\":\"demo\",\"kind\":\"aws\",\"expires\":\"2026-01-02T04:04:05Z\",\"fields\":{"
-                                          "\"aws_access_key_id\":\"AKIA\",\"aws_secret_access_key\":\"s/\\u0041\"}}\n"),
-                                  &g, &err),
-                     0);
+    assert_int_equal(
+        cfr_get_read(
+            LITERAL("{\"credential\":\"demo\",\"kind\":\"aws\",\"expires\":\"2026-01-02T04:04:05Z\",\"fields\":{"
+                    "\"aws_access_key_id\":\"AKIA\",\"aws_secret_access_key\":\"s/\\u0041\"}}\n"),
+            &g, &err),
+        0);
     assert_int_equal(g.expires_s, 1767326645);
     assert_view(cfr_grant_get(&g, "aws_access_key_id"), "AKIA");
     assert_view(cfr_grant_get(&g, "aws_secret_access_key"), "s/A");
     cfr_grant_free(&g);
-    assert_int_equal(cfr_get_read(LITERAL("{\"expires\":null,\"fields\":{\"token\":\"t\"},\"more\":[1]}"), &g, &err), 0);
+    assert_int_equal(cfr_get_read(LITERAL("{\"expires\":null,\"fields\":{\"token\":\"t\"},\"more\":[1]}"), &g, &err),
+                     0);
     assert_int_equal(g.expires_s, 0);
     cfr_grant_free(&g);
 }
@@ -141,7 +145,8 @@ static void gcp(void **state)
                "{\"version\":1,\"success\":true,\"token_type\":\"urn:ietf:params:oauth:token-type:id_token\","
                "\"id_token\":\"a.b\\\"c\"}\n");
     cfr_secret_init(&out, 4096);
-    assert_int_equal(cfr_get_gcp(cfr_view_of("t"), "urn:ietf:params:oauth:token-type:saml2", 5, &out, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_get_gcp(cfr_view_of("t"), "urn:ietf:params:oauth:token-type:saml2", 5, &out, &err),
+                     CFR_E_CONFIG);
     assert_contains(err.text, "saml2");
     assert_int_equal(out.len, 0);
     (void)cfr_err_set(&why, CFR_E_NET, "nobody \"listens\"");

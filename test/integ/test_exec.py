@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+"""credfresh exec: a command with its agent, from the first publish to the last process."""
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import CREDFRESH, Agent, eventually, needs_namespace, read_text
+
+PYTHON = sys.executable
+
+
+class Command:
+    """A running `credfresh exec`, and what its command wrote."""
+
+    def __init__(self, agent, argv, options=(), env=None, wrapper=(), **how):
+        self.agent = agent
+        self.log_path = agent.dir / "exec.log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [*wrapper, CREDFRESH, "exec", "-c", str(agent.config_path), *options, "--", *argv], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log, text=True, cwd=agent.dir, env={**os.environ, **(env or {})}, **how)
+
+    @property
+    def log(self):
+        return read_text(self.log_path)
+
+    def end(self, timeout=30):
+        """(exit status, standard output)."""
+        try:
+            out, _ = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"it did not end:\n{self.log}")
+        return self.process.returncode, out
+
+    def line(self):
+        text = self.process.stdout.readline()
+        assert text, f"it wrote nothing:\n{self.log}"
+        return text.strip()
+
+    def agent_pid(self):
+        """The child that runs credfresh itself."""
+        for pid in children(self.process.pid):
+            try:
+                if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(CREDFRESH):
+                    return pid
+            except FileNotFoundError:
+                pass  # it has ended
+        return None
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def children(pid):
+    return [int(word) for word in read_text(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def is_running(pid):
+    return re.search(r"^State:\s+[^ZX]", read_text(f"/proc/{pid}/status"), re.M) is not None
+
+
+@pytest.fixture
+def launch(tmp_path, shared_cloud):
+    made = []
+
+    def run(*argv, agent=None, **how):
+        if agent is None:
+            agent = Agent(tmp_path / f"exec{len(made)}", shared_cloud).configure()
+        made.append(Command(agent, argv, **how))
+        return made[-1]
+
+    yield run
+    for command in made:
+        if command.process.poll() is None:
+            command.process.kill()
+        command.process.communicate()
+
+
+def sh(text):
+    return ["/bin/sh", "-c", text]
+
+
+def test_publishes_before_the_command_starts(launch):
+    command = launch(*sh('cat "$AWS_SHARED_CREDENTIALS_FILE"; tr "\\0" "\\n" < /proc/$$/environ'))
+    status, out = command.end()
+    assert status == 0, command.log
+    key = re.search(r"aws_secret_access_key = (.*)", out).group(1)
+    token = command.agent.published()["fields"]["token"]
+    environment = out[out.index("aws_secret_access_key"):].split("\n", 2)[2]
+    assert f"CREDFRESH_SOCKET={command.agent.socket}" in out
+    assert key not in environment and token not in environment
+    assert not command.agent.socket.exists(), "the agent goes on without its command"
+
+
+@pytest.mark.parametrize("text, status", [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $$", 143),
+                                          ("kill -SEGV $$", 139)])
+def test_ends_as_the_command_ends(launch, text, status):
+    command = launch(*sh(text))
+    assert command.end()[0] == status, command.log
+
+
+def test_a_command_that_cannot_be_run(launch, tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    missing = launch("/no/such/program")
+    denied = launch(str(plain))
+    assert missing.end()[0] == 127 and "cannot run /no/such/program" in missing.log
+    assert denied.end()[0] == 126 and "Permission denied" in denied.log
+
+
+def test_nothing_is_started_without_credentials(launch, shared_cloud, tmp_path):
+    shared_cloud.admin("/outage", {"on": True})
+    late = launch(*sh("echo started"), options=["--timeout", "1s"])
+    assert late.end() == (4, ""), late.log
+    assert "not published yet" in late.log
+    shared_cloud.admin("/outage", {"on": False})
+    wrong = Agent(tmp_path / "wrong", shared_cloud)
+    wrong.configure(wrong.credential(exchange={"aws": {"role_arn": "arn:aws:iam::123456789012:role/nobody", "region": "us-east-1",
+                                                       "endpoint": shared_cloud.sts, "ca_file": shared_cloud.ca}}))
+    refused = launch(*sh("echo started"), agent=wrong)
+    assert refused.end() == (1, ""), refused.log
+    wrong.config_path.write_text("version: 2\n")
+    broken = launch(*sh("echo started"), agent=wrong)
+    assert broken.end() == (3, ""), broken.log
+    unknown = launch(*sh("echo started"), options=["--name", "nobody"])
+    assert unknown.end() == (3, "") and "no credential nobody" in unknown.log
+
+
+def test_a_signal_before_the_command_ends_all(launch, shared_cloud):
+    shared_cloud.admin("/outage", {"on": True})
+    command = launch(*sh("echo started"))
+    eventually(lambda: command.agent.socket.exists(), "the agent")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end() == (143, ""), command.log
+
+
+def test_signals_are_passed_on(launch):
+    text = """
+import signal, sys, time
+def on(number, frame):
+    print(signal.Signals(number).name, flush=True)
+    if number == signal.SIGTERM:
+        sys.exit(9)
+for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTERM,
+          signal.SIGCONT, signal.SIGALRM):
+    signal.signal(s, on)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+    command = launch(PYTHON, "-c", text)
+    assert command.line() == "ready"
+    for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT", "SIGALRM", "SIGTERM"):
+        command.process.send_signal(getattr(signal, name))
+        assert command.line() == name
+    assert command.end()[0] == 9
+    assert "took the new configuration" not in command.log, "SIGHUP is the command's alone"
+
+
+def test_the_command_starts_as_if_nothing_were_between(launch):
+    # No shell: it would put things right by itself.
+    text = """
+import json, os, resource
+status = dict(line.rstrip("\\n").split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
+print(json.dumps({"umask": status["Umask"], "blocked": int(status["SigBlk"], 16), "ignored": int(status["SigIgn"], 16),
+                  "open": [fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}")],
+                  "core": resource.getrlimit(resource.RLIMIT_CORE), "own": os.environ["OWN"]}))
+"""
+    extra = os.open("/dev/null", os.O_RDONLY)
+    command = launch(PYTHON, "-c", text, env={"OWN": "kept"}, pass_fds=(extra,),
+                     preexec_fn=lambda: (os.umask(0o027), signal.signal(signal.SIGUSR1, signal.SIG_IGN)))
+    os.close(extra)
+    status, out = command.end()
+    assert status == 0, command.log
+    seen = json.loads(out)
+    assert seen["ignored"] & 1 << (signal.SIGUSR1 - 1)
+    del seen["ignored"]
+    assert seen == {"umask": "0027", "blocked": 0, "open": [], "core": list(resource.getrlimit(resource.RLIMIT_CORE)),
+                    "own": "kept"}
+
+
+def test_what_would_win_is_taken_out(launch):
+    command = launch(*sh("echo ${AWS_ACCESS_KEY_ID-none} ${AWS_SHARED_CREDENTIALS_FILE-none}"),
+                     env={"AWS_ACCESS_KEY_ID": "AKIAOTHER", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"})
+    status, out = command.end()
+    assert (status, out.split()) == (0, ["none", str(command.agent.out / "credentials")])
+    assert "AWS_ACCESS_KEY_ID is taken out" in command.log and "AKIAOTHER" not in command.log
+
+
+def test_an_sdk_at_the_endpoint(launch, shared_cloud, tmp_path):
+    """A credential that is only served: botocore finds it by the variables. Debian's cannot read the file of the header."""
+    pytest.importorskip("botocore")
+    text = f"""
+import os, sys, botocore.session
+os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = open(os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]).read()
+session = botocore.session.Session()
+client = session.create_client("sts", region_name="us-east-1", endpoint_url={shared_cloud.sts!r}, verify={shared_cloud.ca!r})
+print("IDENTITY", client.get_caller_identity()["Arn"], "AWS_CONTAINER_CREDENTIALS_FULL_URI" in os.environ,
+      "AWS_SHARED_CREDENTIALS_FILE" in os.environ, flush=True)
+"""
+    agent = Agent(tmp_path / "served", shared_cloud)
+    agent.configure(agent.credential(publish=None), endpoints=[{
+        "listen": f"127.0.0.1:{free_port()}",
+        "aws_container": {"credential": "demo", "authorization": {"file": str(agent.dir / "authorization")}}}])
+    command = launch("/usr/bin/python3", "-c", text, agent=agent, env={"HOME": str(tmp_path), "AWS_PROFILE": "other"})
+    status, out = command.end()
+    assert status == 0 and re.match(r"IDENTITY arn:aws:sts::123456789012:assumed-role/demo/\S+ True False\n", out), command.log
+    assert "AWS_PROFILE is taken out" in command.log
+
+
+def test_refreshes_while_the_command_runs(launch):
+    command = launch(*sh("echo up; read nothing; sleep 60"))
+    assert command.line() == "up"
+    before = command.agent.published()["generation"]
+    assert command.agent.run("rotate", "demo").returncode == 0
+    command.agent.wait_generation(before + 1)
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end()[0] == 143
+
+
+def test_the_command_outlives_a_failing_agent(launch):
+    command = launch(*sh("echo up; exec sleep 60"))
+    assert command.line() == "up"
+    first = command.agent_pid()
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: command.agent_pid() not in (None, first), "another agent")
+    assert command.process.poll() is None
+    eventually(lambda: command.agent.generation() == 1, "what stands is taken over")
+    assert command.agent.run("rotate", "demo").returncode == 0
+    command.agent.wait_generation(2)
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end()[0] == 143
+    assert "ended by signal 9" in command.log
+
+
+def test_quit_ends_the_command_too(launch):
+    command = launch(*sh("echo up; exec sleep 60"))
+    assert command.line() == "up"
+    assert command.agent.run("quit").returncode == 0
+    assert command.end()[0] == 143, command.log
+
+
+def test_nothing_is_left_of_the_command(launch, shared_cloud, tmp_path):
+    agent = Agent(tmp_path / "short", shared_cloud).configure(stop_grace="0s")
+    deaf = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
+    command = launch(*sh(f'sh -c "{deaf.replace("$", chr(92) + "$")}" & sleep 60 & echo $!; read nothing; sleep 0.3; exit 5'),
+                     agent=agent)
+    status, out = command.end()
+    assert status == 5 and len(out.split()) == 2, command.log
+    for pid in out.split():
+        eventually(lambda: not is_running(pid), f"the end of {pid}")
+
+
+def test_orphans_are_reaped(launch):
+    command = launch(*sh("(setsid sh -c 'echo $$; exec sleep 60' &); exec sleep 60"))
+    orphan = int(command.line())
+    eventually(lambda: orphan in children(command.process.pid), "the orphan with us")
+    os.kill(orphan, signal.SIGKILL)
+    eventually(lambda: not os.path.exists(f"/proc/{orphan}"), "its end, and nobody left of it")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end()[0] == 143
+
+
+def test_both_go_with_a_supervisor_that_is_killed(launch):
+    command = launch(*sh("echo up; exec sleep 60"))
+    assert command.line() == "up"
+    pids = children(command.process.pid)
+    assert len(pids) == 2
+    command.process.kill()
+    for pid in pids:
+        eventually(lambda: not is_running(pid), f"the end of {pid}")
+
+
+def test_as_the_first_process(launch):
+    needs_namespace("--pid", "--fork", "--mount-proc")
+    command = launch(*sh("echo $PPID; (setsid sleep 0.1 &); sleep 0.3; ps -o stat= --ppid 1 | grep -c Z; exit 6"),
+                     wrapper=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"))
+    status, out = command.end()
+    assert (status, out.split()) == (6, ["1", "0"]), command.log
+
+
+def test_at_a_terminal(shared_cloud, tmp_path):
+    """The command has the terminal, and the keys that signal go to it."""
+    agent = Agent(tmp_path / "tty", shared_cloud).configure()
+    text = ("import os, signal, sys, time\n"
+            "signal.signal(signal.SIGINT, lambda *a: (print('interrupted', flush=True), sys.exit(3)))\n"
+            "print('foreground', os.tcgetpgrp(0) == os.getpgrp(), flush=True)\n"
+            "print('read', sys.stdin.readline().strip(), flush=True)\n"
+            "signal.pause()\n")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(CREDFRESH, [CREDFRESH, "exec", "-c", str(agent.config_path), "--", PYTHON, "-c", text])
+    seen = b""
+
+    def wait_for(what):
+        nonlocal seen
+        while what not in seen:
+            seen += os.read(fd, 4096)
+
+    wait_for(b"foreground True")
+    os.write(fd, b"hello\n")
+    wait_for(b"read hello")
+    os.write(fd, b"\x03")
+    wait_for(b"interrupted")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+    os.close(fd)
