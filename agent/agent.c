@@ -197,6 +197,12 @@ static void close_all(struct cfr_agent *a)
 
 /* ---- one turn of the loop ---- */
 
+/* True while somebody looks at a->exit_with. */
+static bool has_companion(const struct cfr_agent *a)
+{
+    return !a->options.once && !a->stopping;
+}
+
 static int64_t next_alarm(const struct cfr_agent *a)
 {
     int64_t at = cfr_timers_next(&a->host.timers);
@@ -207,8 +213,7 @@ static int64_t next_alarm(const struct cfr_agent *a)
         at = a->watchdog_boot_ms;
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
-    /* With once nobody looks. */
-    if (!a->options.once && cfr_exit_with_deadline(&a->exit_with) < at)
+    if (has_companion(a) && cfr_exit_with_deadline(&a->exit_with) < at)
         at = cfr_exit_with_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
@@ -360,7 +365,7 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
         {a->control != NULL ? cfr_server_fd(a->control) : -1, POLLIN, 0},
         {a->health != NULL ? cfr_server_fd(a->health) : -1, POLLIN, 0},
         {a->endpoints != NULL ? cfr_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
-        {a->exit_with.pidfd, POLLIN, 0},
+        {has_companion(a) ? a->exit_with.pidfd : -1, POLLIN, 0},
     };
     int rc;
 
@@ -382,7 +387,7 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
     step_server(a->health, &fds[5]);
     if (fds[0].revents != 0)
         on_signals(a);
-    if (!a->options.once && cfr_exit_with_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
+    if (has_companion(a) && cfr_exit_with_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
         a->stopping = true;
     return 0;
 }

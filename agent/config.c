@@ -215,13 +215,16 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
 
 static void set_digests(struct cfr_config *config)
 {
+    static const char *const apart[] = {"required", "keep_previous", "allow", NULL};
     static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", NULL};
+    static const char *const places[] = {"publish", "reload", "required", "keep_previous", "allow", "acknowledge", NULL};
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        c->digest = cfr_digest(&cfr_config_credential_table, c, NULL);
+        c->digest = cfr_digest(&cfr_config_credential_table, c, apart);
         c->digest_material = cfr_digest(&cfr_config_credential_table, c, beside);
+        c->digest_source = cfr_digest(&cfr_config_credential_table, c, places);
     }
 }
 

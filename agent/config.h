@@ -182,10 +182,11 @@ struct cfr_config_credential {
     int64_t keep_previous_ms;             /* -1: the file's default */
     struct cfr_config_allow *allow;       /* NULL: nobody but root and ourselves */
     bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
-    uint64_t digest;                      /* of the whole mapping */
+    uint64_t digest;                      /* of what hooks and consumers hang on: without required, keep_previous, allow */
     uint64_t
         digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
                             * keep_previous, allow */
+    uint64_t digest_source; /* of what decides what is granted: without publish, too */
 };
 
 /* What the kubelet is answered for some images (`credfresh image-credential-provider`). */

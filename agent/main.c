@@ -5,6 +5,7 @@
 #include "base/time.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -250,10 +251,20 @@ static int run(const struct cfr_command *c, int argc, char **argv)
     return CFR_EXIT_USAGE;
 }
 
+/* What is opened next must not get their numbers, or what is meant for people goes into it. Gone again for whom we exec. */
+static void fill_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct cfr_command *c = argc > 1 ? find(argv[1]) : NULL;
 
+    fill_standard_fds();
     /* The command that exec runs is to have its own limits; the agent beside it has these. */
     if (c == NULL || c->run != cfr_command_exec)
         cfr_agent_harden();

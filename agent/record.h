@@ -29,7 +29,7 @@ struct cfr_record {
     uint64_t acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
     size_t acknowledged_count;
     int64_t published_ns;      /* when the generation came to stand, by the clock of the file system; 0 = not known */
-    uint64_t digest;           /* of the whole configuration: marks of other hooks mean nothing */
+    uint64_t digest;           /* of the configuration, see there: marks of other hooks mean nothing */
     char *pending_reason;      /* a rotation that was accepted and is not done yet */
     char **reasons;            /* already used, oldest first */
     size_t reason_count;

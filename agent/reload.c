@@ -44,13 +44,33 @@ static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credent
     return w->config->digest_material == c->digest_material;
 }
 
+/* Opens C's worker in the place of OLD (NULL: there was none), which is closed. */
+static int replace(struct cfr_agent *a, struct cfr_worker *old, const struct cfr_config_credential *c, struct cfr_worker **out,
+                   struct cfr_err *err)
+{
+    struct cfr_worker_kept *kept = NULL;
+    int rc;
+
+    if (old != NULL && old->config->digest_source == c->digest_source)
+        kept = cfr_worker_take_kept(old);
+    if (old != NULL)
+        cfr_worker_close(old);
+    rc = cfr_worker_open(&a->host, c, out, err);
+    if (rc != 0) {
+        cfr_worker_free_kept(kept);
+        return rc;
+    }
+    cfr_worker_give_kept(*out, kept);
+    cfr_worker_start(*out);
+    return 0;
+}
+
 /* Old workers go on where they can. A changed one is closed before its successor is opened, because the two share a
  * record and files. */
 static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
     size_t count = 0;
-    int rc = 0;
 
     if (workers == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -65,15 +85,12 @@ static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr
             *old = NULL;
             continue;
         }
-        if (old != NULL) {
-            cfr_worker_close(*old);
-            *old = NULL;
-        }
-        rc = cfr_worker_open(&a->host, c, &workers[count], &one);
-        if (rc != 0)
-            cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
+        if (replace(a, old != NULL ? *old : NULL, c, &workers[count], &one) == 0)
+            count++;
         else
-            cfr_worker_start(workers[count++]);
+            cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
+        if (old != NULL)
+            *old = NULL;
     }
     for (size_t i = 0; i < a->count; i++) {
         if (a->workers[i] == NULL)

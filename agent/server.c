@@ -269,7 +269,7 @@ static struct cfr_view find_header(void *ctx, const char *name)
 
 static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
 {
-    static const char *const secret[] = {"Authorization", "X-IDENTITY-HEADER", "X-aws-ec2-metadata-token"};
+    static const char *const secret[] = {"Authorization", "X-IDENTITY-HEADER", "Secret", "X-aws-ec2-metadata-token"};
 
     (void)ctx;
     (void)kind;

@@ -99,6 +99,12 @@ void cfr_worker_close(struct cfr_worker *w);
 /* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */
 int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *config, struct cfr_err *err);
 
+/* What W has in memory for those who ask, NULL if there is nothing, which is taken from it; and giving it to a successor that
+ * is granted the same, so that nobody is turned away until it has its own. KEPT may be NULL. */
+struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w);
+void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept);
+void cfr_worker_free_kept(struct cfr_worker_kept *kept);
+
 /* Events from the loop. */
 void cfr_worker_on_token(struct cfr_worker *w);
 void cfr_worker_on_timer(struct cfr_worker *w);

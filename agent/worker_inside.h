@@ -86,9 +86,9 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
 /* worker_keep.c */
 /* The credential is served, and there is no good grant in memory. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
-/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. What could not be PUBLISHED only takes the
- * place of what ends sooner. */
-void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published);
+/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in the record
+ * by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends sooner. */
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces);
 void cfr_worker_drop_kept(struct cfr_worker *w);
 /* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more, and
  * makes an exchange due where something is missing. */

@@ -24,13 +24,33 @@ static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
     return k != NULL && now.wall_ms < k->expires_ms && now.boot_ms < k->expires_boot_ms;
 }
 
+void cfr_worker_free_kept(struct cfr_worker_kept *kept)
+{
+    if (kept != NULL)
+        cfr_grant_free(&kept->grant);
+    free(kept);
+}
+
 void cfr_worker_drop_kept(struct cfr_worker *w)
 {
-    if (w->kept == NULL)
-        return;
-    cfr_grant_free(&w->kept->grant);
-    free(w->kept);
+    cfr_worker_free_kept(w->kept);
     w->kept = NULL;
+}
+
+struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w)
+{
+    struct cfr_worker_kept *kept = w->kept;
+
+    w->kept = NULL;
+    return kept;
+}
+
+void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept)
+{
+    cfr_worker_drop_kept(w);
+    w->kept = kept;
+    if (!is_served(w))
+        cfr_worker_drop_kept(w);
 }
 
 bool cfr_worker_must_keep(const struct cfr_worker *w)
@@ -38,12 +58,12 @@ bool cfr_worker_must_keep(const struct cfr_worker *w)
     return is_served(w) && !is_good(w->kept, cfr_clock_now());
 }
 
-void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published)
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
 
-    if (!is_served(w) || life_ms <= 0 || (!published && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
+    if (!is_served(w) || life_ms <= 0 || (!replaces && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
         return;
     if (w->kept == NULL)
         w->kept = calloc(1, sizeof *w->kept);

@@ -42,6 +42,12 @@ static bool source_changed(const struct cfr_worker *w)
     return w->config->secret != NULL && w->token_used != w->record.token_mark;
 }
 
+/* Whatever is granted now takes the place of what is there. */
+static bool replaces(const struct cfr_worker *w)
+{
+    return w->forced || w->replace || source_changed(w);
+}
+
 static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
 {
     char had[CFR_TIME_WORDS_MAX];
@@ -50,7 +56,7 @@ static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_n
     if (life_ms <= 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
                            cfr_time_words(-life_ms, has));
-    if (w->forced || w->replace || source_changed(w) || !cfr_credential_valid(&w->c, now))
+    if (replaces(w) || !cfr_credential_valid(&w->c, now))
         return 0;
     /* The clock was set back behind its beginning: nobody can say how much of its life is left. */
     if (now.wall_ms < w->c.life.issued_ms)
@@ -183,7 +189,7 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     if (rc == 0)
         rc = deliver(w, granted, &(struct moment){generation, life_ms, now}, &changed, &err);
     if (rc != 0) {
-        cfr_worker_keep(w, grant, life_ms, false);
+        cfr_worker_keep(w, grant, life_ms, false, replaces(w));
         w->exchanges_failed[cfr_err_class(rc)]++;
         cfr_worker_fail(w, &err, -1);
         return;
@@ -194,7 +200,7 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     finish_rotation(w);
     remember_life(w, grant, now);
     w->known = true;
-    cfr_worker_keep(w, grant, life_ms, true);
+    cfr_worker_keep(w, grant, life_ms, true, true);
     changed = changed || w->config->publish.count == 0;
     /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
     if (changed || !known) {

@@ -15,43 +15,47 @@
 /* The key serves other shapes, too: what is signed for one must mean nothing to another. */
 #define PURPOSE "credfresh ec2 session 1\n"
 
+static const char digits[] = "0123456789abcdef";
+
 static int sign(struct cfr_view key, struct cfr_view claim, unsigned char digest[DIGEST])
 {
     unsigned n = 0;
 
     if (key.n < KEY_MIN ||
-        HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)claim.p, claim.n, digest, &n) == NULL || n != DIGEST)
+        HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)claim.p, claim.n, digest, &n) == NULL ||
+        n != DIGEST)
         return CFR_E_INTERNAL;
     return 0;
 }
 
-static int append_hex(struct cfr_secret *to, const unsigned char digest[DIGEST])
+/* On the stack: a client shows its token with every request. */
+static int make(struct cfr_view key, const char *credential, int64_t expires_s,
+                char token[CFR_EC2_TOKEN_LENGTH + 1])
 {
-    char hex[2 * DIGEST + 1];
-    int rc;
+    unsigned char digest[DIGEST] = {0};
+    char claim[CLAIM_MAX];
+    char *hex = token + EXPIRY_DIGITS;
+    int n = snprintf(claim, sizeof claim, PURPOSE "%016" PRIx64 "%s", (uint64_t)expires_s, credential);
+    int rc = n > 0 && (size_t)n < sizeof claim ? sign(key, (struct cfr_view){claim, (size_t)n}, digest)
+                                               : CFR_E_INTERNAL;
 
-    for (size_t i = 0; i < DIGEST; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    rc = cfr_secret_append_str(to, hex, NULL);
-    cfr_secret_wipe(hex, sizeof hex);
+    (void)snprintf(token, EXPIRY_DIGITS + 1, "%016" PRIx64, (uint64_t)expires_s);
+    for (size_t i = 0; i < DIGEST; i++) {
+        *hex++ = digits[digest[i] >> 4U];
+        *hex++ = digits[digest[i] & 15U];
+    }
+    *hex = '\0';
+    cfr_secret_wipe(digest, sizeof digest);
     return rc;
 }
 
 int cfr_ec2_token_make(struct cfr_view key, const char *credential, int64_t expires_s, struct cfr_secret *to)
 {
-    struct cfr_secret claim = {.limit = CLAIM_MAX};
-    unsigned char digest[DIGEST] = {0};
-    char expiry[EXPIRY_DIGITS + 1];
-    int rc = cfr_secret_append_str(&claim, PURPOSE, NULL);
+    char token[CFR_EC2_TOKEN_LENGTH + 1];
+    int rc = make(key, credential, expires_s, token);
 
-    (void)snprintf(expiry, sizeof expiry, "%016" PRIx64, (uint64_t)expires_s);
-    rc = rc != 0 ? rc : cfr_secret_append_str(&claim, expiry, NULL);
-    rc = rc != 0 ? rc : cfr_secret_append_str(&claim, credential, NULL);
-    rc = rc != 0 ? rc : sign(key, cfr_secret_view(&claim), digest);
-    rc = rc != 0 ? rc : cfr_secret_append_str(to, expiry, NULL);
-    rc = rc != 0 ? rc : append_hex(to, digest);
-    cfr_secret_wipe(digest, sizeof digest);
-    cfr_secret_free(&claim);
+    rc = rc != 0 ? rc : cfr_secret_append_str(to, token, NULL);
+    cfr_secret_wipe(token, sizeof token);
     return rc;
 }
 
@@ -64,7 +68,6 @@ static int64_t claimed_expiry(struct cfr_view token)
     if (token.n != CFR_EC2_TOKEN_LENGTH || token.p[0] != '0')
         return 0;
     for (size_t i = 0; i < EXPIRY_DIGITS; i++) {
-        const char *digits = "0123456789abcdef";
         const char *digit = token.p[i] != '\0' ? strchr(digits, token.p[i]) : NULL;
 
         if (digit == NULL)
@@ -76,14 +79,15 @@ static int64_t claimed_expiry(struct cfr_view token)
 
 bool cfr_ec2_token_good(struct cfr_view key, const char *credential, struct cfr_view token, int64_t now_s)
 {
-    struct cfr_secret made = {.limit = CFR_EC2_TOKEN_LENGTH};
+    char made[CFR_EC2_TOKEN_LENGTH + 1];
     int64_t expiry = claimed_expiry(token);
     bool good;
 
     /* One that ends later than it could be made for is from before the clock was set back. */
     if (expiry <= now_s || expiry - now_s > CFR_EC2_TOKEN_TTL_MAX_S)
         return false;
-    good = cfr_ec2_token_make(key, credential, expiry, &made) == 0 && cfr_secret_equal(cfr_secret_view(&made), token);
-    cfr_secret_free(&made);
+    good = make(key, credential, expiry, made) == 0 &&
+           cfr_secret_equal((struct cfr_view){made, CFR_EC2_TOKEN_LENGTH}, token);
+    cfr_secret_wipe(made, sizeof made);
     return good;
 }

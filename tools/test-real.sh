@@ -1,12 +1,14 @@
 #!/bin/sh
 # test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server and kubectl, kept in $CFR_CACHE (default
-# /var/cache/credfresh), and a Keystone with an Apache in front of it, from Debian's packages. A part whose component is
-# missing says so and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
+# /var/cache/credfresh), the clouds' SDKs, from npm and Debian 13 as far as Debian 12 has none, kept there too, and a Keystone
+# with an Apache in front of it, from Debian's packages. A part whose component is missing says so and is skipped; CFR_REAL=1
+# builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(cd "$1" && pwd)
 cache=${CFR_CACHE:-/var/cache/credfresh}
 kube=$cache/kube
+consumers=$cache/consumers
 status=0
 
 # wanted: whether what is missing may be fetched.
@@ -46,10 +48,10 @@ run() {
     part=$1
     shift
     echo "real: $part"
-    CFR_KUBE="$kube/bin" CFR_CREDFRESH="$build/agent/credfresh" \
+    CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CREDFRESH="$build/agent/credfresh" \
         CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" \
         CFR_WITNESS="$build/test/witness/credfresh-witness" PYTHONDONTWRITEBYTECODE=1 \
-        /usr/bin/python3 -m pytest -q -p no:cacheprovider "$@" || status=1
+        /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider "$@" || status=1
 }
 
 have_kubernetes() {
@@ -72,10 +74,27 @@ have_kubernetes() {
     installed "the Kubernetes API server" etcd openssl import:jwt
 }
 
+# The others are run without those that are missing; the tests name them, too.
+have_consumers() {
+    for command in node npm; do
+        command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh consumers ||
+            skip "consumers in JavaScript" "nodejs and npm could not be installed, see above"
+    done
+    if wanted; then
+        sh test/real/consumers-setup.sh "$consumers" || skip "some consumers" "they could not be fetched, see above"
+    elif [ ! -d "$consumers/js" ] || [ ! -d "$consumers/debian13" ]; then
+        skip "consumers in JavaScript or of Debian 13" "they are not all in $consumers; CFR_REAL=1 fetches them in a minute"
+    fi
+    installed "consumers" aws import:botocore
+}
+
 # The web server's programs may not be in the path of a plain user.
 PATH=$PATH:/usr/sbin:/sbin
 if have_kubernetes; then
     run "the Kubernetes API server" test/real/test_kube_*.py
+fi
+if have_consumers; then
+    run "consumers" test/real/test_consumers.py
 fi
 if installed "Keystone" keystone-manage gunicorn openstack apache2; then
     run "Keystone" test/real/test_keystone.py

@@ -295,6 +295,18 @@ def test_consumers_come_and_go_with_a_reload(acked, reloader):
     rotate(agent)
 
 
+def test_a_reload_that_changes_nothing_for_them_leaves_them_alone(acked, reloader):
+    agent = acked("none", reload=hook_of(reloader))
+    agent.start().wait_generation(1)
+    wait_consumer(agent, generation=1, current=True)
+    agent.configure(agent.credential(reload=hook_of(reloader), required=False, keep_previous="1m"))
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert consumer(agent)["current"]
+    rotate(agent)
+    wait_consumer(agent, generation=2, current=True)
+    assert reloader.asked == [1, 2]
+
+
 def test_mistakes_are_told(acked):
     agent = acked()
     agent.configure(agent.credential(acknowledge={"file": str(agent.out / "in-use")}))

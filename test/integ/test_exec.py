@@ -193,6 +193,13 @@ print(json.dumps({"umask": status["Umask"], "blocked": int(status["SigBlk"], 16)
                     "own": "kept"}
 
 
+def test_without_standard_descriptors(launch):
+    command = launch(*sh("ls /proc/self/fd > seen; exit 4"), wrapper=("/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"))
+    assert command.end()[0] == 4, command.log
+    seen = read_text(command.agent.dir / "seen").split()
+    assert "0" in seen and "1" in seen and "2" not in seen  # ls has its directory and its output open
+
+
 def test_what_would_win_is_taken_out(launch):
     command = launch(*sh("echo ${AWS_ACCESS_KEY_ID-none} ${AWS_SHARED_CREDENTIALS_FILE-none}"),
                      env={"AWS_ACCESS_KEY_ID": "AKIAOTHER", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"})

@@ -130,6 +130,20 @@ def test_a_reload_does_not_forget_who_has_ended(sidecar, peer):
     assert ended(sidecar) == 0
 
 
+def test_the_end_of_the_other_is_told_once(sidecar, peer, shared_cloud):
+    name = f"once{os.getpid()}"
+    beside = peer(name)
+    sidecar.configure(exit_with={"process": name, "linger": "0s"}, stop_grace="20s").start()
+    sidecar.wait_generation(1)
+    eventually(lambda: f"{name} runs" in sidecar.log, "the peer to be seen")
+    shared_cloud.fault(kind="delay", ms=1500, count=1)
+    assert sidecar.run("rotate", "demo").returncode == 0
+    beside.kill()
+    beside.wait()
+    assert ended(sidecar) == 0
+    assert sidecar.log.count("and so does the agent") == 1, sidecar.log
+
+
 @pytest.mark.parametrize("exit_with, words", [
     ({}, "write exactly one of process and pid_file"),
     ({"process": "a", "pid_file": "/b"}, "write exactly one of process and pid_file"),

@@ -2,6 +2,7 @@
 """Mounted Secrets as a source: each cloud's forms, what happens while they change, and Secrets that are passed on."""
 import json
 import os
+import shutil
 import threading
 
 import pytest
@@ -269,6 +270,26 @@ def test_a_key_of_a_secret_in_a_file(agent, secret):
     secret.put({"vcenter.example.com.username": "robot", "vcenter.example.com.password": "two"})
     agent.wait_generation(2)
     assert (agent.out / "password").read_text() == "two"
+
+
+def test_another_secret_is_served_though_it_cannot_be_published(agent, secret):
+    """The former one may have been revoked."""
+    place = agent.dir / "place"
+    secret.put({"a.example.com.username": "robot", "a.example.com.password": "one"})
+    start(agent, agent.credential(
+        token=None, exchange=None, allow={}, secret={"directory": str(secret.dir)},
+        publish={"file": {"path": str(place / "password"), "format": "secret-key", "key": "a.example.com.password"}}))
+    agent.wait_generation(1)
+
+    def served():
+        return agent.request("GET", "/v1/token/demo")[1]["fields"]["secret:a.example.com.password"]
+
+    assert served() == "one"
+    shutil.rmtree(place)
+    place.write_text("in the way")
+    secret.put({"a.example.com.username": "robot", "a.example.com.password": "two"})
+    agent.wait_state("backoff")
+    eventually(lambda: served() == "two", lambda: f"{served()}\n{agent.log}", limit_s=5)
 
 
 def test_nothing_torn_is_published(agent, secret):
