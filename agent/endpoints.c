@@ -4,6 +4,7 @@
 
 #include "agent/process.h"
 #include "base/log.h"
+#include "serve/ec2_token.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,19 +31,31 @@ struct cfr_endpoints_plan {
     const struct cfr_config *config;
 };
 
+/* With a key of this run: a token of the one before means nothing. */
+static int open_signer(struct cfr_ec2_signer **out, struct cfr_err *err)
+{
+    char key[CFR_EC2_KEY_BYTES];
+    int rc = getrandom(key, sizeof key, 0) == (ssize_t)sizeof key ? 0 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
+
+    rc = rc != 0 ? rc : cfr_ec2_signer_open((struct cfr_view){key, sizeof key}, out, err);
+    cfr_secret_wipe(key, sizeof key);
+    return rc;
+}
+
 int cfr_endpoints_open(struct cfr_agent *a, struct cfr_endpoints **out, struct cfr_err *err)
 {
     struct cfr_endpoints *e = calloc(1, sizeof *e);
+    int rc;
 
     *out = NULL;
     if (e == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     e->agent = a;
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (e->epoll_fd < 0 || getrandom(e->key, sizeof e->key, 0) != (ssize_t)sizeof e->key) {
-        (void)cfr_err_sys(err, errno, "cannot prepare the endpoints");
+    rc = e->epoll_fd >= 0 ? open_signer(&e->signer, err) : cfr_err_sys(err, errno, "cannot prepare the endpoints");
+    if (rc != 0) {
         cfr_endpoints_close(e);
-        return err != NULL ? err->code : CFR_E_IO;
+        return rc;
     }
     *out = e;
     return 0;
@@ -69,7 +82,7 @@ void cfr_endpoints_close(struct cfr_endpoints *e)
     cfr_proofs_close(e->proofs);
     if (e->epoll_fd >= 0)
         (void)close(e->epoll_fd);
-    cfr_secret_wipe(e->key, sizeof e->key);
+    cfr_ec2_signer_close(e->signer);
     free(e);
 }
 

@@ -11,7 +11,7 @@ struct cfr_agent;
 struct cfr_endpoints;
 struct cfr_endpoints_plan; /* listeners that are open already, and not in use yet */
 
-/* Nothing listens yet. CFR_E_IO, CFR_E_NOMEM. */
+/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM; as cfr_ec2_signer_open. */
 int cfr_endpoints_open(struct cfr_agent *a, struct cfr_endpoints **out, struct cfr_err *err);
 /* NULL is allowed. */
 void cfr_endpoints_close(struct cfr_endpoints *e);

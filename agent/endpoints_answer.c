@@ -130,7 +130,7 @@ bool cfr_listener_on_endpoint(void *ctx, const struct cfr_peer *peer, const stru
         .offer = offer,
         .secret_file = secret_file,
         .ctx = l,
-        .key = {l->endpoints->key, sizeof l->endpoints->key},
+        .signer = l->endpoints->signer,
     };
     const char *shape = "none";
 

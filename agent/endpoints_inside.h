@@ -33,7 +33,7 @@ struct cfr_endpoints {
     size_t count;
     struct cfr_proofs *proofs;
     int epoll_fd;
-    char key[32];
+    struct cfr_ec2_signer *signer;
 };
 
 /* endpoints_answer.c; CTX is the listener. */

@@ -20,11 +20,11 @@ void cfr_aws_shape_error(struct cfr_endpoint_answer *out, int status, const char
 
 bool cfr_aws_shape_direct(const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out)
 {
-    if (cfr_endpoint_asked(r, "X-Forwarded-For").p == NULL && cfr_endpoint_asked(r, "Forwarded").p == NULL)
+    if (!cfr_endpoint_proxied(r))
         return true;
     cfr_aws_shape_error(out, 403, "Forwarded",
                         "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded");
-    out->refused = "a proxy brought it (X-Forwarded-For)";
+    out->refused = "a proxy brought it (X-Forwarded-For or Forwarded)";
     return false;
 }
 

@@ -103,7 +103,7 @@ static bool welcome(struct ask *a)
 {
     struct cfr_view method = a->request->method;
 
-    if (cfr_endpoint_asked(a->request, "X-Forwarded-For").p != NULL) {
+    if (cfr_endpoint_proxied(a->request)) {
         turn_away(a, 403, "forbidden", "requests that a proxy has passed on are not answered");
         return false;
     }

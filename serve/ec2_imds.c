@@ -227,7 +227,7 @@ static void begin_session(const struct ask *a, struct cfr_endpoint_answer *out)
         return;
     }
     cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_TEXT);
-    if (cfr_ec2_token_make(a->world->key, a->config->credential, a->world->now_s + ttl_s, &out->body) != 0) {
+    if (cfr_ec2_token_make(a->world->signer, a->config->credential, a->world->now_s + ttl_s, &out->body) != 0) {
         cfr_aws_shape_error(out, 500, "InternalError", "no session token can be made");
         return;
     }
@@ -240,7 +240,7 @@ static bool in_session(const struct ask *a, struct cfr_endpoint_answer *out)
 {
     struct cfr_view token = cfr_endpoint_asked(a->request, "X-aws-ec2-metadata-token");
 
-    if (cfr_ec2_token_good(a->world->key, a->config->credential, cfr_view_trim(token), a->world->now_s))
+    if (cfr_ec2_token_good(a->world->signer, a->config->credential, cfr_view_trim(token), a->world->now_s))
         return true;
     cfr_aws_shape_error(out, 401, "Unauthorized", "a session token is needed that has not ended: PUT " TOKEN_PATH " first");
     out->refused = token.p == NULL ? "it has no session token (version 1 of the instance metadata is not served)" : NULL;

@@ -106,6 +106,11 @@ struct cfr_view cfr_endpoint_asked(const struct cfr_endpoint_request *r, const c
     return r->header != NULL ? r->header(r->header_ctx, name) : (struct cfr_view){NULL, 0};
 }
 
+bool cfr_endpoint_proxied(const struct cfr_endpoint_request *r)
+{
+    return cfr_endpoint_asked(r, "X-Forwarded-For").p != NULL || cfr_endpoint_asked(r, "Forwarded").p != NULL;
+}
+
 bool cfr_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)
 {
     return o->grant != NULL && (o->expires_s == 0 || o->expires_s > now_s);

@@ -10,6 +10,8 @@
 #define CFR_ENDPOINT_HEADERS_MAX 8
 #define CFR_ENDPOINT_ANSWER_MAX  262144
 
+struct cfr_ec2_signer;
+
 /* What one credential has to offer now. */
 struct cfr_offer {
     const char *credential;        /* its name in the configuration */
@@ -40,7 +42,7 @@ struct cfr_endpoint_world {
     /* Content of a file that holds what a client must show (trimmed); p == NULL if it cannot be read now. */
     struct cfr_view (*secret_file)(void *ctx, const char *path);
     void *ctx;
-    struct cfr_view key; /* 32 random bytes of this run, for session tokens that need no memory */
+    struct cfr_ec2_signer *signer; /* of this run's session tokens (serve/ec2_token.h); NULL: none are given */
 };
 
 struct cfr_endpoint_header {
@@ -155,6 +157,8 @@ void cfr_endpoint_add(struct cfr_endpoint_answer *out, struct cfr_view bytes);
 void cfr_endpoint_add_json(struct cfr_endpoint_answer *out, struct cfr_view text);
 /* The value of a header of the request; p == NULL when it is not there. */
 struct cfr_view cfr_endpoint_asked(const struct cfr_endpoint_request *r, const char *name);
+/* True if a proxy passed the request on: X-Forwarded-For or Forwarded (RFC 7239) is there, whatever it says. */
+bool cfr_endpoint_proxied(const struct cfr_endpoint_request *r);
 /* True if the offer has a grant whose life has not ended at NOW_S. */
 bool cfr_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s);
 /* Adds Retry-After, at least one second. */

@@ -19,15 +19,15 @@ static void say(struct cfr_gce_ask *a, int status, const char *text)
 /* ---- who may ask ---- */
 
 /* True if the request may be looked at; else it is answered. A request that a browser or a proxy was talked into carries
- * X-Forwarded-For or lacks the flavor, which neither can set by accident. */
+ * X-Forwarded-For or Forwarded, or lacks the flavor, which neither can set by accident. */
 static bool admitted(struct cfr_gce_ask *a, bool root)
 {
     const struct cfr_endpoint_request *r = a->request;
     struct cfr_view flavor = cfr_endpoint_asked(r, "Metadata-Flavor");
 
-    if (cfr_endpoint_asked(r, "X-Forwarded-For").p != NULL) {
-        say(a, 403, "Requests with the header \"X-Forwarded-For\" are not answered");
-        a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For)";
+    if (cfr_endpoint_proxied(r)) {
+        say(a, 403, "Requests with the header \"X-Forwarded-For\" or \"Forwarded\" are not answered");
+        a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For or Forwarded)";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
         say(a, 405, "Only GET and HEAD are answered here");
         cfr_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));

@@ -197,7 +197,7 @@ bool cfr_serve_token(const struct cfr_endpoint_request *r, const struct cfr_endp
     if (!cfr_view_starts(r->path, PREFIX))
         return false;
     name = (struct cfr_view){r->path.p + sizeof PREFIX - 1, r->path.n - (sizeof PREFIX - 1)};
-    if (cfr_endpoint_asked(r, "X-Forwarded-For").p != NULL) {
+    if (cfr_endpoint_proxied(r)) {
         refuse(out, 403, "forbidden", "requests that a proxy has passed on are not answered");
         out->refused = "a request that a proxy has passed on";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {

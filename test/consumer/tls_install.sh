@@ -40,7 +40,7 @@ add_executable(by-cmake $here/tls_server.c)
 target_compile_definitions(by-cmake PRIVATE _GNU_SOURCE)
 target_link_libraries(by-cmake PRIVATE credfresh::credfresh-tls)
 END
-cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" \
+cmake -G Ninja -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$cc" \
     -DCMAKE_C_FLAGS="$flag" >"$work/log" 2>&1 && cmake --build "$work/project/build" >>"$work/log" 2>&1 || {
     cat "$work/log"
     exit 1

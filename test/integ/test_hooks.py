@@ -17,19 +17,15 @@ ROOT = os.geteuid() == 0
 
 CONSUMER = """
 import os, signal, sys
+wanted = {signal.SIGHUP, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
 count = 0
-def on_hup(number, frame):
-    global count
-    count += 1
+while True:
     with open(sys.argv[1] + ".new", "w") as file:
         file.write(str(count))
     os.rename(sys.argv[1] + ".new", sys.argv[1])
-signal.signal(signal.SIGHUP, on_hup)
-signal.signal(signal.SIGUSR1, on_hup)
-with open(sys.argv[1], "w") as file:
-    file.write("0")
-while True:
-    signal.pause()
+    signal.sigwait(wanted)
+    count += 1
 """
 
 

@@ -5,6 +5,7 @@
 
 #include "unit.h"
 
+#include "serve/ec2_token.h"
 #include "serve/endpoint.h"
 
 #define FIXTURE_NOW_S INT64_C(1767326645) /* 2026-01-02T04:04:05Z */
@@ -105,13 +106,29 @@ static inline struct cfr_view fixture_secret_file(void *ctx, const char *path)
     return cfr_view_of(f->secret);
 }
 
+/* For programs that ask for session tokens: setup and teardown of their group. */
+static struct cfr_ec2_signer *fixture_signer;
+
+static inline int fixture_open_signer(void **state)
+{
+    (void)state;
+    return cfr_ec2_signer_open(LITERAL(FIXTURE_KEY), &fixture_signer, NULL);
+}
+
+static inline int fixture_close_signer(void **state)
+{
+    (void)state;
+    cfr_ec2_signer_close(fixture_signer);
+    return 0;
+}
+
 static inline struct cfr_endpoint_world fixture_world(struct fixture *f)
 {
     return (struct cfr_endpoint_world){.now_s = FIXTURE_NOW_S,
                                        .offer = fixture_offer,
                                        .secret_file = fixture_secret_file,
                                        .ctx = f,
-                                       .key = LITERAL(FIXTURE_KEY)};
+                                       .signer = fixture_signer};
 }
 
 /* CTX is "Name: value" lines. */

@@ -3,7 +3,7 @@
 #include "endpoint_fixture.h"
 #include "heap_watch.h"
 
-#include "serve/ec2_token.h"
+#include <openssl/crypto.h>
 
 static char registry[] = "registry";
 static char path[] = "/aws/registry";
@@ -77,7 +77,7 @@ static void begin(char session[256], struct fixture *f)
 
     f->secret = "the password";
     fixture_fill(f, OFFER_SESSION);
-    assert_int_equal(cfr_ec2_token_make(LITERAL(FIXTURE_KEY), registry, FIXTURE_NOW_S + 60, &made), 0);
+    assert_int_equal(cfr_ec2_token_make(fixture_signer, registry, FIXTURE_NOW_S + 60, &made), 0);
     (void)snprintf(session, 256, "X-aws-ec2-metadata-token: %s\n", made.p);
     cfr_secret_free(&made);
 }
@@ -123,9 +123,74 @@ static void test_nothing_left(void **state)
     cfr_grant_free(&f.grant);
 }
 
+/* The library's memory, through the same watch and the same limit as ours. */
+static void *crypto_malloc(size_t n, const char *from, int line)
+{
+    (void)from;
+    (void)line;
+    return __wrap_malloc(n);
+}
+
+static void *crypto_realloc(void *p, size_t n, const char *from, int line)
+{
+    (void)from;
+    (void)line;
+    return realloc(p, n);
+}
+
+static void crypto_free(void *p, const char *from, int line)
+{
+    (void)from;
+    (void)line;
+    __wrap_free(p);
+}
+
+/* Whole, or none and an error that says so. */
+static void test_signer_short_memory(void **state)
+{
+    size_t fails = 0;
+
+    (void)state;
+    for (bool done = false; !done; fails++) {
+        struct cfr_ec2_signer *s = fixture_signer;
+        struct cfr_err err = {0};
+        int rc;
+
+        heap_fail_at = fails + 1;
+        rc = cfr_ec2_signer_open(LITERAL(FIXTURE_KEY), &s, &err);
+        done = heap_fail_at != 0;
+        heap_fail_at = 0;
+        assert_int_equal(s != NULL, rc == 0);
+        if (rc != 0) {
+            assert_true(rc == CFR_E_NOMEM || rc == CFR_E_INTERNAL);
+            assert_contains(err.text, "out of memory");
+        }
+        assert_true(fails < 1000);
+        cfr_ec2_signer_close(s);
+    }
+    assert_true(fails > 4);
+}
+
+static void test_signer_leaves_nothing(void **state)
+{
+    struct cfr_ec2_signer *s = NULL;
+
+    (void)state;
+    heap_watch(FIXTURE_KEY);
+    assert_int_equal(cfr_ec2_signer_open(LITERAL(FIXTURE_KEY), &s, NULL), 0);
+    cfr_ec2_signer_close(s);
+    assert_true(heap_frees > 3);
+    assert_int_equal(heap_leaks, 0);
+    heap_watch(NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory), cmocka_unit_test(test_nothing_left)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory), cmocka_unit_test(test_nothing_left),
+                                       cmocka_unit_test(test_signer_short_memory),
+                                       cmocka_unit_test(test_signer_leaves_nothing)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) != 1)
+        return 1;
+    return cmocka_run_group_tests(tests, fixture_open_signer, fixture_close_signer);
 }

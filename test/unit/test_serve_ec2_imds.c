@@ -2,8 +2,6 @@
 /* EC2's instance metadata, version 2: requests and their answers. */
 #include "endpoint_fixture.h"
 
-#include "serve/ec2_token.h"
-
 #define ROLES    "/latest/meta-data/iam/security-credentials/"
 #define EXTENDED "/latest/meta-data/iam/security-credentials-extended/"
 #define TOKEN    "/latest/api/token"
@@ -174,6 +172,7 @@ static void test_session_rows(void **state)
         {"an empty TTL, or one that came twice", "PUT", TOKEN, TTL "\n", 400, BAD_TTL, false},
         {"a TTL beyond all numbers", "PUT", TOKEN, TTL "99999999999999999999\n", 400, BAD_TTL, false},
         {"through a proxy", "PUT", TOKEN, TTL "21600\nX-Forwarded-For: 10.0.0.1\n", 403, PROXIED, true},
+        {"through a proxy of RFC 7239", "PUT", TOKEN, TTL "21600\nForwarded: for=10.0.0.1\n", 403, PROXIED, true},
         {"a token is not to be had by GET", "GET", TOKEN, TTL "21600\n", 405, PUT_ONLY, false},
         {"nor by POST", "POST", TOKEN, TTL "21600\n", 405, PUT_ONLY, false},
         {"version 1 is not served", "GET", ROLES, "", 401, UNAUTHORIZED, true},
@@ -183,6 +182,7 @@ static void test_session_rows(void **state)
         {"an empty token", "GET", ROLES, "X-aws-ec2-metadata-token:\n", 401, UNAUTHORIZED, false},
         {"a made-up token", "GET", ROLES, "X-aws-ec2-metadata-token: x\n", 401, UNAUTHORIZED, false},
         {"reading through a proxy", "GET", ROLES, "X-Forwarded-For: 10.0.0.1\n", 403, PROXIED, true},
+        {"reading through a proxy of RFC 7239", "GET", ROLES, "Forwarded:\n", 403, PROXIED, true},
     };
 
     (void)state;
@@ -224,8 +224,8 @@ static void test_paths(void **state)
     }
 }
 
-/* Without 32 bytes of key there is no session, rather than one that anybody could make. */
-static void test_short_key(void **state)
+/* Without a key there is no session, rather than one that anybody could make. */
+static void test_no_signer(void **state)
 {
     struct fixture f = {0};
     struct cfr_endpoint_world w = fixture_world(&f);
@@ -235,61 +235,112 @@ static void test_short_key(void **state)
     struct cfr_secret made = {.limit = 128};
 
     (void)state;
-    w.key.n = 31;
+    w.signer = NULL;
     assert_true(cfr_serve_ec2_imds(&plain, &r, &w, &a));
     assert_int_equal(a.status, 500);
-    assert_int_equal(cfr_ec2_token_make(w.key, "registry", FIXTURE_NOW_S, &made), CFR_E_INTERNAL);
+    assert_int_equal(cfr_ec2_token_make(NULL, "registry", FIXTURE_NOW_S, &made), CFR_E_INTERNAL);
     assert_int_equal(made.len, 0);
+    assert_int_equal(cfr_ec2_token_make(fixture_signer, "registry", FIXTURE_NOW_S + 60, &made), 0);
+    assert_false(cfr_ec2_token_good(NULL, "registry", cfr_secret_view(&made), FIXTURE_NOW_S));
+    cfr_secret_free(&made);
     cfr_endpoint_answer_free(&a);
 }
 
-/* Made with another implementation of HMAC-SHA-256. */
-static void test_token_golden(void **state)
+static void test_key_length(void **state)
 {
-    struct cfr_secret made = {.limit = 128};
+    static const char bytes[CFR_EC2_KEY_BYTES + 1];
+    const size_t lengths[] = {0, 1, CFR_EC2_KEY_BYTES - 1, CFR_EC2_KEY_BYTES + 1};
 
     (void)state;
-    assert_int_equal(cfr_ec2_token_make(LITERAL(FIXTURE_KEY), "registry", FIXTURE_NOW_S + 60, &made), 0);
-    assert_view(cfr_secret_view(&made), "00000000695743f1e497ed1d6b7bcf8ebc2544028a9d5f4df1ac865f56601951bb670f2fbc6f6cd8");
-    cfr_secret_free(&made);
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        struct cfr_ec2_signer *s = fixture_signer;
+        struct cfr_err err = {0};
+
+        assert_int_equal(cfr_ec2_signer_open((struct cfr_view){bytes, lengths[i]}, &s, &err), CFR_E_INTERNAL);
+        assert_null(s);
+        assert_contains(err.text, "32 bytes");
+    }
+    cfr_ec2_signer_close(NULL);
+}
+
+/* As OpenSSL 3.0.0 to 3.0.2: without a key it says that it begins anew, and does nothing. */
+static bool old_library;
+
+int __real_EVP_MAC_init(void *ctx, const unsigned char *key, size_t n, const void *params);
+int __wrap_EVP_MAC_init(void *ctx, const unsigned char *key, size_t n, const void *params);
+int __wrap_EVP_MAC_init(void *ctx, const unsigned char *key, size_t n, const void *params)
+{
+    return old_library && key == NULL ? 1 : __real_EVP_MAC_init(ctx, key, n, params);
+}
+
+/* Made with another implementation of HMAC-SHA-256; the second time as the first, whatever was signed in between. */
+static void check_golden(struct cfr_ec2_signer *s)
+{
+    static const char golden[] = "00000000695743f1e497ed1d6b7bcf8ebc2544028a9d5f4df1ac865f56601951bb670f2fbc6f6cd8";
+
+    for (int i = 0; i < 3; i++) {
+        struct cfr_secret made = {.limit = 128};
+
+        assert_int_equal(cfr_ec2_token_make(s, "registry", FIXTURE_NOW_S + 60, &made), 0);
+        assert_view(cfr_secret_view(&made), golden);
+        assert_true(cfr_ec2_token_good(s, "registry", LITERAL(golden), FIXTURE_NOW_S));
+        assert_false(cfr_ec2_token_good(s, "registry2", LITERAL(golden), FIXTURE_NOW_S));
+        cfr_secret_free(&made);
+    }
+}
+
+static void test_token_golden(void **state)
+{
+    struct cfr_ec2_signer *s = NULL;
+
+    (void)state;
+    check_golden(fixture_signer);
+    old_library = true;
+    assert_int_equal(cfr_ec2_signer_open(LITERAL(FIXTURE_KEY), &s, NULL), 0);
+    check_golden(s);
+    old_library = false;
+    cfr_ec2_signer_close(s);
 }
 
 static void test_token_good(void **state)
 {
-    struct cfr_view key = LITERAL(FIXTURE_KEY);
+    struct cfr_ec2_signer *other = NULL;
+    struct cfr_ec2_signer *s = fixture_signer;
     struct cfr_secret made = {.limit = 128};
     struct cfr_view token;
     const int64_t end = FIXTURE_NOW_S + 60;
 
     (void)state;
-    assert_int_equal(cfr_ec2_token_make(key, "registry", end, &made), 0);
+    assert_int_equal(cfr_ec2_signer_open(LITERAL("1123456789abcdef0123456789abcdef"), &other, NULL), 0);
+    assert_int_equal(cfr_ec2_token_make(s, "registry", end, &made), 0);
     token = cfr_secret_view(&made);
     assert_int_equal(token.n, CFR_EC2_TOKEN_LENGTH);
-    assert_true(cfr_ec2_token_good(key, "registry", token, FIXTURE_NOW_S));
-    assert_true(cfr_ec2_token_good(key, "registry", token, end - 1));
-    assert_false(cfr_ec2_token_good(key, "registry", token, end));
-    assert_false(cfr_ec2_token_good(key, "registry", token, end + 1));
-    assert_true(cfr_ec2_token_good(key, "registry", token, end - CFR_EC2_TOKEN_TTL_MAX_S));
-    assert_false(cfr_ec2_token_good(key, "registry", token, end - CFR_EC2_TOKEN_TTL_MAX_S - 1));
-    assert_false(cfr_ec2_token_good(key, "registry2", token, FIXTURE_NOW_S));
-    assert_false(cfr_ec2_token_good(LITERAL("1123456789abcdef0123456789abcdef"), "registry", token, FIXTURE_NOW_S));
-    assert_false(cfr_ec2_token_good((struct cfr_view){key.p, 0}, "registry", token, FIXTURE_NOW_S));
-    assert_false(cfr_ec2_token_good(key, "registry", (struct cfr_view){token.p, token.n - 1}, FIXTURE_NOW_S));
-    assert_false(cfr_ec2_token_good(key, "registry", (struct cfr_view){NULL, 0}, FIXTURE_NOW_S));
+    assert_true(cfr_ec2_token_good(s, "registry", token, FIXTURE_NOW_S));
+    assert_true(cfr_ec2_token_good(s, "registry", token, end - 1));
+    assert_false(cfr_ec2_token_good(s, "registry", token, end));
+    assert_false(cfr_ec2_token_good(s, "registry", token, end + 1));
+    assert_true(cfr_ec2_token_good(s, "registry", token, end - CFR_EC2_TOKEN_TTL_MAX_S));
+    assert_false(cfr_ec2_token_good(s, "registry", token, end - CFR_EC2_TOKEN_TTL_MAX_S - 1));
+    assert_false(cfr_ec2_token_good(s, "registry2", token, FIXTURE_NOW_S));
+    assert_false(cfr_ec2_token_good(other, "registry", token, FIXTURE_NOW_S));
+    assert_false(cfr_ec2_token_good(s, "registry", (struct cfr_view){token.p, token.n - 1}, FIXTURE_NOW_S));
+    assert_false(cfr_ec2_token_good(s, "registry", (struct cfr_view){NULL, 0}, FIXTURE_NOW_S));
     for (size_t i = 0; i < made.len; i++) {
         made.p[i] ^= 1;
-        assert_false(cfr_ec2_token_good(key, "registry", token, FIXTURE_NOW_S));
+        assert_false(cfr_ec2_token_good(s, "registry", token, FIXTURE_NOW_S));
         made.p[i] ^= 1;
     }
     cfr_secret_free(&made);
+    cfr_ec2_signer_close(other);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_session_rows), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_short_key), cmocka_unit_test(test_token_golden), cmocka_unit_test(test_token_good),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_session_rows), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_no_signer),    cmocka_unit_test(test_key_length),   cmocka_unit_test(test_token_golden),
+        cmocka_unit_test(test_token_good),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, fixture_open_signer, fixture_close_signer);
 }

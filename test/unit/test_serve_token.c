@@ -136,6 +136,8 @@ static const struct {
      "{\"error\":{\"code\":\"method\",\"message\":\"only GET is answered here\"}}\n"},
     {"what a proxy passed on", "GET /v1/token/aws", "X-Forwarded-For: 10.0.0.1", 403,
      "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests that a proxy has passed on are not answered\"}}\n"},
+    {"what a proxy of RFC 7239 passed on", "GET /v1/token/aws", "Forwarded: for=10.0.0.1", 403,
+     "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests that a proxy has passed on are not answered\"}}\n"},
     {"an expired one", "GET /v1/token/over", TEXT, 503,
      "{\"error\":{\"code\":\"unavailable\",\"message\":\"there is no valid credential at this moment; try again\"}}\n"},
     {"one that is not there", "GET /v1/token/gone", NULL, 503,
