@@ -35,6 +35,8 @@ struct cfr_turns {
     int64_t active;
 };
 
+/* There will be some of lane KEY: from now on no other lane may have everything. */
+void cfr_turns_expect(struct cfr_turns *t, const void *key);
 /* True if one of lane KEY may begin now without overtaking anybody. LIMIT is how many may be active at once. */
 bool cfr_turns_may_begin(struct cfr_turns *t, const void *key, int64_t limit);
 /* T is queued already: nothing happens. */

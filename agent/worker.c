@@ -71,6 +71,8 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->config = config;
     w->provider = cfr_config_provider(config, NULL);
     w->turn.owner = w;
+    if (w->provider != NULL && cfr_config_may_send(config))
+        cfr_turns_expect(&host->turns, w->provider);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->token_watcher = (struct cfr_watcher){on_token, w};

@@ -94,6 +94,16 @@ static void a_cloud_that_hangs_leaves_room_for_the_others(void **state)
     cfr_turns_end(&t, &dead[0].turn);
     cfr_turns_end(&t, &dead[0].turn);
     assert_int_equal(take(&t, 8), 'x');
+    /* Nor may it have everything where others are only expected. */
+    t = (struct cfr_turns){0};
+    cfr_turns_expect(&t, &gcp);
+    for (int i = 0; i < 6; i++) {
+        assert_true(cfr_turns_may_begin(&t, &aws, 8));
+        dead[i] = (struct one){.turn = {.owner = &dead[i]}};
+        cfr_turns_begin(&t, &dead[i].turn, &aws);
+    }
+    assert_false(cfr_turns_may_begin(&t, &aws, 8));
+    cfr_turns_end(&t, &dead[0].turn);
     /* Where one at a time is wanted, there is nothing to leave. */
     assert_int_equal(t.active, 5);
     assert_false(cfr_turns_may_begin(&t, &gcp, 5));
