@@ -103,7 +103,8 @@ int cfr_command_rotate(const struct cfr_options *o)
     return status;
 }
 
-int cfr_command_reload(const struct cfr_options *o)
+/* POSTs to PATH; any answer but WANTED is told after REFUSED. */
+static int post(const struct cfr_options *o, const char *path, int wanted, const char *refused)
 {
     char *socket = cfr_client_socket(o);
     struct cfr_client_answer answer = {0};
@@ -112,11 +113,11 @@ int cfr_command_reload(const struct cfr_options *o)
 
     if (socket == NULL)
         return CFR_EXIT_FAILED;
-    if (cfr_client_call(socket, "POST", "/v1/reload", "", &answer, &err) != 0) {
+    if (cfr_client_call(socket, "POST", path, "", &answer, &err) != 0) {
         status = report(&err);
-    } else if (answer.status != 200) {
+    } else if (answer.status != wanted) {
         cfr_client_explain(&answer, &err);
-        cfr_command_complain("refused, the old configuration stays: %s", err.text);
+        cfr_command_complain("%s%s", refused, err.text);
         status = CFR_EXIT_REFUSED;
     }
     cfr_client_answer_free(&answer);
@@ -124,25 +125,14 @@ int cfr_command_reload(const struct cfr_options *o)
     return status;
 }
 
+int cfr_command_reload(const struct cfr_options *o)
+{
+    return post(o, "/v1/reload", 200, "refused, the old configuration stays: ");
+}
+
 int cfr_command_quit(const struct cfr_options *o)
 {
-    char *socket = cfr_client_socket(o);
-    struct cfr_client_answer answer = {0};
-    struct cfr_err err = {0};
-    int status = CFR_EXIT_OK;
-
-    if (socket == NULL)
-        return CFR_EXIT_FAILED;
-    if (cfr_client_call(socket, "POST", "/v1/quit", "", &answer, &err) != 0) {
-        status = report(&err);
-    } else if (answer.status != 202) {
-        cfr_client_explain(&answer, &err);
-        cfr_command_complain("%s", err.text);
-        status = CFR_EXIT_REFUSED;
-    }
-    cfr_client_answer_free(&answer);
-    free(socket);
-    return status;
+    return post(o, "/v1/quit", 202, "");
 }
 
 /* ---- wait ---- */
