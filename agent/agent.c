@@ -5,6 +5,7 @@
 #include "agent/gate.h"
 #include "agent/notify.h"
 #include "agent/offers.h"
+#include "agent/token_file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -185,6 +186,7 @@ static void close_all(struct cfr_agent *a)
     if (a->host.watch != NULL)
         cfr_watch_close(a->host.watch);
     cfr_exit_with_reset(&a->exit_with);
+    cfr_token_file_forget();
     cfr_timers_free(&a->host.timers);
     close_fd(&a->signal_fd);
     close_fd(&a->alarm_fd);

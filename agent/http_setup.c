@@ -10,6 +10,10 @@
 #include <string.h>
 
 #define CA_CACHE_S 86400L
+/* For what is read, and what is sent, at a time. Each request allocates both, and both are wiped after it; libcurl's own sizes
+ * are 16 and 64 KiB. */
+#define READ_BYTES 4096L
+#define SEND_BYTES 16384L
 
 /* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
@@ -43,11 +47,11 @@ char *cfr_http_setup_no_proxy(void)
     return s.p;
 }
 
-static bool header_is(const struct cfr_secret *header, const char *name)
+static bool header_begins(const struct cfr_secret *header, const char *name)
 {
     size_t n = strlen(name);
 
-    return header->len > n && strncasecmp(header->p, name, n) == 0 && header->p[n] == ':';
+    return header->len >= n && strncasecmp(header->p, name, n) == 0;
 }
 
 static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_err *err)
@@ -69,16 +73,14 @@ static int add_host(struct cfr_http_transfer *t, struct cfr_err *err)
 /* libcurl adds these by itself unless told otherwise; a line without a value tells it. */
 static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
 {
-    static const char *const names[] = {"Expect", "Accept", "Content-Type"};
+    static const char *const lines[] = {"Expect:", "Accept:", "Content-Type:"};
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char line[32];
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         bool given = false;
 
         for (size_t k = 0; k < r->header_count; k++)
-            given = given || header_is(&r->headers[k], names[i]);
-        (void)snprintf(line, sizeof line, "%s:", names[i]);
-        if (!given && add_header(t, line, err) != 0)
+            given = given || header_begins(&r->headers[k], lines[i]);
+        if (!given && add_header(t, lines[i], err) != 0)
             return CFR_E_NOMEM;
     }
     return 0;
@@ -266,6 +268,8 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     /* Refuses an announced length; on_body refuses what comes unannounced. */
     bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE,
                             (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    bad |= curl_easy_setopt(e, CURLOPT_BUFFERSIZE, READ_BYTES);
+    bad |= curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     return bad;
 }

@@ -2,6 +2,7 @@
 /* From a grant to files. */
 #include "agent/publish.h"
 
+#include "base/hash.h"
 #include "files/format.h"
 #include "files/generation.h"
 #include "files/layout.h"
@@ -166,12 +167,36 @@ static int render_target(const struct cfr_render *job, const struct cfr_config_p
     return 0;
 }
 
-static int write_target(const struct cfr_config_publish *t, struct rendered *r, int64_t now_s, bool *changed,
-                        struct cfr_err *err)
+/* Never 0. */
+static uint64_t hash_of(const struct rendered *r)
+{
+    uint64_t h = CFR_HASH_START;
+
+    for (size_t i = 0; i < r->set.file_count; i++) {
+        h = cfr_hash_add(h, r->files[i].name, strlen(r->files[i].name) + 1);
+        h = cfr_hash_add(h, r->files[i].content.p, r->files[i].content.n);
+    }
+    return h != 0 ? h : 1;
+}
+
+/* What the directory was given last is compared by *LAST first: new secrets differ nearly always. */
+static int write_directory(struct rendered *r, uint64_t *last, bool *changed, struct cfr_err *err)
+{
+    uint64_t hash = hash_of(r);
+    int rc;
+
+    r->set.differs = *last != 0 && *last != hash;
+    rc = cfr_generation_publish(&r->set, changed, err);
+    *last = rc == 0 ? hash : 0;
+    return rc;
+}
+
+static int write_target(const struct cfr_config_publish *t, struct rendered *r, int64_t now_s, uint64_t *last,
+                        bool *changed, struct cfr_err *err)
 {
     if (t->directory != NULL) {
         r->set.now_s = now_s;
-        return cfr_generation_publish(&r->set, changed, err);
+        return write_directory(r, last, changed, err);
     }
     if (t->file != NULL)
         return cfr_single_publish(t->file->path, &r->files[0], t->file->in_place, changed, err);
@@ -203,7 +228,7 @@ int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_
 
         if (all[i] == NULL)
             continue;
-        rc = write_target(target_at(c, i), all[i], now_s, &one, err);
+        rc = write_target(target_at(c, i), all[i], now_s, &record->rendered[i], &one, err);
         *changed = *changed || one;
         if (rc == 0)
             remember(target_at(c, i), &record->targets[i]);

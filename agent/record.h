@@ -22,6 +22,7 @@ struct cfr_record {
     char *identity;
     struct cfr_file_mark targets[CFR_CONFIG_TARGETS_MAX]; /* single files, in configuration order */
     size_t target_count;
+    uint64_t rendered[CFR_CONFIG_TARGETS_MAX]; /* hash of what each target was given in this run, 0 = not known; not kept */
     uint64_t delivered[CFR_CONFIG_TARGETS_MAX]; /* generation that each Secret of the cluster holds, in configuration order */
     size_t delivered_count;
     uint64_t hook_done[CFR_CONFIG_HOOKS_MAX]; /* generation each hook last succeeded for */

@@ -12,14 +12,78 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KNOWN_MAX 8 /* tokens; credentials of one workload share theirs */
 #define SKEW_MS 5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
 
-static uint64_t mark_of(struct cfr_view token)
+/* What a token says, by its header and claims as they stand in it. Without the signature they are no secret. */
+struct known {
+    char *text;
+    size_t n;
+    uint64_t mark;
+    struct cfr_claims claims;
+};
+
+/* Tokens that were decoded last: a thousand credentials may read the same file in a row, twice each. */
+static struct {
+    struct known tokens[KNOWN_MAX];
+    size_t next;
+} cache;
+
+static struct cfr_view without_signature(struct cfr_view token)
 {
     const char *end = memrchr(token.p, '.', token.n);
-    size_t n = end != NULL ? (size_t)(end - token.p) : token.n;
 
-    return cfr_hash_add(CFR_HASH_START, token.p, n);
+    return (struct cfr_view){token.p, end != NULL ? (size_t)(end - token.p) : token.n};
+}
+
+static const struct known *find_known(struct cfr_view text)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++) {
+        const struct known *k = &cache.tokens[i];
+
+        if (k->text != NULL && k->n == text.n && memcmp(k->text, text.p, text.n) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+static void drop_known(struct known *k)
+{
+    if (k->text != NULL)
+        cfr_claims_free(&k->claims);
+    free(k->text);
+    *k = (struct known){.text = NULL};
+}
+
+/* NULL with ERR if it is no token. */
+static const struct known *learn(struct cfr_view token, struct cfr_err *err)
+{
+    struct cfr_view text = without_signature(token);
+    const struct known *seen = find_known(text);
+    struct known *k = &cache.tokens[cache.next];
+    struct cfr_claims claims;
+    char *copy;
+
+    if (seen != NULL)
+        return seen;
+    if (cfr_claims_decode(token, &claims, err) != 0)
+        return NULL;
+    copy = cfr_str_dup(text);
+    if (copy == NULL) {
+        cfr_claims_free(&claims);
+        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    drop_known(k);
+    *k = (struct known){copy, text.n, cfr_hash_add(CFR_HASH_START, text.p, text.n), claims};
+    cache.next = (cache.next + 1) % KNOWN_MAX;
+    return k;
+}
+
+void cfr_token_file_forget(void)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++)
+        drop_known(&cache.tokens[i]);
 }
 
 static int judge(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
@@ -54,21 +118,20 @@ static int judge(const struct cfr_config_token *config, const struct cfr_claims 
 static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out, int64_t *wait_ms,
                   struct cfr_err *err)
 {
-    struct cfr_claims claims;
-    int rc = cfr_claims_decode(cfr_secret_view(&out->token), &claims, err);
+    const struct known *k = learn(cfr_secret_view(&out->token), err);
+    int rc;
 
-    if (rc != 0)
+    if (k == NULL)
         return cfr_err_prefix(err, "the token in %s", config->file);
-    out->issued_s = claims.iat;
-    out->expires_s = cfr_claims_expires(&claims);
-    out->mark = mark_of(cfr_secret_view(&out->token));
-    rc = judge(config, &claims, now_ms, wait_ms, err);
+    out->issued_s = k->claims.iat;
+    out->expires_s = cfr_claims_expires(&k->claims);
+    out->mark = k->mark;
+    rc = judge(config, &k->claims, now_ms, wait_ms, err);
     if (rc == 0) {
-        out->subject = cfr_str_dup(claims.sub);
+        out->subject = cfr_str_dup(k->claims.sub);
         if (out->subject == NULL)
             rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    cfr_claims_free(&claims);
     return rc;
 }
 

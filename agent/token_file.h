@@ -19,6 +19,8 @@ struct cfr_token_file {
 int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out,
                         int64_t *wait_ms, struct cfr_err *err);
 void cfr_token_file_free(struct cfr_token_file *t);
+/* Gives back what is remembered of the tokens that were read last. */
+void cfr_token_file_forget(void);
 /* When a token with these times should have been replaced at the latest, by the kubelet's own rule plus the time its
  * sync loop may take. Unix milliseconds; INT64_MAX for one that does not expire. */
 int64_t cfr_token_file_overdue_ms(int64_t issued_s, int64_t expires_s);

@@ -47,43 +47,69 @@ void cfr_str_addz(struct cfr_str *s, const char *text)
 
 void cfr_str_addf(struct cfr_str *s, const char *fmt, ...)
 {
+    size_t left = s->failed ? 0 : s->cap - s->len;
     va_list ap;
     int n;
 
+    /* Mostly it fits in what there is, and need not be formatted twice. */
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(left != 0 ? s->p + s->len : NULL, left, fmt, ap);
     va_end(ap);
     if (n < 0)
         s->failed = true;
-    if (n < 0 || !room(s, (size_t)n))
+    if (n < 0 || !room(s, (size_t)n)) {
+        if (left != 0)
+            s->p[s->len] = '\0';
         return;
-    va_start(ap, fmt);
-    (void)vsnprintf(s->p + s->len, (size_t)n + 1, fmt, ap);
-    va_end(ap);
+    }
+    if ((size_t)n >= left) {
+        va_start(ap, fmt);
+        (void)vsnprintf(s->p + s->len, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+    }
     s->len += (size_t)n;
+}
+
+/* How many bytes of TEXT go into a JSON string as they are; all of them whole characters. */
+static size_t plain(struct cfr_view text)
+{
+    size_t i = 0;
+
+    while (i < text.n) {
+        unsigned char c = (unsigned char)text.p[i];
+        size_t k = c < 0x80 ? 1 : cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
+
+        if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f || k == 0)
+            break;
+        i += k;
+    }
+    return i;
+}
+
+static void add_escape(struct cfr_str *s, unsigned char c)
+{
+    if (c == '"' || c == '\\')
+        cfr_str_addf(s, "\\%c", c);
+    else if (c < 0x20 || c == 0x7f)
+        cfr_str_addf(s, "\\u%04x", c);
+    else
+        cfr_str_addz(s, "\\ufffd");
 }
 
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text)
 {
-    const unsigned char *p = (const unsigned char *)text.p;
-
     if (text.p == NULL) {
         cfr_str_addz(s, "null");
         return;
     }
     cfr_str_addz(s, "\"");
     for (size_t i = 0; i < text.n;) {
-        size_t k = cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
+        size_t k = plain((struct cfr_view){text.p + i, text.n - i});
 
-        if (p[i] == '"' || p[i] == '\\')
-            cfr_str_addf(s, "\\%c", p[i]);
-        else if (p[i] < 0x20 || p[i] == 0x7f)
-            cfr_str_addf(s, "\\u%04x", p[i]);
-        else if (k == 0)
-            cfr_str_addz(s, "\\ufffd");
-        else
-            cfr_str_add(s, (struct cfr_view){text.p + i, k});
-        i += k == 0 ? 1 : k;
+        cfr_str_add(s, (struct cfr_view){text.p + i, k});
+        i += k;
+        if (i < text.n)
+            add_escape(s, (unsigned char)text.p[i++]);
     }
     cfr_str_addz(s, "\"");
 }

@@ -89,8 +89,7 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
 
     if (rc != 0)
         return rc;
-    rc = cfr_path_sync(dir_fd, "the directory", err);
-    if (rc == 0 && renameat(dir_fd, temp, dir_fd, file->name) != 0) {
+    if (renameat(dir_fd, temp, dir_fd, file->name) != 0) {
         if (errno == EBUSY)
             rc = cfr_err_set(
                 err, CFR_E_PATH,

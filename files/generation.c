@@ -121,7 +121,7 @@ static bool is_current(struct attempt *a)
     bool same;
     int fd;
 
-    if (a->old.name[0] == '\0')
+    if (a->old.name[0] == '\0' || a->g->differs)
         return false;
     fd = cfr_path_openat(a->dir_fd, a->old.name, O_RDONLY | O_DIRECTORY, 0, NULL);
     if (fd < 0)
@@ -194,11 +194,16 @@ static int make_links(struct attempt *a)
 
 static int commit(struct attempt *a)
 {
-    int rc = cfr_layout_remove_tmp(a->dir_fd, a->err);
+    int made = symlinkat(a->new.name, a->dir_fd, CFR_LAYOUT_DATA_TMP);
+    int rc;
 
-    if (rc != 0)
-        return rc;
-    if (symlinkat(a->new.name, a->dir_fd, CFR_LAYOUT_DATA_TMP) != 0)
+    if (made != 0 && errno == EEXIST) {
+        rc = cfr_layout_remove_tmp(a->dir_fd, a->err);
+        if (rc != 0)
+            return rc;
+        made = symlinkat(a->new.name, a->dir_fd, CFR_LAYOUT_DATA_TMP);
+    }
+    if (made != 0)
         return cfr_err_sys(a->err, errno, "cannot make the link %s", CFR_LAYOUT_DATA_TMP);
     a->made_tmp = true;
     rc = cfr_path_sync(a->dir_fd, "the directory", a->err);

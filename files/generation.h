@@ -22,6 +22,7 @@ struct cfr_generation {
     size_t file_count;
     uint64_t number; /* to publish as; must be above the current one */
     int64_t now_s;   /* for the directory's name */
+    bool differs;    /* the caller knows that this is not what stands there, so it need not be read */
 };
 
 /* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the

@@ -383,12 +383,29 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
     w->entry_count -= to - from;
 }
 
+/* Many may watch one path, mostly in a row. */
+static void identify_pending(const struct cfr_watch *w)
+{
+    const struct entry *last = NULL;
+
+    for (size_t i = 0; i < w->entry_count; i++) {
+        struct entry *e = w->entries[i];
+
+        if (!e->pending)
+            continue;
+        e->seen = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : identify(e);
+        last = e;
+    }
+}
+
 /* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last
  * owner is remembered from one call to the next. */
 static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
     size_t i = 0;
 
+    /* Before FN reads it, so that what changes after that is noticed later. */
+    identify_pending(w);
     while (i < w->entry_count) {
         void *owner = w->entries[i]->owner;
         bool pending = false;
@@ -396,12 +413,8 @@ static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
         for (; i < w->entry_count && w->entries[i]->owner == owner; i++) {
             struct entry *e = w->entries[i];
 
-            if (!e->pending)
-                continue;
-            pending = true;
+            pending = pending || e->pending;
             e->pending = false;
-            /* Before FN reads it, so that what changes after that is noticed later. */
-            e->seen = identify(e);
         }
         if (pending) {
             fn(ctx, owner);

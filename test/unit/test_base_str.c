@@ -39,6 +39,12 @@ static void the_limit_is_sticky(void **state)
     assert_true(s.failed);
     cfr_str_free(&s);
     assert_false(s.failed);
+    /* There would be room in what is allocated. */
+    cfr_str_addf(&s, "%s", "1234");
+    cfr_str_addf(&s, "%d", 56);
+    assert_true(s.failed);
+    assert_string_equal(s.p, "1234");
+    cfr_str_free(&s);
     cfr_str_addf(&s, "%s", "123456");
     assert_true(s.failed);
     cfr_str_free(&s);

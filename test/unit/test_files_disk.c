@@ -21,7 +21,7 @@ static int publish_pair(const char *directory, uint64_t number, char letter)
     static char b[PAGE * 2];
     struct cfr_file files[] = {{"a", {a, sizeof a}, 0644, KEEP, KEEP},
                                {"b", {b, sizeof b}, 0644, KEEP, KEEP}};
-    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, 2, number, 0};
+    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, 2, number, 0, false};
 
     memset(a, letter, sizeof a);
     memset(b, letter, sizeof b);

@@ -12,7 +12,7 @@ static bool changed;
 static int publish(uint64_t number, const struct cfr_file *files, size_t count)
 {
     char directory[PATH_MAX];
-    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, count, number, 1767323045};
+    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, count, number, 1767323045, false};
 
     (void)snprintf(directory, sizeof directory, "%s/pub", scratch);
     err = (struct cfr_err){0};
@@ -348,7 +348,7 @@ static void owner_and_modes_are_set(void **state)
 {
     struct cfr_file file = {"token", {"jwt", 3}, 0440, 12345, 23456};
     char directory[PATH_MAX];
-    struct cfr_generation g = {directory, 0750, 12345, 23456, &file, 1, 1, 0};
+    struct cfr_generation g = {directory, 0750, 12345, 23456, &file, 1, 1, 0, false};
     struct stat st;
 
     (void)state;

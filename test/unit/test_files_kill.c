@@ -28,7 +28,7 @@ static int publish(const struct set *set, uint64_t number)
     struct cfr_file files[] = {{"a", content, 0640, KEEP, KEEP},
                                {"b", content, 0600, KEEP, KEEP},
                                {"more", content, 0600, KEEP, KEEP}};
-    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, set->with_more ? 3 : 2, number, 0};
+    struct cfr_generation g = {directory, 0755, KEEP, KEEP, files, set->with_more ? 3 : 2, number, 0, false};
 
     (void)snprintf(directory, sizeof directory, "%s/pub", scratch);
     return cfr_generation_publish(&g, &changed, &err);
