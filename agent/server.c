@@ -33,6 +33,8 @@
 #define STEP_MS 20
 /* How many are sent away at once where descriptors are short. */
 #define SENT_AWAY_MAX 64
+/* A client stands in the queue a moment before the library's descriptor tells of him: only what lasts is a refusal. */
+#define IGNORED_MS 20
 
 struct cfr_server {
     struct MHD_Daemon *daemon;
@@ -41,6 +43,7 @@ struct cfr_server {
     struct cfr_guests guests;
     int spare_fd; /* given up for a moment where descriptors are short */
     bool again;   /* a connection has ended, and the library takes others in its place only when it runs again */
+    int64_t ignored_since_ms; /* somebody waits and the library does not want to know of him; 0 = not so */
 };
 
 /* One request while it arrives. */
@@ -492,14 +495,21 @@ static void send_away(struct cfr_server *s)
 }
 
 /* Where descriptors are short, the library stops to accept until a connection has ended, or never stops to try. */
-static void relieve(struct cfr_server *s, bool ready)
+static void relieve(struct cfr_server *s, bool waiting, bool ready)
 {
     size_t count = s->guests.strangers.count + s->guests.known.count;
 
-    if (ready)
+    if (!waiting || ready)
+        s->ignored_since_ms = 0;
+    else if (s->ignored_since_ms == 0)
+        s->ignored_since_ms = now_ms();
+    if (waiting && ready) {
         send_away(s);
-    else if (count != 0)
-        cfr_guests_make_room(&s->guests, count - 1);
+    } else if (s->ignored_since_ms != 0 && now_ms() - s->ignored_since_ms >= IGNORED_MS) {
+        s->ignored_since_ms = 0;
+        if (count != 0)
+            cfr_guests_make_room(&s->guests, count - 1);
+    }
 }
 
 void cfr_server_step(struct cfr_server *s)
@@ -514,23 +524,36 @@ void cfr_server_step(struct cfr_server *s)
         (void)MHD_run(s->daemon);
         ready = is_ready(s, &waiting);
     } while ((s->again || ready) && now_ms() < until_ms);
-    if (waiting && !s->again)
-        relieve(s, ready);
+    if (!s->again)
+        relieve(s, waiting, ready);
+}
+
+/* The nearer of two spans, of which -1 is none. */
+static int64_t sooner(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+static int64_t until(int64_t at_ms)
+{
+    int64_t left_ms = at_ms - now_ms();
+
+    return left_ms > 0 ? left_ms : 0;
 }
 
 int64_t cfr_server_timeout_ms(const struct cfr_server *s)
 {
     int64_t oldest_ms = cfr_guests_oldest(&s->guests);
-    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : oldest_ms + IDLE_S * INT64_C(1000) + 1 - now_ms();
+    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : until(oldest_ms + IDLE_S * INT64_C(1000) + 1);
     MHD_UNSIGNED_LONG_LONG ms;
 
-    if (s->again || (oldest_ms != INT64_MAX && left_ms < 0))
-        left_ms = 0;
-    if (MHD_get_timeout(s->daemon, &ms) != MHD_YES)
-        return left_ms;
-    if (ms > INT32_MAX)
-        ms = INT32_MAX;
-    return left_ms >= 0 && left_ms < (int64_t)ms ? left_ms : (int64_t)ms;
+    if (s->again)
+        return 0;
+    if (s->ignored_since_ms != 0)
+        left_ms = sooner(left_ms, until(s->ignored_since_ms + IGNORED_MS));
+    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
+        left_ms = sooner(left_ms, ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
+    return left_ms;
 }
 
 const char *cfr_server_address(const struct cfr_server *s)

@@ -79,12 +79,20 @@ static int dial(const char *where)
     return fd;
 }
 
+/* The first few in full, because a figure alone tells nobody what went wrong. */
+static void fail(struct load *l, const struct line *line, const char *what)
+{
+    if (l->errors++ < 3)
+        (void)fprintf(stderr, "endpoint_load: after %.3f ms and %u answers: %s: %.*s\n", (now_s() - line->sent_s) * 1e3, l->answers,
+                      what, line->have < 300 ? line->have : 300, line->answer);
+}
+
 static void ask(struct load *l, struct line *line)
 {
     line->have = 0;
     line->sent_s = now_s();
     if (send(line->fd, l->request, l->request_n, MSG_NOSIGNAL) != (ssize_t)l->request_n)
-        l->errors++;
+        fail(l, line, strerror(errno));
 }
 
 static void open_line(struct load *l, struct line *line)
@@ -115,7 +123,7 @@ static void take(struct load *l, struct line *line)
     int length;
 
     if (n <= 0) {
-        l->errors++;
+        fail(l, line, n == 0 ? "closed without an answer" : strerror(errno));
         (void)close(line->fd);
         open_line(l, line);
         return;
@@ -126,7 +134,7 @@ static void take(struct load *l, struct line *line)
     if (length == 0 || line->have < length)
         return;
     if (strncmp(line->answer, "HTTP/1.1 200 ", 13) != 0)
-        l->errors++;
+        fail(l, line, "no 200");
     if (l->answers < SAMPLES_MAX)
         l->samples_us[l->answers] = (float)((now_s() - line->sent_s) * 1e6);
     l->answers++;

@@ -342,6 +342,25 @@ def test_idle_and_slow_neighbours_do_not_disturb(agent):
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+def test_a_crowd_is_served_to_the_last(agent):
+    """Whoever waits to be accepted is no sign that the agent is short of descriptors."""
+    at = serve_one(agent)
+    wait_served(agent, at)
+    host, port = at.split(":")
+    request = (f"GET /aws/demo HTTP/1.1\r\nHost: {at}\r\nAuthorization: {secret_of(agent)}\r\n\r\n").encode()
+    for _ in range(5):
+        clients = []
+        for _ in range(200):
+            clients.append(socket.create_connection((host, int(port)), timeout=10))
+            clients[-1].sendall(request)
+        for _ in range(2):
+            for client in clients:
+                assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+                client.sendall(request)
+        for client in clients:
+            client.close()
+
+
 def test_bytes_are_no_activity(agent):
     """Nobody needs the room, and still: whoever asks nothing whole in ten seconds is cut off, who asks stays."""
     at = serve_one(agent)
