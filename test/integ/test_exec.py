@@ -328,3 +328,40 @@ def test_at_a_terminal(shared_cloud, tmp_path):
     wait_for(b"interrupted")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
     os.close(fd)
+
+
+def test_suspended_and_brought_back_by_a_shell(shared_cloud, tmp_path):
+    """Ctrl-Z and fg, as for any program; the agent goes on meanwhile."""
+    if not os.path.exists("/dev/pts/ptmx"):
+        pytest.skip("there are no pseudo-terminals here: /dev/pts is not mounted")
+    agent = Agent(tmp_path / "tty", shared_cloud).configure()
+    (agent.dir / "command.py").write_text("import os, sys\n"
+                                          "print('foreground', os.tcgetpgrp(0) == os.getpgrp(), flush=True)\n"
+                                          "print('read', sys.stdin.readline().strip(), flush=True)\n")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], {**os.environ, "PS1": "prompt> ", "LC_ALL": "C"})
+    seen = b""
+
+    def wait_for(what):
+        nonlocal seen
+        while what not in seen:
+            seen += os.read(fd, 4096)
+        seen = seen.partition(what)[2]
+
+    wait_for(b"prompt> ")
+    os.write(fd, f"{CREDFRESH} exec -c {agent.config_path} -- {PYTHON} {agent.dir}/command.py\n".encode())
+    wait_for(b"foreground True")
+    os.write(fd, b"\x1a")
+    wait_for(b"Stopped")
+    wait_for(b"prompt> ")
+    assert agent.status()["state"] == "fresh"
+    os.write(fd, b"fg\n")
+    wait_for(b"command.py")
+    os.write(fd, b"hello\n")
+    wait_for(b"read hello")
+    wait_for(b"prompt> ")
+    os.write(fd, b"echo status $?; exit\n")
+    wait_for(b"status 0")
+    os.waitpid(pid, 0)
+    os.close(fd)
