@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""The manifests of container/kubernetes: kubectl builds them, a real API server takes them, credfresh takes the
+configurations in them, and what belongs together in them agrees.
+
+The API server is of 1.20, which knows no native sidecars: of those it is asked what it says of an ordinary container.
+"""
+import copy
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import CREDFRESH
+
+KUBERNETES = pathlib.Path(__file__).resolve().parents[2] / "container/kubernetes"
+USES = sorted(d.name for d in KUBERNETES.iterdir() if d.name != "base")
+PLATFORMS = sorted((KUBERNETES.parents[1] / "docs/platforms").glob("*.md"))
+# The only containers that run as root, and what they may do as root: they make files of the node.
+ROOT = {("daemonset", "directories"): ["CHOWN"], ("kubelet", "setup"): []}
+
+
+@pytest.fixture(scope="module")
+def manifests(kubernetes):
+    """use -> its objects."""
+    return {use: list(yaml.safe_load_all(kubernetes.kubectl("kustomize", str(KUBERNETES / use)))) for use in USES}
+
+
+def pod_of(objects):
+    return next(o["spec"]["template"]["spec"] for o in objects if o["kind"] in ("Deployment", "Job", "DaemonSet"))
+
+
+def containers(pod):
+    return pod.get("initContainers", []) + pod["containers"]
+
+
+def configurations(objects):
+    return [o["data"]["credfresh.yaml"] for o in objects if o["kind"] == "ConfigMap"]
+
+
+def for_1_20(objects):
+    objects = copy.deepcopy(objects)
+    pod = pod_of(objects)
+    for c in [c for c in pod.get("initContainers", []) if c.pop("restartPolicy", None) == "Always"]:
+        pod["initContainers"].remove(c)
+        pod["containers"].insert(0, c)
+    return objects
+
+
+def test_there_is_one_for_each_use():
+    assert USES == ["daemonset", "job", "job-exec", "kubelet", "native-sidecar", "sidecar"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_api_server_takes_them(kubernetes, manifests, use):
+    objects = for_1_20(manifests[use])
+    namespace = next((o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]), "default")
+    for o in [o for o in objects if o["kind"] == "Namespace"]:  # the others are looked at in it
+        kubernetes.kubectl("apply", "-f", "-", text=yaml.safe_dump(o))
+    said = kubernetes.kubectl("apply", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(objects),
+                              namespace=namespace)
+    assert len(said.splitlines()) == len(objects) and said.count("(server dry run)") == len(objects), said
+
+
+def test_native_sidecars_start_before_the_application(manifests):
+    sidecar, = pod_of(manifests["native-sidecar"])["initContainers"]
+    assert sidecar["restartPolicy"] == "Always"
+    assert sidecar["startupProbe"]["exec"]["command"][:2] == ["/credfresh", "wait"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_credfresh_takes_the_configuration(manifests, use, tmp_path):
+    found = configurations(manifests[use])
+    assert found
+    for text in found:
+        path = tmp_path / "credfresh.yaml"
+        path.write_text(text)
+        done = subprocess.run([CREDFRESH, "check", "-c", path], capture_output=True, text=True, env={}, timeout=30)
+        assert done.returncode in (0, 1) and not done.stderr, done.stderr
+        wrong = [line for line in done.stdout.splitlines() if line.startswith("ERROR") and "this is not a pod" not in line]
+        assert not wrong, wrong
+
+
+@pytest.mark.parametrize("use", USES)
+def test_containers_may_as_little_as_possible(manifests, use):
+    pod = pod_of(manifests[use])
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for c in containers(pod):
+        security = c["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False and security["readOnlyRootFilesystem"] is True, c["name"]
+        assert security["capabilities"]["drop"] == ["ALL"] and "privileged" not in security, c["name"]
+        assert security["capabilities"].get("add", []) == ROOT.get((use, c["name"]), []), c["name"]
+        assert (security["runAsUser"] == 0) == ((use, c["name"]) in ROOT), c["name"]
+        non_root = security.get("runAsNonRoot", pod["securityContext"].get("runAsNonRoot"))
+        assert non_root or (use, c["name"]) in ROOT, c["name"]
+        if "/credfresh" in c["image"]:
+            assert c["resources"]["limits"]["memory"] == "32Mi" and c["resources"]["requests"], c["name"]
+        named = {v["name"] for v in pod["volumes"]}
+        assert {m["name"] for m in c["volumeMounts"]} <= named, c["name"]
+
+
+def test_the_pages_own_kustomization_builds(kubernetes, tmp_path):
+    page = (KUBERNETES.parents[1] / "docs/kubernetes.md").read_text()
+    example = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
+    shutil.copytree(KUBERNETES, tmp_path / "container/kubernetes")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(example)
+    shutil.copy(KUBERNETES / "job/credfresh.yaml", mine)
+    (mine / "web.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app"}, "spec": {"replicas": 3}}))
+    objects = list(yaml.safe_load_all(kubernetes.kubectl("kustomize", str(mine))))
+    assert configurations(objects) == [(mine / "credfresh.yaml").read_text()]
+    assert {c["image"] for c in containers(pod_of(objects))} == {
+        "registry.shop.example/credfresh:0.1.0", "registry.shop.example/web:2.4"}
+    deployment = next(o for o in objects if o["kind"] == "Deployment")
+    config = next(o for o in objects if o["kind"] == "ConfigMap")["metadata"]["name"]
+    assert {"name": "configuration", "configMap": {"name": config}} in pod_of(objects)["volumes"]
+    assert (deployment["spec"]["replicas"], deployment["metadata"]["namespace"]) == (3, "shop")
+
+
+@pytest.mark.parametrize("page", PLATFORMS, ids=lambda p: p.stem)
+def test_a_platforms_kustomization_builds(kubernetes, tmp_path, page):
+    """What the pages lay beside native-sidecar, with the first configuration in them."""
+    shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
+    mine = tmp_path / "kubernetes/mine"
+    mine.mkdir()
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S)
+    for name in ("kustomization.yaml", "app.yaml"):
+        text = [b for b in blocks if b.startswith(f"# {name}\n")]
+        if text:
+            (mine / name).write_text(text[0])
+    (mine / "credfresh.yaml").write_text(next((b for b in blocks if b.startswith("version: 1\n")), "version: 1\n"))
+    objects = list(yaml.safe_load_all(kubernetes.kubectl("kustomize", str(mine))))
+    pod = pod_of(objects)
+    # Patched, not doubled: one token, and variables of the one cloud only.
+    assert len([s for v in pod["volumes"] for s in v.get("projected", {}).get("sources", [])]) == 1
+    env = {e["name"].partition("_")[0] for c in pod["containers"] for e in c.get("env", [])}
+    assert len(env) == 1, env
+    kubernetes.kubectl("create", "namespace", f"shop-{page.stem}")
+    objects = for_1_20(objects)
+    for o in objects:
+        o["metadata"]["namespace"] = f"shop-{page.stem}"
+    said = kubernetes.kubectl("apply", "--dry-run=server", "-f", "-", text=yaml.safe_dump_all(objects),
+                              namespace=f"shop-{page.stem}")
+    assert said.count("(server dry run)") == len(objects), said
+
+
+def credentials(use, objects):
+    return [c for text in configurations(objects) for c in yaml.safe_load(text).get("credentials", [])]
+
+
+@pytest.mark.parametrize("use", [u for u in USES if u != "kubelet"])
+def test_volumes_and_configuration_agree(manifests, use):
+    pod = pod_of(manifests[use])
+    groups = {pod["securityContext"].get("fsGroup"), *pod["securityContext"].get("supplementalGroups", [])}
+    mounts = {m["mountPath"]: (m["name"], m.get("readOnly", False)) for c in containers(pod) for m in c["volumeMounts"]
+              if any(m["mountPath"] == "/etc/credfresh" for m in c["volumeMounts"])}
+    volumes = {v["name"]: v for v in pod["volumes"]}
+    for c in credentials(use, manifests[use]):
+        if "file" in c["token"]:
+            directory, _, name = c["token"]["file"].rpartition("/")
+            source, = volumes[mounts[directory][0]]["projected"]["sources"]
+            assert source["serviceAccountToken"] == {"path": name, "audience": c["token"]["audience"],
+                                                     "expirationSeconds": 3600}
+        volume, read_only = mounts[c["publish"]["directory"].rpartition("/")[0]]
+        assert not read_only
+        assert volumes[volume].get("emptyDir", {}).get("medium") == "Memory" or use == "daemonset"
+        assert {(f["mode"], int(f["group"]) in groups) for f in c["publish"]["files"]} == {("0640", True)}
+
+
+def test_the_node_agent_may_ask_for_one_account_only(kubernetes, manifests):
+    objects = manifests["daemonset"]
+    kubernetes.kubectl("apply", "-f", "-", text=yaml.safe_dump_all(
+        [o for o in objects if o["kind"] not in ("DaemonSet", "ConfigMap")]), namespace="credfresh")
+
+    def may(verb, what, *more):
+        done = subprocess.run([kubernetes.bin / "kubectl", "--kubeconfig", kubernetes.admin, "-n", "credfresh", "auth",
+                               "can-i", verb, what, "--as=system:serviceaccount:credfresh:credfresh-node", *more],
+                              capture_output=True, text=True, timeout=60)
+        return {"yes": True, "no": False}[done.stdout.strip().split(" ")[0]]
+
+    wanted = [c["token"]["request"]["service_account"] for c in credentials("daemonset", objects) if "request" in c["token"]]
+    assert wanted == ["backup"]
+    assert may("create", "serviceaccounts/backup", "--subresource=token")
+    assert not may("create", "serviceaccounts/credfresh-node", "--subresource=token")
+    assert not may("create", "serviceaccounts/backup", "--subresource=token", "--namespace=default")
+    assert not may("get", "secrets") and not may("list", "pods")
+
+
+def test_the_kubelet_asks_for_what_credfresh_answers(manifests):
+    objects = manifests["kubelet"]
+    data = next(o["data"] for o in objects if o["kind"] == "ConfigMap")
+    kubelet = yaml.safe_load(data["credential-provider.yaml"])
+    assert (kubelet["apiVersion"], kubelet["kind"]) == ("kubelet.config.k8s.io/v1", "CredentialProviderConfig")
+    provider, = kubelet["providers"]
+    login, = yaml.safe_load(data["credfresh.yaml"])["image_credentials"]
+    attributes = provider["tokenAttributes"]
+    assert provider["matchImages"] == login["match"]
+    assert attributes["serviceAccountTokenAudience"] == login["audience"]
+    assert attributes["requiredServiceAccountAnnotationKeys"] == list(login["annotations"].values())
+    rule, = next(o for o in objects if o["kind"] == "ClusterRole")["rules"]
+    assert rule["resources"] == [login["audience"]]
+    # The DaemonSet puts the program where its name is the provider's, and the flags in the kustomization name its places.
+    pod = pod_of(objects)
+    args = pod["containers"][0]["args"]
+    placed = dict(zip(args[1::2], args[2::2]))
+    flags = dict(line.split("--")[1].split("=") for line in (KUBERNETES / "kubelet/kustomization.yaml").read_text()
+                 .splitlines() if line.startswith("#   --"))
+    assert placed["/credfresh"] == f"{flags['image-credential-provider-bin-dir']}/{provider['name']}"
+    assert placed["/configuration/credential-provider.yaml"] == flags["image-credential-provider-config"]
+    assert placed["/configuration/credfresh.yaml"] == "/etc/credfresh/credfresh.yaml"
+    hosts = {v["name"]: v["hostPath"]["path"] for v in pod["volumes"] if "hostPath" in v}
+    for mount in pod["containers"][0]["volumeMounts"]:
+        assert hosts.get(mount["name"], mount["mountPath"]) == mount["mountPath"]
