@@ -1,0 +1,11 @@
+# Run by CPack on the files of all packages, before it packs them: compressed where Debian wants that, and stripped.
+file(GLOB_RECURSE pages "${CPACK_TEMPORARY_DIRECTORY}/*/usr/share/man/man*/*" "${CPACK_TEMPORARY_DIRECTORY}/*/changelog.Debian")
+foreach(page IN LISTS pages)
+    if(NOT page MATCHES "\\.gz$")
+        execute_process(COMMAND gzip -9nf ${page} COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+endforeach()
+file(GLOB_RECURSE archives "${CPACK_TEMPORARY_DIRECTORY}/*.a")
+foreach(archive IN LISTS archives)
+    execute_process(COMMAND strip --strip-debug --enable-deterministic-archives ${archive} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: MIT
+"""The Debian packages and the units in them, in a machine whose first process is systemd (docs/systemd.md)."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness import REPO, ROLE, eventually
+from machine import Machine
+
+PACKAGES = pathlib.Path(os.environ["CFR_PACKAGES"])
+TREE = os.environ["CFR_TREE"]
+EXAMPLES = REPO / "systemd/examples"
+OUT = "/run/secrets/credfresh"
+ROBOT = {"access_key_id": "AKIALOCALCLOUDUSER00", "secret_access_key": "OnlyRootReadsThis",
+         "arn": "arn:aws:iam::123456789012:user/robot"}
+CLOUD = {
+    "roles": [{"arn": ROLE, "trust": [{"subject": "system:serviceaccount:default:*"}]},
+              {"arn": "arn:aws:iam::123456789012:role/robot", "trust": [{"aws_principal": ROBOT["arn"]}]}],
+    "volumes": [{"name": "demo"}, {"name": "late"}],
+    "iam_keys": [ROBOT]}
+CLOUD_UNIT = """[Service]
+ExecStart=/usr/bin/credfresh-localcloud --state /srv/cloud --port 8443 --config /srv/cloud.json
+"""
+# A consumer: it writes down each credential that it begins to use, and when it is done with that.
+APP_UNIT = """[Service]
+User=app
+RuntimeDirectory=app
+ExecStartPre=/srv/app start
+ExecStart=/srv/app run
+ExecReload=/srv/app reload
+"""
+APP = """#!/bin/bash
+say() { echo "$*" >>/run/app/log; }
+generation() { sed 's/.*"generation":\\([0-9]*\\).*/\\1/' /run/secrets/credfresh/db/creds.json; }
+case $1 in
+run) echo $$ >/run/app/pid; trap 'say signal $(generation)' HUP; say trap; while :; do sleep 1000 & wait; kill $!; done ;;
+*) say "$1 $(generation)"; while [ -e /run/app/hold ]; do sleep 0.05; done ;;
+esac
+"""
+# What lintian says of these packages, and why it stands.
+TOLERATED = {
+    "bogus-mail-host", "bogus-mail-host-in-debian-changelog",  # CFR_PACKAGE_MAINTAINER is for whoever distributes them
+    "initial-upload-closes-no-bugs",  # they are no upload to Debian
+    "maintainer-script-calls-systemctl",  # deb-systemd-invoke cannot but wait for a start, here for a cloud
+    "command-with-path-in-maintainer-script",  # it has to be this one, as deb-systemd-invoke has it
+    "maintscript-calls-ldconfig",  # CPack's own scripts
+}
+
+
+def packages(release, *names):
+    return [str(next(PACKAGES.glob(f"{name}_*-{release}_*.deb"))) for name in names]
+
+
+def install(machine, release):
+    for package in packages(release, "credfresh", "credfresh-testing", "libcredfresh0"):
+        machine.write(f"/root/{os.path.basename(package)}", "")
+        subprocess.run(["cp", package, machine.root / "root"], check=True)
+    machine.sh(f"dpkg -i /root/*-{release}_*.deb", timeout=120)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    m = Machine(tmp_path_factory.mktemp("machine"), TREE)
+    try:
+        install(m, 1)
+        yield m
+    finally:
+        m.stop()
+
+
+def credential(name="db", **over):
+    c = {"name": name, "token": {"file": "/srv/cloud/volumes/demo/token"},
+         "exchange": {"aws": {"role_arn": ROLE, "region": "us-east-1", "endpoint": "https://127.0.0.1:8443",
+                              "ca_file": "/srv/cloud/ca.pem"}},
+         "publish": {"directory": f"{OUT}/{name}",
+                     "files": [{"name": "creds.json", "format": "json", "mode": "0640", "group": "app"}]}}
+    c.update(over)
+    return c
+
+
+def as_user(user, command):
+    return f"setpriv --reuid {user} --regid {user} --clear-groups {command}"
+
+
+def example(name):
+    return (EXAMPLES / "credfresh.service.d" / f"{name}.conf").read_text().replace("=db", "=app")
+
+
+class Service:
+    """credfresh.service with one credential, db, and the cloud and the consumer that it is between."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        machine.sh("useradd -r app && mkdir -p /srv/cloud")
+        machine.write("/srv/cloud.json", json.dumps(CLOUD))
+        machine.write("/srv/app", APP, 0o755)
+        machine.unit("cloud.service", CLOUD_UNIT)
+        machine.unit("app.service", APP_UNIT)
+        machine.unit("credfresh.service.d/groups.conf", example("groups"))
+        machine.sh("systemctl start cloud")
+        eventually(lambda: machine.try_sh("[ -s /srv/cloud/ready.json ]").returncode == 0, "the cloud")
+        self.ready = json.loads(machine.read("/srv/cloud/ready.json"))
+        self.configure(credential())
+        machine.sh("systemctl start credfresh")
+
+    def configure(self, *credentials, name="credfresh", **over):
+        self.machine.write(f"/etc/credfresh/{name}.yaml", json.dumps({"version": 1, "credentials": credentials, **over}))
+
+    def reload(self, *credentials, **over):
+        self.configure(*credentials, **over)
+        self.machine.sh("systemctl reload credfresh")
+
+    def restart(self, *credentials, **over):
+        self.configure(*credentials, **over)
+        self.machine.sh("systemctl restart credfresh")
+
+    def status(self, name="db", how=""):
+        doc = json.loads(self.machine.sh(f"credfresh status --json {how}"))
+        return next((c for c in doc["credentials"] if c["name"] == name), {})
+
+    def generation(self, name="db"):
+        return json.loads(self.machine.sh(f"cat {OUT}/{name}/creds.json"))["generation"]
+
+    def rotate(self, name="db"):
+        """The generation that is there then."""
+        before = self.generation(name)
+        self.machine.sh(f"credfresh rotate {name}")
+        eventually(lambda: self.generation(name) > before, f"a new generation of {name}")
+        return self.generation(name)
+
+    def admin(self, path, **body):
+        self.machine.post(self.ready["admin_url"] + path, body)
+
+    def has_other_agent(self, pid):
+        return self.machine.show("credfresh", "MainPID") not in (pid, "0") and self.machine.is_active("credfresh")
+
+    def app(self):
+        return self.machine.read("/run/app/log").split("\n")[:-1]
+
+
+@pytest.fixture(scope="module")
+def service(machine):
+    return Service(machine)
+
+
+# ---- the packages ----
+
+def test_packages_are_clean():
+    several = packages(1, "credfresh", "credfresh-testing", "libcredfresh0", "libcredfresh-dev")
+    found = subprocess.run(["lintian", "--no-cfg", "--allow-root", *several], stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    assert not [line for line in found if line.split(": ")[2].split(" ")[0] not in TOLERATED], "\n".join(found)
+
+
+def test_without_a_configuration_nothing_runs_and_nothing_fails(machine):
+    assert machine.sh("systemctl is-enabled credfresh") == "enabled"
+    assert machine.show("credfresh", "ActiveState") == "inactive" and machine.show("credfresh", "Result") == "success"
+    assert machine.sh("stat -c '%U %a' /etc/credfresh /run/secrets/credfresh /run/credfresh-reload").split("\n") == [
+        "root 755", "credfresh 755", "credfresh 755"]
+    assert machine.sh("credfresh version").startswith("credfresh ")
+
+
+SERVICES = ["credfresh.service", "credfresh@x.service", "credfresh-wait.service", "credfresh-wait@x.service"]
+
+
+@pytest.mark.parametrize("unit", [*SERVICES, "credfresh-reload@x.service", "credfresh-reload@x.path", "credfresh.target"])
+def test_units_are_well_formed(machine, unit):
+    assert machine.sh(f"systemd-analyze verify --man=no {unit}") == ""
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_exposure_is_low(machine, unit):
+    file = f"/lib/systemd/system/{unit.replace('x', '')}"
+    said = machine.sh(f"cp {file} /root/{unit} && systemd-analyze security --offline=yes --no-pager /root/{unit}")
+    assert float(re.search(r"exposure level for .*: ([\d.]+)", said)[1]) <= 1.5, said
+
+
+# ---- credfresh.service ----
+
+def test_started_means_published(machine, service):
+    service.restart(credential())
+    assert machine.is_active("credfresh") and "all required ones published" in machine.show("credfresh", "StatusText")
+    assert service.status()["ready"]
+    assert machine.sh(f"stat -Lc '%U %G %a' {OUT}/db/creds.json") == "credfresh app 640"
+    assert machine.sh(as_user("app", f"cat {OUT}/db/creds.json")).startswith('{"version":1')
+    assert machine.try_sh(as_user("daemon", f"cat {OUT}/db/creds.json")).returncode != 0
+    assert machine.sh("stat -c '%U %a' /run/credfresh") == "credfresh 700"
+
+
+def test_the_journal_knows_levels(machine, service):
+    service.reload(credential(), credential("lost", required=False, token={"file": "/srv/no/such/token"}))
+    entries = eventually(lambda: [e for e in map(json.loads, machine.sh("journalctl -u credfresh -o json").split("\n"))
+                                  if "no/such/token" in e["MESSAGE"]], "the error in the journal")
+    assert entries[0]["PRIORITY"] == "3" and entries[0]["MESSAGE"].startswith("lost [waiting]: waiting for the token file")
+    service.reload(credential())
+    assert json.loads(machine.sh("journalctl -u credfresh -o json -n 1 -g 'took the new'"))["PRIORITY"] == "6"
+
+
+def test_reload_takes_a_good_configuration_and_refuses_a_bad_one(machine, service):
+    service.restart(credential())
+    pid, generation = machine.show("credfresh", "MainPID"), service.generation()
+    service.reload(credential(), credential("second"))
+    eventually(lambda: service.status("second").get("ready"), "the new credential")
+    service.configure(credential(), oops=1)
+    refused = machine.try_sh("systemctl reload credfresh")
+    assert refused.returncode != 0
+    assert re.search(r"refused, the old configuration stays: .*credfresh\.yaml:1:.*oops", machine.journal("credfresh"))
+    assert machine.is_active("credfresh") and machine.show("credfresh", "MainPID") == pid
+    assert service.generation() == generation and service.status("second")["ready"]
+    service.reload(credential())
+
+
+def test_a_configuration_with_mistakes_is_not_tried_again_and_again(machine, service):
+    service.configure(credential(), oops=1)
+    assert machine.try_sh("systemctl restart credfresh").returncode != 0
+    assert machine.show("credfresh", "ExecMainStatus") == "3" and machine.show("credfresh", "ActiveState") == "failed"
+    service.restart(credential())
+
+
+def test_what_is_published_survives_a_stop(machine, service):
+    service.restart(credential())
+    before = service.generation()
+    machine.sh("systemctl stop credfresh")
+    assert service.generation() == before
+    machine.sh("systemctl start credfresh")
+    assert service.generation() == before and service.status()["ready"]
+
+
+def test_a_hanging_agent_is_killed_and_replaced(machine, service):
+    with machine.dropin("credfresh.service", "[Service]\nWatchdogSec=1s\nRestartSec=100ms\n"):
+        service.restart(credential())
+        pid, generation = machine.show("credfresh", "MainPID"), service.generation()
+        machine.sh(f"kill -STOP {pid}")
+        eventually(lambda: service.has_other_agent(pid), "another agent")
+        assert "Watchdog timeout" in machine.sh("journalctl --no-pager -o cat _PID=1")
+        assert machine.show("credfresh", "NRestarts") == "1"
+        assert service.generation() == generation and service.status()["ready"]
+    service.restart(credential())
+
+
+# ---- drop-ins ----
+
+def test_secrets_that_only_root_can_read(machine, service):
+    machine.write("/etc/credfresh/client-secret", ROBOT["secret_access_key"], 0o600)
+    machine.write("/srv/key-id", ROBOT["access_key_id"])
+    aws = {**credential()["exchange"]["aws"], "role_arn": "arn:aws:iam::123456789012:role/robot",
+           "access_key_id_file": "/srv/key-id",
+           "secret_access_key_file": "/run/credentials/credfresh@keys.service/client-secret"}
+    c = credential("robot", exchange={"aws": aws})
+    del c["token"], c["publish"]["files"][0]["group"]
+    service.configure(c, name="keys", state_dir="/run/credfresh-keys")
+    assert machine.try_sh(as_user("credfresh", "cat /etc/credfresh/client-secret")).returncode != 0
+    with machine.dropin("credfresh@.service", example("secrets")):
+        machine.sh("systemctl start credfresh@keys")
+        assert service.status("robot", "-c /etc/credfresh/keys.yaml")["identity"].startswith(
+            "arn:aws:sts::123456789012:assumed-role/robot/")
+        machine.sh("systemctl reload credfresh@keys && systemctl stop credfresh@keys")
+
+
+def test_other_owners_and_other_places(machine, service):
+    elsewhere = credential(publish={"directory": "/srv/db/credentials", "owner": "app", "files": [
+        {"name": "creds.json", "format": "json", "owner": "app", "group": "app"}]})
+    machine.sh("mkdir -p /srv/db/credentials && chown credfresh /srv/db/credentials")
+    with machine.dropin("credfresh.service", example("directories") + example("owners")):
+        service.restart(elsewhere)
+        assert machine.sh("stat -Lc '%U %G %a' /srv/db/credentials/creds.json") == "app app 600"
+        service.status()
+    service.restart(credential())
+
+
+def test_signals_for_other_users(machine, service):
+    hooked = credential(reload=[{"signal": {"pid_file": "/run/app/pid"}}])
+    machine.sh("systemctl restart app")
+    eventually(lambda: "trap" in service.app(), "the consumer")
+    service.restart(hooked)
+    service.rotate()
+    eventually(lambda: service.status()["hooks"][0]["result"] == "failed", "that it is not allowed")
+    with machine.dropin("credfresh.service", example("signals")):
+        service.restart(hooked)
+        latest = service.rotate()
+        eventually(lambda: f"signal {latest}" in service.app(), lambda: f"the signal: {service.status()['hooks']}")
+    service.restart(credential())
+
+
+def test_low_ports(machine, service):
+    with machine.dropin("credfresh.service", example("ports")):
+        service.restart(credential(), listen="127.0.0.1:80")
+        assert "health and metrics on http://127.0.0.1:80" in machine.journal("credfresh")
+    service.restart(credential())
+
+
+# ---- consumers ----
+
+def test_a_consumer_starts_when_its_credential_is_there(machine, service):
+    machine.sh("systemctl stop app; rm -f /run/app/log")
+    service.restart(credential())
+    service.admin("/outage", on=True)
+    service.reload(credential(), credential("late", token={"file": "/srv/cloud/volumes/late/token"}))
+    consumer = (EXAMPLES / "consumer.service.d/credfresh.conf").read_text().replace("@db", "@late")
+    with machine.dropin("app.service", consumer):
+        machine.sh("systemctl start --no-block app")
+        eventually(lambda: "wait\0late" in machine.read(
+            f"/proc/{machine.show('credfresh-wait@late', 'MainPID')}/cmdline"), "the wait")
+        assert machine.show("app", "ActiveState") == "inactive" and machine.show("app", "Job") != "0"
+        assert machine.try_sh(f"[ -e {OUT}/late/creds.json ]").returncode != 0
+        service.admin("/outage", on=False)
+        service.admin("/volume/late/renew")
+        eventually(lambda: machine.is_active("app"), lambda: f"the consumer: {service.status('late')}", 30)
+        assert machine.try_sh(f"[ -e {OUT}/late/creds.json ]").returncode == 0
+        machine.sh("systemctl stop app")
+    service.restart(credential())
+
+
+def test_a_restart_of_the_agent_is_no_restart_of_its_consumers(machine, service):
+    with machine.dropin("app.service", "[Unit]\nRequires=credfresh.target\nAfter=credfresh.target\n"):
+        machine.sh("systemctl enable credfresh-wait@db && systemctl start app")
+        assert machine.is_active("credfresh.target")
+        pid = machine.show("app", "MainPID")
+        machine.sh("systemctl restart credfresh && systemctl stop credfresh && systemctl start credfresh")
+        assert machine.show("app", "MainPID") == pid and machine.is_active("app")
+        machine.sh("systemctl disable credfresh-wait@db")
+    machine.sh("systemctl stop app credfresh.target")
+
+
+def test_a_consumer_is_reloaded_and_no_generation_is_lost(machine, service):
+    service.restart(credential(reload=[{"exec": ["/usr/bin/touch", "/run/credfresh-reload/app"]}]))
+    machine.sh("systemctl enable --now credfresh-reload@app.path && systemctl restart app")
+    first = service.rotate()
+    eventually(lambda: f"reload {first}" in service.app(), lambda: f"a reload for {first}: {service.app()}")
+    # The next comes while the consumer is busy with this one.
+    machine.sh("touch /run/app/hold")
+    second = service.rotate()
+    eventually(lambda: f"reload {second}" in service.app(), lambda: f"a reload for {second}: {service.app()}")
+    third = service.rotate()
+    eventually(lambda: machine.try_sh("[ -e /run/credfresh-reload/app ]").returncode == 0, "the next request")
+    assert f"reload {third}" not in service.app()
+    machine.sh("rm /run/app/hold")
+    eventually(lambda: f"reload {third}" in service.app(), lambda: f"a reload for {third}: {service.app()}")
+    machine.sh("systemctl disable --now credfresh-reload@app.path")
+    machine.sh("systemctl stop app")
+
+
+# ---- upgrade and end ----
+
+def test_an_upgrade_loses_nothing(machine, service):
+    service.restart(credential())
+    machine.unit("witness.service", "[Service]\nUser=app\nRuntimeDirectory=witness\nRuntimeDirectoryPreserve=yes\n"
+                 "ExecStart=/usr/bin/credfresh-witness --tight --expect creds.json --no-allow-missing-at-start "
+                 f"--report /run/witness/report.json {OUT}/db\n")
+    machine.sh("systemctl start witness")
+    pid, generation = machine.show("credfresh", "MainPID"), service.generation()
+    install(machine, 2)
+    eventually(lambda: service.has_other_agent(pid), "the new agent")
+    assert machine.sh("dpkg-query -W -f '${Version}' credfresh").endswith("-2")
+    assert service.generation() == generation
+    latest = service.rotate()
+    machine.sh("systemctl stop witness")
+    assert machine.show("witness", "Result") == "success", machine.journal("witness")
+    report = json.loads(machine.read("/run/witness/report.json"))
+    assert report["observations"] > 100 and report["generations"] == 2 and latest == generation + 1, report
+
+
+def test_removed_and_purged(machine, service):
+    elsewhere = credential("elsewhere", publish={"directory": "/srv/db/credentials",
+                                                 "files": [{"name": "creds.json", "format": "json"}]})
+    machine.sh("rm -rf /srv/db/credentials && install -d -o credfresh /srv/db/credentials")
+    machine.unit("credfresh.service.d/directories.conf", example("directories"))
+    service.restart(credential(), elsewhere)
+    service.configure(credential("other"), name="other", state_dir="/run/credfresh-other")
+    machine.unit("credfresh@.service.d/groups.conf", example("groups"))
+    machine.sh("systemctl enable --now credfresh@other && systemctl enable --now credfresh-reload@app.path")
+    machine.sh("dpkg -r credfresh", timeout=120)
+    assert machine.sh("systemctl list-units --all --no-legend --plain --state=active 'credfresh*'") == ""
+    assert service.generation() and machine.try_sh("grep -sx credfresh /proc/[0-9]*/comm").stdout == ""
+    machine.sh("dpkg -P credfresh", timeout=120)
+    left = machine.sh("find /etc /run /var/lib -name '*credfresh*' -not -path '/etc/systemd/system/credfresh*.service.d*' "
+                      "-not -path '/var/lib/dpkg/*' -not -path '/run/systemd/*' -not -path '/run/log/*'")
+    assert left == "", left
+    assert json.loads(machine.read("/srv/db/credentials/creds.json"))["credential"] == "elsewhere"
+    assert machine.sh("id -un credfresh") == "credfresh"
