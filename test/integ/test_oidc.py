@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""`credfresh oidc`: an issuer's documents, and the rotation of its key as an administrator does it."""
+import base64
+import fcntl
+import hashlib
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import CREDFRESH
+
+URL = "https://oidc.example.net/cluster"
+HOUR = 3600
+
+
+class Issuer:
+    def __init__(self, directory):
+        self.dir = directory
+        self.web = directory / "web"
+
+    def run(self, *words):
+        return subprocess.run([CREDFRESH, "oidc", words[0], "-d", str(self.dir), *words[1:]], capture_output=True,
+                              text=True, timeout=60)
+
+    def good(self, *words):
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refused(self, *words):
+        done = self.run(*words)
+        assert done.returncode == 6 and done.stdout == "", done
+        return done.stderr
+
+    def init(self, *words):
+        return self.good("init", "--issuer", URL, "--token-life", "24h", *words)
+
+    def status(self):
+        return json.loads(self.good("status", "--json"))
+
+    def keys(self):
+        return {key["kid"]: key for key in json.loads((self.web / "openid/v1/jwks").read_text())["keys"]}
+
+    def pass_time(self, seconds):
+        """As if the journal's last entry were older."""
+        path = self.dir / "issuer.json"
+        journal = json.loads(path.read_text())
+        for key in ("since", "confirmed"):
+            journal[key] -= seconds if journal[key] else 0
+        path.write_text(json.dumps(journal))
+
+    def files(self):
+        return {path: (path.stat().st_ino, path.read_bytes()) for path in self.dir.rglob("*")
+                if path.is_file() and path.name != "lock"}
+
+
+@pytest.fixture
+def issuer(tmp_path):
+    return Issuer(tmp_path / "issuer")
+
+
+def spki(pem):
+    return subprocess.run(["openssl", "pkey", "-pubout", "-outform", "DER"], input=pem, capture_output=True,
+                          check=True).stdout
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def test_the_documents(issuer):
+    issuer.init()
+    key = (issuer.dir / "signing.key").read_bytes()
+    kid = b64(hashlib.sha256(spki(key)).digest())
+    (published,) = issuer.keys().values()
+    said = subprocess.run(["openssl", "rsa", "-noout", "-modulus"], input=key, capture_output=True, check=True).stdout
+    modulus = bytes.fromhex(re.search("Modulus=([0-9A-F]+)", said.decode()).group(1))
+    assert published == {"use": "sig", "kty": "RSA", "kid": kid, "alg": "RS256", "n": b64(modulus), "e": "AQAB"}
+    assert json.loads((issuer.web / ".well-known/openid-configuration").read_text()) == {
+        "issuer": URL, "jwks_uri": URL + "/openid/v1/jwks", "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["RS256"]}
+    modes = {name: oct((issuer.dir / name).stat().st_mode & 0o777)
+             for name in (".", "issuer.json", "signing.key", "signing.pub", "web/openid/v1/jwks")}
+    assert modes == {".": "0o700", "issuer.json": "0o600", "signing.key": "0o600", "signing.pub": "0o644",
+                     "web/openid/v1/jwks": "0o644"}
+    public = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], capture_output=True, check=True,
+                            input=(issuer.dir / "signing.pub").read_bytes()).stdout
+    assert spki(key) == public
+
+
+@pytest.mark.parametrize("kind, algorithm", [("ecdsa-p256", "ES256"), ("ecdsa-p384", "ES384"), ("rsa-4096", "RS256")])
+def test_kinds_of_keys(issuer, kind, algorithm):
+    issuer.init("--key", kind, "--web-root", str(issuer.dir.parent / "www"))
+    issuer.web = issuer.dir.parent / "www"
+    ((kid, published),) = issuer.keys().items()
+    assert published["alg"] == algorithm
+    assert kid == b64(hashlib.sha256(spki((issuer.dir / "signing.key").read_bytes())).digest())
+
+
+def test_a_rotation_in_the_safe_order(issuer):
+    issuer.init()
+    first = issuer.status()["signing"]
+    issuer.good("rotate")
+    assert issuer.status()["phase"] == "published" and issuer.status()["signing"] == first
+    next_kid = issuer.status()["other"]
+    assert set(issuer.keys()) == {first, next_kid}
+    assert (issuer.dir / "signing.pub").read_text().count("BEGIN PUBLIC KEY") == 2
+    assert "too recently" in issuer.refused("rotate")
+    assert "nothing to confirm" in issuer.refused("rotate", "--confirm")
+    issuer.pass_time(HOUR)
+    both = (issuer.web / "openid/v1/jwks").read_bytes()
+    issuer.good("rotate")
+    assert issuer.status()["signing"] == next_kid
+    assert b64(hashlib.sha256(spki((issuer.dir / "signing.key").read_bytes())).digest()) == next_kid
+    assert (issuer.web / "openid/v1/jwks").read_bytes() == both
+    issuer.pass_time(100 * HOUR)
+    assert "--confirm" in issuer.refused("rotate")  # whatever the time
+    issuer.good("rotate", "--confirm")
+    assert "may be in use until" in issuer.refused("rotate")
+    issuer.pass_time(24 * HOUR)
+    assert "may be in use until" in issuer.refused("rotate")  # clocks differ
+    issuer.pass_time(HOUR // 12)
+    issuer.good("rotate")
+    status = issuer.status()
+    assert (status["phase"], status["signing"], status["other"], status["rotations"]) == ("steady", next_kid, None, 1)
+    assert set(issuer.keys()) == {next_kid}
+    assert first not in (issuer.dir / "issuer.json").read_text()
+
+
+def test_a_timer_that_only_continues(issuer):
+    """--continue begins nothing, does what is due, and is content where nothing is."""
+    issuer.init("--settle", "10m", "--signer-lag", "30s")
+    before = issuer.files()
+    assert "nothing to do" in issuer.good("rotate", "--continue")
+    assert issuer.files() == before
+    issuer.good("rotate")
+    for seconds, phase in ((0, "published"), (600, "switched"), (0, "switched"), (25 * HOUR, "steady"), (0, "steady")):
+        issuer.pass_time(seconds)
+        issuer.good("rotate", "--continue")
+        assert issuer.status()["phase"] == phase
+
+
+def test_files_that_were_lost_or_changed_are_put_back(issuer):
+    issuer.init()
+    before = {path: content for path, (_, content) in issuer.files().items()}
+    (issuer.web / "openid/v1/jwks").unlink()
+    (issuer.dir / "signing.key").write_text("not a key")
+    issuer.good("rotate", "--continue")
+    assert {path: content for path, (_, content) in issuer.files().items()} == before
+
+
+def test_what_cannot_be(issuer):
+    usage = [(["init"], "--issuer"), (["init", "--issuer", URL], "--token-life"),
+             (["init", "--issuer", "http://a", "--token-life", "1h"], "https"),
+             (["init", "--issuer", URL + "/", "--token-life", "1h"], "slash"),
+             (["init", "--issuer", URL, "--token-life", "long"], "duration"),
+             (["init", "--issuer", URL, "--token-life", "0s"], "of no use"),
+             (["init", "--issuer", URL, "--token-life", "1h", "--key", "dsa"], "no such kind"),
+             (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "www"], "absolute"),
+             (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
+             (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
+             (["destroy"], "init, rotate or status")]
+    for words, says in usage:
+        done = issuer.run(*words)
+        assert done.returncode == 2 and says in done.stderr, (words, done)
+    for words in (["status"], ["rotate"]):
+        done = issuer.run(*words)
+        assert done.returncode == 1 and "holds no issuer" in done.stderr
+    assert not issuer.dir.exists()
+    issuer.init()
+    assert "already" in issuer.refused("init", "--issuer", URL, "--token-life", "24h")
+    (issuer.dir / "issuer.json").write_text("{}")
+    done = issuer.run("rotate")
+    assert done.returncode == 1 and "issuer.json" in done.stderr
+
+
+def test_one_at_a_time(issuer):
+    issuer.init()
+    with open(issuer.dir / "lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "in use by another credfresh" in issuer.refused("rotate")
+    issuer.good("rotate")

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""The service CA in the agent: what it publishes, when it rotates, and what it does about kills, restarts and lost
+stores."""
+import json
+import os
+import random
+import re
+import shutil
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import agent_factory, eventually, read_text  # noqa: F401
+from trust import HOST, Authority, certificates, shake_hands
+
+
+@pytest.fixture
+def authority(agent_factory):  # noqa: F811
+    return Authority(agent_factory(None)).configure()
+
+
+def identities(*roots):
+    """{path: (inode, time, bytes)} of everything below ROOTS."""
+    seen = {}
+    for root in roots:
+        for directory, _, files in os.walk(root):
+            for name in files:
+                path = os.path.join(directory, name)
+                status = os.lstat(path)
+                if not os.path.islink(path) and name != "lock":
+                    seen[path] = (status.st_ino, status.st_mtime_ns, open(path, "rb").read())
+    return seen
+
+
+def key_ids(pem):
+    """(own, issuer's) key identifier of a certificate."""
+    text = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectKeyIdentifier,authorityKeyIdentifier"], input=pem,
+                          capture_output=True, text=True, check=True).stdout
+    return tuple(value.replace("keyid:", "") for value in re.findall(r"^\s+((?:keyid:)?[0-9A-F:]{40,})$", text, re.M))
+
+
+def service_ca(agent):  # noqa: F811
+    return agent.request("GET", "/v1/credentials")[1]["service_ca"]
+
+
+def test_what_is_published(authority):
+    authority.once()
+    authority.check()
+    assert (authority.tls / "ca.crt").read_text() == authority.bundle()
+    assert [oct((authority.tls / name).stat().st_mode & 0o777) for name in ("tls.crt", "tls.key")] == ["0o644", "0o600"]
+    assert [oct((authority.store / name).stat().st_mode & 0o777) for name in (".", "authority.json")] == ["0o700", "0o600"]
+    (root,) = certificates(authority.trust / "ca.crt")
+    (server,) = certificates(authority.tls / "tls.crt")
+    assert key_ids(root)[0] == key_ids(root)[1] == key_ids(server)[1] != key_ids(server)[0]
+
+
+def test_nothing_is_written_where_nothing_has_changed(authority):
+    authority.once()
+    before = identities(authority.tls, authority.trust, authority.store)
+    log = authority.once().stderr
+    assert identities(authority.tls, authority.trust, authority.store) == before
+    assert "published" not in log
+    authority.agent.start()
+    authority.agent.wait_state("fresh", "tls")
+    authority.agent.wait_state("fresh", "trust")
+    assert authority.agent.stop() == 0
+    assert identities(authority.tls, authority.trust, authority.store) == before
+    assert "PRIVATE" not in authority.agent.log
+
+
+def test_a_forced_rotation_reaches_everybody_once(authority):
+    agent = authority.agent  # noqa: F811
+    hook = agent.dir / "hook"
+    runs = agent.dir / "runs"
+    hook.write_text(f'#!/bin/sh\necho "$CREDFRESH_CREDENTIAL $CREDFRESH_GENERATION" >>{runs}\n')
+    hook.chmod(0o755)
+    reload = [{"exec": [str(hook)]}]
+    authority.configure(reload=reload)
+    agent.start()
+    agent.wait_generation(1, "tls")
+    agent.wait_generation(1, "trust")
+    first = service_ca(agent)
+    assert first["number"] == 1 and first["generations"] == 1 and first["last_reason"] is None
+    assert first["subject"] == "credfresh service CA" and first["expires"] > first["rotates"] > first["issued"]
+    authority.configure(reload=reload, force={"reason": "the key was seen", "validity": "30d"})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_generation(2, "tls")
+    agent.wait_generation(2, "trust")
+    authority.check()
+    second = service_ca(agent)
+    assert second["number"] == 2 and second["generations"] == 2 and second["last_reason"] == "the key was seen"
+    assert second["expires"] < first["expires"] and second["key_id"] != first["key_id"]
+    assert agent.status("tls")["expires"] <= second["expires"]
+    eventually(lambda: sorted(read_text(runs).split("\n")) == ["", "tls 1", "tls 2", "trust 1", "trust 2"],
+               lambda: read_text(runs))
+    assert len(certificates(authority.trust / "ca.crt")) == len(certificates(authority.tls / "tls.crt")) == 2
+    # The same reason, by a reload, by a restart and after a kill: no second rotation.
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.kill()
+    agent.start()
+    agent.wait_state("fresh", "tls")
+    assert service_ca(agent)["number"] == 2
+    assert agent.generation("tls") == agent.generation("trust") == 2
+    metrics = agent.request("GET", "/metrics")[1]
+    assert "credfresh_service_ca_number 2\n" in metrics and "credfresh_service_ca_ok 1\n" in metrics
+
+
+def test_a_certificate_is_issued_anew(authority):
+    """When somebody asks, when it is to have other names, and when somebody removed it; by the same CA."""
+    agent = authority.agent  # noqa: F811
+    agent.start()
+    agent.wait_generation(1, "tls")
+    agent.wait_generation(1, "trust")
+    bundle = authority.bundle()
+    assert agent.request("POST", "/v1/credentials/tls/rotate", json.dumps({"reason": "why not"}))[0] == 202
+    agent.wait_generation(2, "tls")
+    authority.configure({"dns_names": [HOST, "other.test"]})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_generation(3, "tls")
+    names = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", authority.tls / "tls.crt"],
+                           capture_output=True, text=True, check=True).stdout
+    assert "other.test" in names
+    agent.stop()
+    shutil.rmtree(authority.tls)
+    authority.once()
+    authority.check()
+    assert authority.bundle() == bundle
+
+
+class Onlooker(threading.Thread):
+    """Connects as fast as it can with what is published at the moment, and counts the failures."""
+
+    def __init__(self, authority):
+        super().__init__(daemon=True)
+        self.authority = authority
+        self.seen = set()
+        self.connections = 0
+        self.failures = []
+        self.ends = False
+
+    def run(self):
+        while not self.ends:
+            bundle, pair = self.authority.bundle(), self.authority.published()
+            try:
+                shake_hands(bundle, *pair)
+            except (OSError, ssl.SSLError) as error:
+                self.failures.append(f"{error} with {bundle} and {read_text(pair[0])}")
+            self.seen.add(bundle)
+            self.connections += 1
+            time.sleep(0.01)
+
+
+def test_short_lives_and_kills(authority):
+    """CAs that live for twenty seconds, and an agent that is killed again and again: no connection fails."""
+    agent = authority.agent  # noqa: F811
+    authority.configure({"validity": "10s"}, validity="20s", rotate_below="10s", generations=6)
+    authority.once()
+    onlooker = Onlooker(authority)
+    onlooker.start()
+    chance = random.Random(20)
+    kills = 0
+    end = time.monotonic() + 26
+    while time.monotonic() < end:
+        agent.start(wait=False)
+        time.sleep(chance.choice((0.05, 0.1, 0.3, 1, 2)))
+        agent.kill()
+        kills += 1
+    authority.once()
+    onlooker.ends = True
+    onlooker.join(20)
+    assert not onlooker.failures, onlooker.failures[0]
+    assert len(onlooker.seen) >= 3 and onlooker.connections > 100 and kills > 10
+
+
+def test_a_lost_store_is_not_a_beginning(authority):
+    """Without its store it issues nothing and breaks nothing; with it, it goes on."""
+    agent = authority.agent  # noqa: F811
+    authority.once()
+    before = identities(authority.tls, authority.trust)
+    kept = authority.store.with_suffix(".away")
+    authority.store.rename(kept)
+    agent.start()
+    eventually(lambda: "give the directory back" in (agent.status("tls").get("last_error") or {}).get("message", ""),
+               agent.log)
+    assert service_ca(agent)["error"] is not None
+    assert identities(authority.tls, authority.trust) == before
+    agent.stop()
+    shutil.rmtree(authority.store)
+    kept.rename(authority.store)
+    authority.once()
+    assert identities(authority.tls, authority.trust) == before
+
+
+@pytest.mark.parametrize("spoil", [lambda text: text[:-20], lambda text: "",
+                                   lambda text: text.replace("BEGIN PRIVATE", "BEGIN PIRATE")],
+                         ids=["cut", "empty", "no key"])
+def test_a_damaged_store_is_told(authority, spoil):
+    authority.once()
+    before = identities(authority.tls, authority.trust)
+    path = authority.store / "authority.json"
+    text = path.read_text()
+    path.write_text(spoil(text))
+    done = authority.agent.run("once", "--timeout", "2s")
+    assert "authority.json" in done.stderr and "[configuration, local]" in done.stderr
+    assert identities(authority.tls, authority.trust) == before
+    assert path.read_text() == spoil(text)
+
+
+def test_one_store_for_two(authority, agent_factory):  # noqa: F811
+    """Another agent with the same store waits, says why, and goes on when it may."""
+    other = Authority(agent_factory(None, "other"))
+    other.store = authority.store
+    other.configure()
+    authority.agent.start()
+    authority.agent.wait_generation(1, "tls")
+    other.agent.start()
+    eventually(lambda: (other.agent.status("tls").get("last_error") or {}).get("code") == "conflict", other.agent.log)
+    authority.agent.stop()
+    other.agent.wait_generation(1, "tls")
+    shake_hands(authority.bundle(), *other.published())
+
+
+CA = {"store": "/x/store"}
+TLS = {"name": "tls", "certificate": {"dns_names": ["a.test"]},
+       "publish": {"directory": "/x/out", "files": [{"name": "tls.crt", "format": "certificate"}]}}
+ALONE = {"name": "trust", "ca_bundle": True, "publish": {"file": {"path": "/x/b", "format": "ca-bundle"}}}
+REFUSED = [
+    ("no service CA", None, TLS, "needs `service_ca`"),
+    ("nothing issued", CA, {"name": "t", "token": {"file": "/t"}, "publish": {"file": {"path": "/x/t", "format": "token"}}},
+     "issues nothing"),
+    ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "is for nobody"),
+    ("no DNS name", CA, {**TLS, "certificate": {"dns_names": ["a b"]}}, "no DNS name"),
+    ("no address", CA, {**TLS, "certificate": {"ip_addresses": ["1.2.3"]}}, "no address"),
+    ("two sources", CA, {**TLS, "token": {"file": "/t"}}, "remove `token`"),
+    ("both kinds", CA, {**TLS, "ca_bundle": True}, "is part of what a `certificate` gives"),
+    ("another format", CA, {**TLS, "publish": {"file": {"path": "/x/t", "format": "token"}}}, "does not have"),
+    ("a key of a bundle", CA, {**ALONE, "publish": {"file": {"path": "/x/k", "format": "private-key"}}}, "does not have"),
+    ("old when it is made", {**CA, "validity": "10d", "rotate_below": "10d"}, TLS, "less than validity"),
+    ("a store among what is published", {"store": "/x/out/store"}, TLS, "service_ca.store"),
+    ("the state's own directory", {"store": "STATE"}, TLS, "service_ca.store"),
+]
+
+
+@pytest.mark.parametrize("ca, credential, words", [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_what_cannot_work_is_refused(agent_factory, ca, credential, words):  # noqa: F811
+    agent = agent_factory(None)  # noqa: F811
+    if ca is not None and ca["store"] == "STATE":
+        ca = {"store": str(agent.state)}
+    agent.configure(credential, **({"service_ca": ca} if ca is not None else {}))
+    done = agent.run("check")
+    assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
