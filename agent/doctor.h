@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* `credfresh doctor`: the parts that look, and the list of what they found. Private to agent/cmd_doctor.c and
+ * agent/doctor_*.c. Nothing here changes or publishes anything. */
+#ifndef CFR_AGENT_DOCTOR_H
+#define CFR_AGENT_DOCTOR_H
+
+#include "agent/client.h"
+#include "agent/material.h"
+#include "base/finding.h"
+#include "sts/trust.h"
+#include "token/claims.h"
+
+#define CFR_DOCTOR_AUDIENCES_MAX 16
+#define CFR_DOCTOR_HOSTS_MAX     16
+#define CFR_DOCTOR_SEEN_MAX      64
+
+/* One finding and its place; heap. */
+struct cfr_doctor_item {
+    enum cfr_finding_level level;
+    int line; /* of FILE; 0 = none */
+    char *check;
+    char *credential; /* NULL = the agent, or the machine */
+    char *file;       /* what the finding is about stands there; NULL = nowhere */
+    char *text;
+    char *remedy;
+};
+
+/* A server that was looked at for one credential and is needed for another. */
+struct cfr_doctor_seen {
+    char name[256];
+    int port;
+    const char *ca_file;
+    const char *credential;
+    bool good;
+    int64_t date_s;
+    int64_t boot_ms;
+};
+
+struct cfr_doctor {
+    const struct cfr_options *options;
+    const char *config_path; /* NULL: the environment */
+    struct cfr_config *config;
+    int64_t end_boot_ms;
+    bool late;                    /* a look was left out or cut short because the time was up */
+    struct cfr_finding_sink sink; /* takes findings for this list */
+    struct cfr_doctor_item *items;
+    size_t count;
+    size_t cap;
+    bool nomem;
+    unsigned tally[CFR_FINDING_LEVELS];
+    struct cfr_doctor_seen seen[CFR_DOCTOR_SEEN_MAX];
+    size_t seen_count;
+    struct cfr_client_answer agent;    /* what the running agent says; json NULL = nothing */
+    const struct cfr_json *agent_next; /* the credential to look at first there: both lists have one order */
+    /* The place of what is found next; borrowed. */
+    const char *credential;
+    const char *file;
+    int line;
+};
+
+/* What is looked at for one credential, image credentials included. */
+struct cfr_doctor_case {
+    const char *name;
+    int line;
+    const struct cfr_config_credential *credential; /* NULL: an image credential */
+    const struct cfr_config_token *token;           /* NULL: none */
+    const struct cfr_sts_provider *provider;        /* NULL: nothing is exchanged */
+    const void *config;                             /* the provider's */
+    struct cfr_material material;
+    bool ready; /* the material could be read */
+    bool asked; /* the token was asked of the API server, by itself */
+    struct cfr_secret token_text;
+    struct cfr_claims claims;
+    bool has_claims;
+    struct cfr_view audiences[CFR_DOCTOR_AUDIENCES_MAX];
+    struct cfr_trust_token trusted; /* of the claims */
+    int64_t server_date_s;          /* the cloud's clock, when it was seen; 0 = not yet */
+    int64_t seen_boot_ms;
+    char unreached[256];    /* a server that is needed and cannot be reached; empty = none is known */
+    bool exchanged;         /* and it went well */
+    struct cfr_err refusal; /* of the exchange */
+};
+
+/* ---- the list: agent/doctor_list.c ---- */
+
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_options *o);
+void cfr_doctor_close(struct cfr_doctor *d);
+/* What is found from now on is about CREDENTIAL (NULL: none) and stands in the configuration at LINE (0:
+ * nowhere). */
+void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line);
+/* Adds a finding at the current place. REMEDY may be NULL. Control characters become `?`. */
+void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
+                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* How long there is still time, in milliseconds; 0 when it is up, which is then remembered. */
+int64_t cfr_doctor_left_ms(struct cfr_doctor *d);
+void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out);
+/* {"version":1,...}: docs/doctor.md describes it. */
+void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out);
+
+/* ---- the looks, in the order in which they are taken ---- */
+
+/* agent/doctor_agent.c: what the running agent says of itself and its configuration; then of one credential.
+ */
+void cfr_doctor_agent(struct cfr_doctor *d);
+void cfr_doctor_agent_credential(struct cfr_doctor *d, const struct cfr_config_credential *c);
+/* agent/doctor_machine.c: limits, privileges, the state directory. */
+void cfr_doctor_machine(struct cfr_doctor *d);
+/* agent/doctor_target.c: where the credential is published, and whom it tells. */
+void cfr_doctor_targets(struct cfr_doctor *d, const struct cfr_config_credential *c);
+/* agent/doctor_kube.c */
+void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s);
+/* agent/doctor_hook.c */
+void cfr_doctor_hooks(struct cfr_doctor *d, const struct cfr_config_credential *c);
+/* agent/doctor_volume.c: the file at PATH, in which a token is, and the volume around it. */
+void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c, const char *path);
+/* agent/doctor_token.c: what the exchange begins with, and the token's claims. */
+void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* agent/doctor_net.c: every server that the exchange needs; and the clocks, once one of them has answered. */
+void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_clock(struct cfr_doctor *d, const struct cfr_doctor_case *c);
+/* agent/doctor_cloud.c: the exchange itself, and the trust in the token. */
+void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c);
+
+/* ---- shared ---- */
+
+const char *cfr_doctor_env(const char *name);
+/* Whether the command line asks for the credential NAME. */
+bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name);
+/* Decodes the case's token_text. False if it is no token; ERR says why. */
+bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err);
+/* Whether this process has the capability with this number (linux/capability.h). */
+bool cfr_doctor_capable(unsigned capability);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a document of a cloud's side, and as an expression: what is said of it fits on a terminal. */
+#include "fuzz.h"
+
+#include "base/json.h"
+#include "sts/trust_cel.h"
+
+#include <string.h>
+
+static void take(void *ctx, const struct cfr_finding *f)
+{
+    (void)ctx;
+    CFR_FUZZ_MUST(f->level < CFR_FINDING_LEVELS && strncmp(f->check, "trust.", 6) == 0 && f->text[0] != '\0');
+    for (const char *p = f->text; *p != '\0'; p++)
+        CFR_FUZZ_MUST((unsigned char)*p >= 0x20 && *p != 0x7f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char claims_text[] = "{\"sub\":\"system:serviceaccount:ns-a:sa-b\",\"aud\":[\"a\",\"b\"],\"n\":1}";
+    static const struct cfr_finding_sink sink = {take, NULL};
+    struct cfr_view document = {(const char *)data, size};
+    struct cfr_view audiences[] = {{"a", 1}, {"b", 1}};
+    struct cfr_str out = {.limit = 65536};
+    struct cfr_trust_token token = {.aud = audiences, .aud_count = 2};
+    struct cfr_trust_cel cel = {NULL, NULL};
+    struct cfr_json *claims = NULL;
+
+    cfr_json_setup();
+    (void)cfr_json_parse((struct cfr_view){claims_text, sizeof claims_text - 1}, &claims, NULL);
+    token.iss = cfr_view_of("https://oidc.example.net/id/1");
+    token.sub = cfr_view_of("system:serviceaccount:ns-a:sa-b");
+    token.claims = claims;
+    cfr_trust_aws(document, "arn:aws:iam::123456789012:role/app", &token, &sink);
+    cfr_trust_azure(document, &token, &sink);
+    cfr_trust_gcp(document, "//iam.googleapis.com/projects/1", &token, &sink);
+    cel = (struct cfr_trust_cel){claims, claims};
+    (void)cfr_trust_cel_text(&cel, document, &out);
+    (void)cfr_trust_cel_true(&cel, document);
+    cfr_str_free(&out);
+    cfr_json_free(claims);
+    return 0;
+}
