@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+# bash completion of credfresh: made by `credfresh completion bash` from its own tables.
+
+_credfresh_commands='run once check doctor status rotate wait reload image-credential-provider exec quit get env oidc inspect reference completion version help'
+
+# _credfresh_command COMMAND: its options, and what its arguments are.
+_credfresh_command()
+{
+    case $1 in
+    run)
+        options='--config --help'
+        arguments=''
+        ;;
+    once)
+        options='--config --timeout --help'
+        arguments=''
+        ;;
+    check)
+        options='--config --online --help'
+        arguments=''
+        ;;
+    doctor)
+        options='--config --socket --json --timeout --offline --trust-policy --federated-credential --pool-provider --help'
+        arguments='NAME...'
+        ;;
+    status)
+        options='--config --socket --json --watch --help'
+        arguments=''
+        ;;
+    rotate)
+        options='--config --socket --all --reason --help'
+        arguments='NAME...'
+        ;;
+    wait)
+        options='--config --socket --timeout --help'
+        arguments='NAME...'
+        ;;
+    reload)
+        options='--config --socket --help'
+        arguments=''
+        ;;
+    image-credential-provider)
+        options='--config --help'
+        arguments=''
+        ;;
+    exec)
+        options='--config --timeout --name --help'
+        arguments='COMMAND...'
+        ;;
+    quit)
+        options='--config --socket --help'
+        arguments=''
+        ;;
+    get)
+        options='--config --socket --timeout --field --help'
+        arguments='aws|gcp|kube|token NAME'
+        ;;
+    env)
+        options='--config --format --help'
+        arguments='NAME'
+        ;;
+    oidc)
+        options='--json --directory --issuer --key --token-life --settle --signer-lag --web-root --confirm --continue --help'
+        arguments='init|rotate|status'
+        ;;
+    inspect)
+        options='--audience --help'
+        arguments='FILE'
+        ;;
+    reference)
+        options='--format --help'
+        arguments=''
+        ;;
+    completion)
+        options='--config --socket --help'
+        arguments='bash|zsh|fish|names'
+        ;;
+    version)
+        options='--verbose --help'
+        arguments=''
+        ;;
+    help)
+        options='--help'
+        arguments='run|once|check|doctor|status|rotate|wait|reload|image-credential-provider|exec|quit|get|env|oidc|inspect|reference|completion|version|help'
+        ;;
+    *) return 1 ;;
+    esac
+}
+
+# _credfresh_value 'COMMAND OPTION': what the option's value is; nothing if it takes none.
+_credfresh_value()
+{
+    case $1 in
+    'env --format') value='sh|env|json' ;;
+    'reference --format') value='markdown|man' ;;
+    *' -c' | *' --config') value=FILE ;;
+    *' -s' | *' --socket') value=SOCKET ;;
+    *' --reason') value=TEXT ;;
+    *' --timeout') value=DURATION ;;
+    *' --audience') value=TEXT ;;
+    *' --field') value=FIELD ;;
+    *' --format') value=FORMAT ;;
+    *' --name') value=NAME ;;
+    *' --trust-policy') value=FILE ;;
+    *' --federated-credential') value=FILE ;;
+    *' --pool-provider') value=FILE ;;
+    *' -d' | *' --directory') value=DIR ;;
+    *' --issuer') value=URL ;;
+    *' --key') value=KIND ;;
+    *' --token-life') value=DURATION ;;
+    *' --settle') value=DURATION ;;
+    *' --signer-lag') value=DURATION ;;
+    *' --web-root') value=DIR ;;
+    *) value='' ;;
+    esac
+}
+
+# _credfresh_complete WORD: fills COMPREPLY with what WORD of the tables above stands for.
+_credfresh_complete()
+{
+    local name
+
+    case $1 in
+    NAME)
+        while read -r name; do
+            [[ $name == "$current"* ]] && COMPREPLY+=("$name")
+        done < <("$program" completion names "${where[@]}" 2>/dev/null </dev/null)
+        ;;
+    FILE | SOCKET)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        ;;
+    DIR)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        ;;
+    COMMAND)
+        mapfile -t COMPREPLY < <(compgen -c -- "$current")
+        ;;
+    *'|'*)
+        mapfile -t COMPREPLY < <(compgen -W "${1//|/ }" -- "$current")
+        ;;
+    esac
+}
+
+# Takes COMP_WORDS apart: `--option=value` is one word, or three.
+_credfresh_words()
+{
+    local i word
+
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word == --*=* ]]; then
+            words+=("${word%%=*}" "${word#*=}")
+            ((i == COMP_CWORD)) && prefix=${word%%=*}=
+        elif [[ $word == = && ${words[-1]} == --* ]]; then
+            ((i == COMP_CWORD)) && words+=('')
+        else
+            words+=("$word")
+        fi
+    done
+}
+
+_credfresh()
+{
+    local IFS=$' \t\n' program=$1 words=() prefix='' where=() current command options arguments value i last
+    local seen=0 ended=0
+
+    COMPREPLY=()
+    _credfresh_words
+    last=$((${#words[@]} - 1))
+    current=${words[last]}
+    if ((last < 2)); then
+        mapfile -t COMPREPLY < <(compgen -W "$_credfresh_commands --help --version" -- "$current")
+        return
+    fi
+    command=${words[1]}
+    _credfresh_command "$command" || return
+    for ((i = 2; i < last; i++)); do
+        if ((ended)) || [[ ${words[i]} != -?* ]]; then
+            seen=$((seen + 1))
+            [[ $arguments == COMMAND* ]] && ended=1
+        elif [[ ${words[i]} == -- ]]; then
+            ended=1
+        else
+            _credfresh_value "$command ${words[i]}"
+            [[ -n $value ]] || continue
+            if ((i + 1 == last)); then
+                _credfresh_complete "$value"
+                COMPREPLY=("${COMPREPLY[@]/#/$prefix}")
+                return
+            fi
+            case ${words[i]} in
+            -c | --config | -s | --socket) where+=("${words[i]}" "${words[i + 1]/#\~/$HOME}") ;;
+            esac
+            i=$((i + 1))
+        fi
+    done
+    if [[ $current == -* ]] && ! ((ended)); then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+        return
+    fi
+    if [[ $arguments == COMMAND* ]] && ((seen)); then
+        _credfresh_complete FILE
+        return
+    fi
+    for value in $arguments; do
+        if ((seen == 0)) || [[ $value == *... ]]; then
+            _credfresh_complete "${value%...}"
+            return
+        fi
+        seen=$((seen - 1))
+    done
+}
+
+complete -F _credfresh credfresh

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""docs/troubleshooting.md and docs/errors.md have every refusal of the tables, and every error code of the program."""
+import re
+
+import pytest
+
+from conftest import REPO
+
+# Where the rows of each table's file are told.
+PLACES = {
+    "base/refusal.c": "Anything else that answers",
+    "sts/aws_error.c": "AWS",
+    "sts/aws_container_answer.c": "EKS Pod Identity and container endpoints",
+    "sts/ecr_error.c": "ECR",
+    "sts/gcp_error.c": "Google",
+    "sts/azure_error.c": "Azure",
+    "sts/openstack_error.c": "OpenStack",
+    "sts/oauth_error.c": "OAuth servers",
+    "mint/aws_answer.c": "IAM access keys",
+    "kube/status.c": "Kubernetes",
+}
+TROUBLE = (REPO / "docs/troubleshooting.md").read_text()
+ERRORS = (REPO / "docs/errors.md").read_text()
+TEXT = r'"(?:[^"\\]|\\.)*"'
+WHO = "*who*"
+
+
+def joined(literals):
+    return "".join(re.sub(r"\\(.)", r"\1", text[1:-1]) for text in re.findall(TEXT, literals))
+
+
+def rows(path):
+    """The rows of all tables in a C file: (what names it: code, status, message; the advice; a rule takes its place)."""
+    source = re.sub(r"/\*.*?\*/", " ", (REPO / path).read_text().replace("\\\n", " "), flags=re.S)
+    macros = dict(re.findall(r"^#define ([A-Z_]+)[ \t]+(.*)$", source, re.M))
+
+    def expand(text):
+        return re.sub(rf"{TEXT}|\b[A-Z][A-Z_]+\b", lambda m: expand(macros[m[0]]) if m[0] in macros else m[0], text)
+
+    for table in re.findall(r"const struct (?:cfr_refusal_)?row \w+\[\] = \{(.*?)\n\};", source, re.S):
+        table = expand(table)
+        found = re.findall(rf"\{{(?:(NULL|{TEXT}), )??(NULL|{TEXT}|\d+), (NULL|{TEXT}|\d+), CFR_E_\w+,\s*((?:\s*{TEXT})+)"
+                           r"(?:,\s*ADVICE_(\w+))?\}", table)
+        assert len(found) == table.count("CFR_E_"), table
+        for code, one, other, advice, more in found:
+            message, status = (other, one) if one.isdigit() else (one, other)
+            # A receipt is what Keystone gives who has to show more; no code of its.
+            names = [f"`{joined(code)}`"] if code.startswith('"') and joined(code) != "receipt" else []
+            names += [f"HTTP {status}"] if status != "0" else []
+            names += [joined(message)] if message.startswith('"') else []
+            yield names, joined(advice).replace("{who}", WHO), more == "RULE"
+
+
+def entries(place):
+    """The entries of the parts of the page that begin with this heading: (text up to the advice, advice)."""
+    parts = re.findall(rf"^## {re.escape(place)}(?::[^\n]*)?\n(.*?)(?=^## |\Z)", TROUBLE, re.M | re.S)
+    assert parts, place
+    for entry in (entry for part in parts for entry in re.split(r"^### ", part, flags=re.M)[1:]):
+        names, _, _ = entry.partition("\n>")
+        yield " ".join(names.split()), re.findall(r"^> (.+)$", entry, re.M)
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_every_row_is_told(path):
+    table = list(rows(path))
+    assert len(table) >= 5, path
+    page = list(entries(PLACES[path]))
+    for names, advice, _ in table:
+        assert any(advice in told and all(name in text for name in names) for text, told in page), \
+            f"{PLACES[path]}: {' '.join(names)}: > {advice}"
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_no_advice_is_made_up(path):
+    known = {advice for _, advice, _ in rows(path)}
+    if path == "base/refusal.c":  # those that have no row
+        known |= set(re.findall(TEXT, (REPO / path).read_text()))
+        known = {advice.strip('"') for advice in known}
+    assert not [advice for _, told in entries(PLACES[path]) for advice in told if advice not in known]
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_the_errors_page_has_every_advice(path):
+    missing = [advice for _, advice, replaced in rows(path) if not replaced and advice not in ERRORS]
+    assert not missing
+
+
+@pytest.mark.parametrize("page, heading", [(TROUBLE, "## credfresh's own codes"), (ERRORS, "## Error codes")])
+def test_every_code_of_ours(page, heading):
+    header = (REPO / "base/err.h").read_text()
+    codes = re.findall(r'^    X\(\w+, (\w+), "([a-z-]+)"\)', header, re.M)
+    assert len(codes) >= 20
+    table = page.partition(heading)[2].partition("\n## ")[0]
+    told = re.findall(r"^\| `([a-z-]+)` \|", table, re.M)
+    assert told == [name for _, name in codes]
+
+
+def test_every_entry_says_what_to_do():
+    for entry in re.split(r"^### ", TROUBLE, flags=re.M)[1:]:
+        name, _, body = entry.partition("\n## ")[0].partition("\n")
+        assert len(re.sub(r"^>.*$", "", body, flags=re.M).strip()) > 5, name
