@@ -1,0 +1,32 @@
+#!/bin/sh
+# test-static.sh BUILD_DIR: builds the static program and runs test/real/test_static.py and all integration tests against it.
+# BUILD_DIR has the local cloud and the witness.
+set -eu
+cd "$(dirname "$0")/.."
+build=$(cd "$1" && pwd)
+code=0
+sh tools/build-static.sh || code=$?
+if [ $code = 3 ]; then
+    echo "static: SKIPPED: there are no sources to build it from, see above"
+    exit "${CFR_REQUIRE_REAL:-0}"
+fi
+[ $code = 0 ] || exit $code
+export CFR_STATIC="$PWD/build/static" CFR_CREDFRESH="$PWD/build/static/credfresh" PYTHONDONTWRITEBYTECODE=1 \
+    CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" CFR_WITNESS="$build/test/witness/credfresh-witness" \
+    CFR_WORKERS="$build/test/consumer/workers" CFR_AWS_CLIENT="$build/test/consumer/aws_client"
+logs=$CFR_STATIC/tests
+rm -rf "$logs"
+mkdir -p "$logs"
+export logs
+status=0
+ls test/integ/test_*.py test/real/test_static.py | xargs -P "$(nproc)" -I FILE sh -c '
+    log=$logs/$(basename FILE .py).log
+    if /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider FILE >"$log" 2>&1; then
+        echo "static: FILE: $(tail -n 1 "$log")"
+        grep "^SKIPPED" "$log" || true
+    else
+        cat "$log"
+        echo "static: FAILED FILE"
+        exit 1
+    fi' || status=1
+exit $status
