@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* One long-lived key that is rotated: takes the steps that mint/rotation.h decides. It keeps the journal and,
+ * between making a key and publishing it, the sealed secret in the state directory, and makes the requests,
+ * one at a time. Its owner publishes. */
+#ifndef CFR_AGENT_MINTER_H
+#define CFR_AGENT_MINTER_H
+
+#include "agent/clock.h"
+#include "agent/config.h"
+#include "agent/exchange.h"
+#include "agent/http.h"
+#include "serve/endpoint.h"
+#include "serve/status.h"
+
+struct cfr_minter;
+
+/* What it needs of the rest; borrowed for its life. */
+struct cfr_minter_world {
+    struct cfr_http *http;
+    int state_fd;
+    const bool *draining; /* the end is near: nothing new is begun */
+    /* What the credential NAME has to offer; false if there is none of that name. */
+    bool (*offer)(void *ctx, const char *name, struct cfr_offer *out);
+    void *offer_ctx;
+    bool (*used_by_all)(void *ctx); /* every consumer that acknowledges uses what is published */
+    void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
+    void *ctx;                 /* of the latter two */
+};
+
+/* Reads what an earlier run left; starts nothing. What is wrong with the journal is told by every start.
+ * SPREAD as in struct cfr_mint_rules. CFR_E_NOMEM. Blocks on disk, as all functions here may. */
+int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_config_credential *config,
+                    double spread, struct cfr_minter **out, struct cfr_err *err);
+/* Ends what is under way, where the next run takes it up again. NULL is allowed. */
+void cfr_minter_close(struct cfr_minter *m);
+/* After a reload: borrow the new copy of the configuration, which is about the same keys. */
+void cfr_minter_rebind(struct cfr_minter *m, const struct cfr_config_credential *config);
+
+/* The cloud's name, as in the configuration. */
+const char *cfr_minter_provider(const struct cfr_minter *m);
+
+/* True if a key was published and no other is about to be: what stands can be adopted. */
+bool cfr_minter_is_settled(const struct cfr_minter *m);
+/* When the next rotation is due, by the wall clock. */
+int64_t cfr_minter_due_ms(const struct cfr_minter *m);
+/* True if what is published next answers somebody who asks for a rotation now: it was not begun before for
+ * its age. */
+bool cfr_minter_counts(const struct cfr_minter *m);
+
+/* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
+ * is due. WANTED: even if none is due. Nothing to publish is a result without a grant. DONE is called once,
+ * not before this returns, unless it is cancelled; after an error the minter waits for the next start, but
+ * for what it has to clean up. */
+void cfr_minter_start(struct cfr_minter *m, bool wanted, cfr_exchange_fn *done, void *ctx);
+void cfr_minter_cancel(struct cfr_minter *m);
+/* What DONE was given stands as GENERATION. */
+void cfr_minter_published(struct cfr_minter *m, uint64_t generation);
+/* What DONE was given: when it was minted, and its id; NULL if it is not known any more. */
+const char *cfr_minter_fresh(const struct cfr_minter *m, int64_t *minted_s);
+
+/* Does what is due, and whatever the world has changed. */
+void cfr_minter_step(struct cfr_minter *m);
+/* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
+int64_t cfr_minter_deadline(const struct cfr_minter *m);
+/* True while a request is under way. For NULL, too. */
+bool cfr_minter_is_busy(const struct cfr_minter *m);
+/* Strings live until the next call of any function here. */
+void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* The rotation of one long-lived key, step by step. */
+#include "mint/rotation.h"
+
+#include "base/time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SKEW_S       900 /* a cloud's clock and ours: more is not tolerated by those that sign */
+#define LOOK_AGAIN_S 10  /* for a key that may still turn up */
+#define FULL_S       300 /* for room among a cloud's keys, which somebody else has to make */
+#define AGAIN_S      3   /* between tries of a key that is not accepted everywhere yet */
+#define NEXT_S       1   /* between successes in a row */
+
+static void copy(char *to, size_t size, const char *from)
+{
+    (void)snprintf(to, size, "%s", from);
+}
+
+/* Everything that belongs to the step before is forgotten. */
+static bool enter(struct cfr_mint_rotation *r, enum cfr_mint_step step, int64_t now_s)
+{
+    r->journal.step = step;
+    r->journal.step_s = now_s;
+    r->listed_s = 0;
+    r->try_s = 0;
+    r->successes = 0;
+    r->judged = false;
+    r->suspect[0] = '\0';
+    r->begun = step == CFR_MINT_INTENT;
+    return true;
+}
+
+static void act(struct cfr_mint_todo *out, enum cfr_mint_action action, const char *id)
+{
+    out->action = action;
+    out->id = id;
+}
+
+static void wait_until(struct cfr_mint_todo *out, int64_t at_s)
+{
+    out->action = CFR_MINT_ACT_WAIT;
+    out->at_s = at_s;
+}
+
+static bool is_known(const struct cfr_mint_journal *j, const char *id)
+{
+    for (size_t i = 0; i < j->known_count; i++) {
+        if (strcmp(j->known[i], id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- rest, and the way into a rotation ---- */
+
+int64_t cfr_mint_due_s(const struct cfr_mint_journal *j, const struct cfr_mint_rules *rules)
+{
+    if (j->current[0] == '\0')
+        return 0;
+    return j->current_s + rules->expire_after_s -
+           (int64_t)(rules->spread * (double)rules->expire_after_s / 10);
+}
+
+static bool is_full(const struct cfr_mint_rotation *r)
+{
+    return r->provider->most != 0 && r->seen.count >= r->provider->most;
+}
+
+static bool begin(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
+{
+    struct cfr_mint_journal *j = &r->journal;
+
+    j->rotation++;
+    (void)snprintf(j->name, sizeof j->name, "credfresh-%.48s-%llu-%08lx", r->credential,
+                   (unsigned long long)j->rotation, (unsigned long)f->chance);
+    j->known_count = 0;
+    for (size_t i = 0; i < r->seen.count; i++)
+        copy(j->known[j->known_count++], CFR_MINT_ID_MAX, r->seen.key[i].id);
+    j->minted[0] = '\0';
+    j->minted_s = 0;
+    j->late_use = false;
+    j->asked = f->wanted;
+    j->intent_s = f->now_s;
+    return enter(r, CFR_MINT_INTENT, f->now_s);
+}
+
+static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    int64_t due_s = cfr_mint_due_s(&r->journal, &r->rules);
+
+    if (!f->wanted && f->now_s < due_s) {
+        r->listed_s = 0;
+        wait_until(out, due_s);
+        return false;
+    }
+    /* An old list would make keys of the time since look like ours. */
+    if (r->listed_s == 0 || f->now_s >= r->listed_s + (is_full(r) ? FULL_S : LOOK_AGAIN_S) ||
+        f->now_s < r->listed_s) {
+        act(out, CFR_MINT_ACT_LIST, NULL);
+        return false;
+    }
+    if (is_full(r)) {
+        wait_until(out, r->listed_s + FULL_S);
+        return false;
+    }
+    return begin(r, f);
+}
+
+/* ---- a key that may or may not exist ---- */
+
+static bool intent(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    if (r->begun) {
+        act(out, CFR_MINT_ACT_CREATE, NULL);
+        return false;
+    }
+    /* An earlier run wrote it down. Whether it sent the request nobody knows, unless it came to seal the
+     * answer. */
+    if (!f->sealed)
+        return enter(r, CFR_MINT_LOST, f->now_s);
+    copy(r->journal.minted, CFR_MINT_ID_MAX, f->sealed_id);
+    r->journal.minted_s = f->now_s;
+    return enter(r, CFR_MINT_MINTED, f->now_s);
+}
+
+static bool may_be_ours(const struct cfr_mint_rotation *r, const struct cfr_mint_key *key)
+{
+    const struct cfr_mint_journal *j = &r->journal;
+
+    if (is_known(j, key->id) || strcmp(key->id, j->current) == 0)
+        return false;
+    if (strcmp(key->id, j->minted) == 0)
+        return true;
+    if (r->provider->names)
+        return strcmp(key->name, j->name) == 0;
+    return key->created_s == 0 || key->created_s >= j->intent_s - SKEW_S;
+}
+
+/* A secret that nobody knows was used by nobody; one that was undone was used by us. */
+static void suspect(struct cfr_mint_rotation *r, const char *id, struct cfr_mint_todo *out)
+{
+    if (strcmp(r->suspect, id) != 0) {
+        copy(r->suspect, sizeof r->suspect, id);
+        r->judged = r->provider->names || !r->provider->tells_use || strcmp(id, r->journal.minted) == 0;
+    }
+    act(out, r->judged ? CFR_MINT_ACT_DELETE : CFR_MINT_ACT_LAST_USED, r->suspect);
+}
+
+static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    int64_t end_s = r->journal.intent_s + r->rules.settle_s;
+    bool settled = f->now_s >= end_s || f->now_s < r->journal.intent_s - SKEW_S;
+
+    out->drop_seal = f->sealed;
+    if (r->listed_s == 0 || (f->now_s >= r->listed_s + LOOK_AGAIN_S && !settled) ||
+        (settled && r->listed_s < end_s)) {
+        act(out, CFR_MINT_ACT_LIST, NULL);
+        return false;
+    }
+    for (size_t i = 0; i < r->seen.count; i++) {
+        if (may_be_ours(r, &r->seen.key[i])) {
+            suspect(r, r->seen.key[i].id, out);
+            return false;
+        }
+    }
+    if (settled) {
+        r->journal.minted[0] = '\0';
+        return enter(r, CFR_MINT_REST, f->now_s);
+    }
+    wait_until(out, r->listed_s + LOOK_AGAIN_S < end_s ? r->listed_s + LOOK_AGAIN_S : end_s);
+    return false;
+}
+
+/* ---- a new key ---- */
+
+static bool has_seal(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
+{
+    return f->sealed && strcmp(f->sealed_id, r->journal.minted) == 0;
+}
+
+static bool minted(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    bool enough = r->successes >= r->provider->verify_count;
+
+    if (!has_seal(r, f))
+        return enter(r, CFR_MINT_UNDOING, f->now_s);
+    if (enough && f->now_s >= r->verified_s + r->rules.verify_wait_s)
+        return enter(r, CFR_MINT_VERIFIED, f->now_s);
+    if (enough)
+        wait_until(out, r->verified_s + r->rules.verify_wait_s);
+    else if (f->now_s >= r->journal.step_s + r->rules.verify_most_s)
+        return enter(r, CFR_MINT_UNDOING, f->now_s);
+    else if (f->now_s < r->try_s)
+        wait_until(out, r->try_s);
+    else
+        act(out, CFR_MINT_ACT_VERIFY, NULL);
+    return false;
+}
+
+static bool verified(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    if (!has_seal(r, f))
+        return enter(r, CFR_MINT_UNDOING, f->now_s);
+    act(out, CFR_MINT_ACT_PUBLISH, r->journal.minted);
+    return false;
+}
+
+/* ---- the old key ---- */
+
+static bool published(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    const struct cfr_mint_journal *j = &r->journal;
+    int64_t least_s = j->published_s + r->rules.grace_s;
+    int64_t held_s = f->now_s + f->grace_left_s;
+    int64_t most_s = j->published_s + r->rules.grace_most_s;
+
+    if (j->old[0] == '\0')
+        return enter(r, CFR_MINT_REST, f->now_s);
+    if (f->now_s < least_s || f->now_s < held_s)
+        wait_until(out, least_s > held_s ? least_s : held_s);
+    else if (!f->used_by_all && f->now_s < most_s)
+        wait_until(out, most_s);
+    else
+        return enter(r, CFR_MINT_RETIRING, f->now_s);
+    return false;
+}
+
+static bool retiring(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    if (!r->provider->deactivates)
+        return enter(r, CFR_MINT_DELETING, f->now_s);
+    act(out, CFR_MINT_ACT_DEACTIVATE, r->journal.old);
+    return false;
+}
+
+static bool inactive(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    int64_t end_s = r->journal.step_s + r->rules.inactive_s;
+
+    if (!r->journal.late_use && !r->judged && r->provider->tells_use) {
+        act(out, CFR_MINT_ACT_LAST_USED, r->journal.old);
+        return false;
+    }
+    if (!r->journal.late_use || f->now_s >= end_s)
+        return enter(r, CFR_MINT_DELETING, f->now_s);
+    wait_until(out, end_s);
+    return false;
+}
+
+void cfr_mint_next(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, bool *save,
+                   struct cfr_mint_todo *out)
+{
+    *out = (struct cfr_mint_todo){.at_s = INT64_MAX};
+    *save = false;
+    switch (r->journal.step) {
+    case CFR_MINT_REST:
+        *save = rest(r, f, out);
+        out->drop_seal = f->sealed;
+        break;
+    case CFR_MINT_INTENT:
+        *save = intent(r, f, out);
+        break;
+    case CFR_MINT_LOST:
+        *save = lost(r, f, out);
+        break;
+    case CFR_MINT_MINTED:
+        *save = minted(r, f, out);
+        break;
+    case CFR_MINT_VERIFIED:
+        *save = verified(r, f, out);
+        break;
+    case CFR_MINT_PUBLISHED:
+        *save = published(r, f, out);
+        out->drop_seal = f->sealed;
+        break;
+    case CFR_MINT_RETIRING:
+        *save = retiring(r, f, out);
+        break;
+    case CFR_MINT_INACTIVE:
+        *save = inactive(r, f, out);
+        break;
+    case CFR_MINT_DELETING:
+        act(out, CFR_MINT_ACT_DELETE, r->journal.old);
+        break;
+    default: /* UNDOING */
+        act(out, CFR_MINT_ACT_DELETE, r->journal.minted);
+        break;
+    }
+}
+
+/* ---- reports ---- */
+
+bool cfr_mint_listed(struct cfr_mint_rotation *r, const struct cfr_mint_keys *keys, int64_t now_s)
+{
+    r->seen = *keys;
+    r->listed_s = now_s;
+    return false;
+}
+
+bool cfr_mint_made(struct cfr_mint_rotation *r, const struct cfr_mint_key *key, int64_t now_s)
+{
+    copy(r->journal.minted, CFR_MINT_ID_MAX, key->id);
+    r->journal.minted_s = now_s;
+    return enter(r, CFR_MINT_MINTED, now_s);
+}
+
+bool cfr_mint_refused(struct cfr_mint_rotation *r, int64_t now_s)
+{
+    return enter(r, CFR_MINT_REST, now_s);
+}
+
+bool cfr_mint_unknown(struct cfr_mint_rotation *r, int64_t now_s)
+{
+    return enter(r, CFR_MINT_LOST, now_s);
+}
+
+bool cfr_mint_verified(struct cfr_mint_rotation *r, bool everywhere, int64_t now_s)
+{
+    r->successes = everywhere ? r->successes + 1 : 0;
+    r->verified_s = now_s;
+    r->try_s = now_s + (everywhere ? NEXT_S : AGAIN_S);
+    return false;
+}
+
+bool cfr_mint_published(struct cfr_mint_rotation *r, uint64_t generation, int64_t now_s)
+{
+    struct cfr_mint_journal *j = &r->journal;
+
+    copy(j->old, CFR_MINT_ID_MAX, j->current);
+    copy(j->current, CFR_MINT_ID_MAX, j->minted);
+    j->current_s = j->minted_s;
+    j->minted[0] = '\0';
+    j->published_s = now_s;
+    j->generation = generation;
+    return enter(r, CFR_MINT_PUBLISHED, now_s);
+}
+
+bool cfr_mint_deactivated(struct cfr_mint_rotation *r, int64_t now_s)
+{
+    return enter(r, CFR_MINT_INACTIVE, now_s);
+}
+
+bool cfr_mint_used(struct cfr_mint_rotation *r, int64_t used_s, int64_t now_s)
+{
+    struct cfr_mint_journal *j = &r->journal;
+
+    (void)now_s;
+    r->judged = true;
+    if (j->step == CFR_MINT_INACTIVE) {
+        /* Once it is deactivated nobody can use it, so what tells is who still did near the end. */
+        j->late_use = used_s > j->published_s + r->rules.grace_s / 2;
+        return j->late_use;
+    }
+    if (used_s == 0 || j->known_count == CFR_MINT_KEYS_MAX)
+        return false;
+    /* Somebody knows its secret, so it is not the one that was lost. */
+    copy(j->known[j->known_count++], CFR_MINT_ID_MAX, r->suspect);
+    r->suspect[0] = '\0';
+    return true;
+}
+
+bool cfr_mint_deleted(struct cfr_mint_rotation *r, int64_t now_s)
+{
+    struct cfr_mint_journal *j = &r->journal;
+
+    if (j->step == CFR_MINT_LOST) {
+        r->listed_s = 0;
+        r->suspect[0] = '\0';
+        return false;
+    }
+    /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have settled. */
+    if (j->step == CFR_MINT_UNDOING)
+        return enter(r, CFR_MINT_LOST, now_s);
+    j->old[0] = '\0';
+    return enter(r, CFR_MINT_REST, now_s);
+}
+
+/* ---- words ---- */
+
+const char *cfr_mint_state(const struct cfr_mint_journal *j, bool failed)
+{
+    if (j->step == CFR_MINT_LOST || j->step == CFR_MINT_UNDOING || (j->step == CFR_MINT_REST && failed))
+        return "UPDATE_FAILED";
+    return j->step == CFR_MINT_REST ? "UPDATE_COMPLETE" : "UPDATE_IN_PROGRESS";
+}
+
+static void list_seen(const struct cfr_mint_rotation *r, char *out, size_t size)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < r->seen.count && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%.40s", i == 0 ? "" : ", ", r->seen.key[i].id);
+}
+
+void cfr_mint_words(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f,
+                    char out[CFR_MINT_WORDS_MAX])
+{
+    const struct cfr_mint_journal *j = &r->journal;
+    char words[CFR_TIME_WORDS_MAX];
+    char ids[88];
+    int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
+
+    out[0] = '\0';
+    if (j->step == CFR_MINT_REST && r->listed_s != 0 && is_full(r)) {
+        list_seen(r, ids, sizeof ids);
+        (void)snprintf(out, CFR_MINT_WORDS_MAX,
+                       "room: the cloud allows %u keys and there are %s; remove one that is not used",
+                       r->provider->most, ids);
+    } else if (j->step == CFR_MINT_MINTED) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX, "the cloud to accept the new key everywhere (%u of %u)",
+                       r->successes, r->provider->verify_count);
+    } else if (j->step == CFR_MINT_PUBLISHED && left_s > 0) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX, "the grace of the old key, %s more",
+                       cfr_time_words(left_s * 1000, words));
+    } else if (j->step == CFR_MINT_PUBLISHED) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX, "consumers to say that they use generation %llu",
+                       (unsigned long long)j->generation);
+    } else if (j->step == CFR_MINT_INACTIVE && j->late_use) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX,
+                       "somebody: the old key %.40s was still used late in its grace; it is deactivated, and "
+                       "deleted later",
+                       j->old);
+    } else if (j->step == CFR_MINT_LOST) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX,
+                       "a key that may have been made while its answer was lost, to remove it");
+    }
+}

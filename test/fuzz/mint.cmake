@@ -1,0 +1,2 @@
+cfr_fuzz(mint_aws cfr_mint)
+cfr_fuzz(mint_answer cfr_mint)

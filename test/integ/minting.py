@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What tests of rotated keys share: quick configurations, and what the local cloud's IAM holds."""
+import json
+
+import botocore.session
+from botocore.config import Config
+
+from conftest import eventually
+
+ADMIN = {"aws_access_key_id": "AKIAADMINADMINADMIN0", "aws_secret_access_key": "admin-secret"}
+CLOUD = {"iam_keys": [{"access_key_id": ADMIN["aws_access_key_id"], "secret_access_key": ADMIN["aws_secret_access_key"],
+                       "arn": "arn:aws:iam::123456789012:user/admin"}]}
+IAM = {"admins": ["arn:aws:iam::*:user/admin"], "users": ["robot"]}
+
+
+def minted(agent, user="robot", **over):
+    """A quick one: everything that takes minutes takes a second or two."""
+    aws = {"user_name": user, "regions": ["us-east-1", "eu-west-1"], "endpoint": agent.cloud.sts.rstrip("/") + "/iam",
+           "sts_endpoint": agent.cloud.sts, "ca_file": agent.cloud.ca}
+    mint = {"aws": aws, "with": "admin", "grace": "2s", "grace_most": "4s", "settle": "3s", "inactive": "2s",
+            "verify_wait": "0s", "verify_timeout": "20s", **over.pop("mint", {})}
+    return {"name": "robot", "mint": mint,
+            "publish": {"directory": str(agent.out), "files": [{"name": "credentials", "format": "aws-credentials"},
+                                                               {"name": "creds.json", "format": "json"}]}, **over}
+
+
+def admin(agent):
+    return {"name": "admin", "secret": {"directory": str(agent.dir / "admin"), "pass_on": True}}
+
+
+def keys_of(cloud, user="robot"):
+    return {key["access_key_id"]: key for key in cloud.admin("/iam")["keys"] if key["user"] == user}
+
+
+def published_key(agent, suffix=""):
+    return json.loads((agent.out / f"creds.json{suffix}").read_text())["fields"]["aws_access_key_id"]
+
+
+def mint_of(agent):
+    return agent.status("robot").get("mint") or {}
+
+
+def complete(agent):
+    return mint_of(agent).get("step") == "rest" and mint_of(agent).get("state") == "UPDATE_COMPLETE"
+
+
+def wait_complete(agent, limit_s=30):
+    eventually(lambda: complete(agent), lambda: f"the rotation: {mint_of(agent)}\n{agent.log}", limit_s)
+
+
+def call(agent, region="us-east-1", suffix=""):
+    """A call by an SDK that reads the published file."""
+    session = botocore.session.Session()
+    session.set_config_variable("credentials_file", str(agent.out / f"credentials{suffix}"))
+    client = session.create_client("sts", region_name=region, endpoint_url=agent.cloud.sts, verify=agent.cloud.ca,
+                                   config=Config(retries={"max_attempts": 0}))
+    return client.get_caller_identity()["Arn"]

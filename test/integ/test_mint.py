@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""Rotation of long-lived keys: AWS access keys at the local cloud, whose IAM has the limits and delays of the real one."""
+import threading
+
+import pytest
+from botocore.exceptions import ClientError
+
+from conftest import LocalCloud, Mounted, eventually
+from minting import ADMIN, CLOUD, IAM, admin, call, keys_of, mint_of, minted, published_key, wait_complete
+
+FOREIGN = "AKIAMADEBYHAND000000"
+
+
+@pytest.fixture(scope="module")
+def iam_cloud(tmp_path_factory):
+    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config=CLOUD)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def cloud(iam_cloud):
+    """The same for all tests, without any key but the administrator's."""
+    for key in keys_of(iam_cloud):
+        iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    iam_cloud.clear_faults()
+    iam_cloud.admin("/service/iam", IAM)
+    iam_cloud.admin("/stats/reset", {})
+    return iam_cloud
+
+
+@pytest.fixture
+def agent(agent_factory, cloud):
+    made = agent_factory(cloud)
+    Mounted(made.dir / "admin").put(ADMIN)
+    return made.configure(minted(made), admin(made))
+
+
+def test_the_first_key(agent):
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    key = published_key(agent)
+    assert list(keys_of(agent.cloud)) == [key]
+    assert call(agent) == "arn:aws:iam::123456789012:user/robot"
+    line = (agent.out / "minted").read_text().split()
+    assert line[1] == key
+    assert not (agent.out / "creds.json.old").exists()
+    assert not list(agent.state.glob("*.seal"))
+
+
+def rotate(agent, reason=None):
+    done = agent.run("rotate", "robot", *(["--reason", reason] if reason else []))
+    assert done.returncode == 0, done.stderr + agent.log
+
+
+class Consumer(threading.Thread):
+    """Calls with what is published, in both regions, all the time."""
+
+    def __init__(self, agent):
+        super().__init__()
+        self.agent = agent
+        self.calls = 0
+        self.failures = []
+        self.over = threading.Event()
+
+    def run(self):
+        while not self.over.is_set():
+            for region in ("us-east-1", "eu-west-1"):
+                try:
+                    call(self.agent, region)
+                    self.calls += 1
+                except (ClientError, KeyError) as error:
+                    self.failures.append(str(error))
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+        assert not self.failures, self.failures[:3]
+        assert self.calls > 0
+
+
+def test_consumers_see_no_gap(agent):
+    """New keys are refused for a while, in each region for its own, and lists lag; yet every call succeeds, and what is
+    published before lasts for the grace."""
+    agent.cloud.admin("/service/iam", {**IAM, "new_key_s": {"us-east-1": 0.5, "eu-west-1": 2}, "list_lag_s": 0.5})
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    before = (agent.out / "creds.json").read_bytes()
+    with Consumer(agent):
+        rotate(agent, "drill")
+        agent.wait_generation(2, "robot")
+        second = published_key(agent)
+        assert second != first
+        assert (agent.out / "creds.json.old").read_bytes() == before
+        assert call(agent, suffix=".old")
+        status = mint_of(agent)
+        assert (status["key"], status["old_key"], status["state"]) == (second, first, "UPDATE_IN_PROGRESS")
+        wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [second]
+    refused = [entry for entry in agent.cloud.exchanges("GetCallerIdentity") if entry["status"] == 403]
+    assert refused, "the new key was never refused, so this shows nothing"
+    again = agent.run("rotate", "robot", "--reason", "drill")
+    assert again.returncode == 6 and "already" in again.stderr
+
+
+def test_a_restart_keeps_what_stands(agent):
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    keys = keys_of(agent.cloud)
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh", "robot")
+    assert keys_of(agent.cloud).keys() == keys.keys()
+    assert agent.generation("robot") == 1
+
+
+def test_no_room(agent):
+    """A key that somebody made by hand, while the limit is two: the reason is told, nothing is broken, and once there is
+    room the rotation goes on by itself."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    agent.cloud.admin("/iam/key", {"user": "robot", "access_key_id": FOREIGN})
+    rotate(agent)
+    eventually(lambda: (agent.status("robot").get("last_error") or {}).get("code") == "limit", lambda: agent.log)
+    status = agent.status("robot")
+    assert FOREIGN in status["last_error"]["message"] and "allows 2" in status["last_error"]["message"]
+    assert status["mint"]["state"] == "UPDATE_FAILED"
+    assert status["ready"] and published_key(agent) == first and call(agent)
+    assert agent.status("admin")["state"] == "fresh"
+    agent.cloud.admin("/iam/key", {"access_key_id": FOREIGN, "delete": True})
+    agent.wait_generation(2, "robot", 30)
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)] != [first]
+
+
+def test_a_lost_answer(agent):
+    """The key was made, but nobody heard of it: it is found and removed, and another one made."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
+    rotate(agent)
+    eventually(lambda: mint_of(agent).get("state") == "UPDATE_FAILED", lambda: agent.log)
+    agent.wait_generation(2, "robot", 40)
+    wait_complete(agent)
+    assert len(agent.cloud.exchanges("CreateAccessKey")) == 3
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+def test_nobody_may(agent):
+    """Without permission the reason is shown, and the others go on."""
+    agent.cloud.admin("/service/iam", {**IAM, "admins": []})
+    agent.start()
+    eventually(lambda: (agent.status("robot").get("last_error") or {}).get("code") == "denied", lambda: agent.log)
+    assert "iam:CreateAccessKey" in agent.status("robot")["last_error"]["message"]
+    assert agent.status("admin")["state"] == "fresh" and not keys_of(agent.cloud)
+
+
+def test_used_late_in_its_grace(agent):
+    """Whoever still uses the old key near the end of its grace is told of, and refused, before the key is gone for good."""
+    agent.configure(minted(agent, mint={"inactive": "5s"}), admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    rotate(agent)
+    agent.wait_generation(2, "robot")
+    stop = threading.Event()
+    user = threading.Thread(target=lambda: use_until(agent, stop))
+    user.start()
+    try:
+        eventually(lambda: "used late in its grace" in (mint_of(agent).get("waits_for") or ""), lambda: agent.log)
+        assert keys_of(agent.cloud)[first]["active"] is False
+    finally:
+        stop.set()
+        user.join()
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+def use_until(agent, stop):
+    while not stop.is_set():
+        try:
+            call(agent, suffix=".old")
+        except (ClientError, OSError):
+            pass
+
+
+def test_consumers_that_acknowledge(agent):
+    """The old key stays for them beyond the grace, until they have said that they use the new one."""
+    said = agent.dir / "in-use"
+    patient = minted(agent, mint={"grace": "1s", "grace_most": "60s"}, acknowledge={"file": str(said)})
+    agent.configure(patient, admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    rotate(agent)
+    agent.wait_generation(2, "robot")
+    eventually(lambda: "generation 2" in (mint_of(agent).get("waits_for") or ""), lambda: agent.log)
+    assert first in keys_of(agent.cloud)
+    said.write_text("2")
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+@pytest.mark.parametrize("change, why", [
+    ({"mint": {"with": "nobody"}}, "there is no credential nobody"),
+    ({"mint": {"with": "robot"}}, "is minted itself"),
+    ({"mint": {"grace": "1h", "grace_most": "10m"}}, "grace_most"),
+    ({"allow": {"users": ["root"]}}, "allow"),
+    ({"token": {"file": "/tmp/token"}}, "remove `token`"),
+    ({"publish": {"directory": "/tmp/x", "files": [{"name": "a.old", "format": "json"}]}}, "ends with .old"),
+    ({"publish": {"directory": "/tmp/x", "files": [{"name": "minted", "format": "json"}]}}, "minted is where"),
+])
+def test_refused_configurations(agent, change, why):
+    agent.configure(minted(agent, **change), admin(agent))
+    done = agent.run("check")
+    assert done.returncode == 3 and why in done.stdout + done.stderr
+
+
+def test_it_is_had_from_files_alone(agent):
+    """Asking for it in memory is refused, and is no reason for another key."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    status, said = agent.request("GET", "/v1/token/robot")
+    assert status >= 400 and "published files alone" in str(said)
+    agent.configure(minted(agent), admin(agent), endpoints=[
+        {"listen": "127.0.0.1:9911", "ec2_imds": {"credential": "robot", "role": "robot"}}])
+    done = agent.run("check")
+    assert done.returncode == 3 and "ec2_imds.credential: needs" in done.stdout + done.stderr
+    assert agent.generation("robot") == 1 and len(agent.cloud.exchanges("CreateAccessKey")) == 1
+
+
+def test_once(agent):
+    """The run of a timer unit: it ends when a key is published, and the next one goes on with what is left to do."""
+    assert agent.run("once").returncode == 0
+    first = published_key(agent)
+    assert agent.run("once").returncode == 0
+    assert published_key(agent) == first and list(keys_of(agent.cloud)) == [first]
+
+
+def test_a_journal_that_cannot_be_read(agent):
+    """Nothing is done on a guess, and what stands goes on working."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    agent.stop()
+    (agent.state / "robot+mint.json").write_text("{}")
+    agent.start()
+    eventually(lambda: "restore it" in ((agent.status("robot").get("last_error") or {}).get("message") or ""),
+               lambda: agent.log)
+    assert mint_of(agent)["state"] == "UPDATE_FAILED" and call(agent)
+    assert len(agent.cloud.exchanges("CreateAccessKey")) == 1 and agent.status("robot")["ready"]
+
+
+def test_a_state_that_a_restart_loses_is_refused(agent):
+    agent.configure(minted(agent), admin(agent), state_dir="/run/credfresh-test")
+    done = agent.run("check")
+    assert done.returncode == 3 and "outlives" in done.stdout + done.stderr
