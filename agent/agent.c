@@ -76,15 +76,22 @@ static int load(struct cfr_agent *a, struct cfr_err *err)
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
     } else if (a->config->log != NULL) {
         cfr_log_setup((enum cfr_log_level)a->config->log->level, (enum cfr_log_format)a->config->log->format,
-                      getenv("JOURNAL_STREAM") != NULL);
+                      cfr_notify_to_journal());
     }
     cfr_str_free(&all);
     return rc;
 }
 
+static bool offer(void *ctx, const char *name, struct cfr_offer *out)
+{
+    return cfr_agent_offer(ctx, name, out);
+}
+
 static int open_engines(struct cfr_agent *a, struct cfr_err *err)
 {
     a->host.config = a->config;
+    a->host.offer = offer;
+    a->host.offer_ctx = a;
     a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
     a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);
     if (a->host.state_fd < 0)
@@ -147,6 +154,10 @@ static int open_workers(struct cfr_agent *a, struct cfr_err *err)
     a->workers = calloc(a->config->credentials.count + 1, sizeof(struct cfr_worker *));
     if (a->workers == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (cfr_service_ca_take(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
+        return err->code;
+    /* Before those who need it. */
+    (void)cfr_service_ca_step(a->host.service_ca, cfr_clock_now());
     for (size_t i = 0; i < a->config->credentials.count; i++) {
         struct cfr_worker *w;
         int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);
@@ -175,6 +186,7 @@ static void close_all(struct cfr_agent *a)
         cfr_worker_close(a->workers[i]);
     free(a->workers);
     free(a->by_name);
+    cfr_service_ca_close(a->host.service_ca);
     if (a->control != NULL)
         cfr_server_close(a->control);
     if (a->health != NULL)
@@ -215,6 +227,8 @@ static int64_t next_alarm(const struct cfr_agent *a)
         at = a->watchdog_boot_ms;
     if (cfr_kube_deadline(a->host.kube) < at)
         at = cfr_kube_deadline(a->host.kube);
+    if (cfr_service_ca_deadline(a->host.service_ca) < at)
+        at = cfr_service_ca_deadline(a->host.service_ca);
     if (has_companion(a) && cfr_exit_with_deadline(&a->exit_with) < at)
         at = cfr_exit_with_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
@@ -228,6 +242,16 @@ static void on_changed_file(void *ctx, void *owner)
     watcher->changed(watcher->ctx);
 }
 
+void cfr_agent_keep_service_ca(struct cfr_agent *a)
+{
+    if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
+        return;
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_config_is_issued(a->workers[i]->config))
+            cfr_worker_on_token(a->workers[i]);
+    }
+}
+
 static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
 {
     char words[CFR_TIME_WORDS_MAX];
@@ -235,6 +259,8 @@ static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
     cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: every deadline is looked at again",
             by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
     cfr_http_forget(a->host.http);
+    cfr_service_ca_on_clock(a->host.service_ca);
+    cfr_agent_keep_service_ca(a);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_on_clock(a->workers[i]);
 }
@@ -301,6 +327,7 @@ static void on_alarm(struct cfr_agent *a)
          i++)
         cfr_worker_on_timer((struct cfr_worker *)due);
     cfr_kube_step(a->host.kube, now);
+    cfr_agent_keep_service_ca(a);
     if (a->watchdog_boot_ms <= now.boot_ms) {
         a->watchdog_boot_ms = now.boot_ms + cfr_notify_watchdog_ms();
         cfr_notify("WATCHDOG=1");
@@ -514,7 +541,7 @@ int cfr_agent_run(const struct cfr_agent_options *options)
     int status = CFR_EXIT_FAILED;
 
     cfr_json_setup();
-    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, getenv("JOURNAL_STREAM") != NULL);
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, cfr_notify_to_journal());
     if (load(&a, &err) != 0) {
         close_all(&a);
         return CFR_EXIT_CONFIG;

@@ -60,6 +60,8 @@ void cfr_agent_harden(void);
 /* Runs until a signal or, with once, until everything is published or the time is up. Returns an exit status. */
 int cfr_agent_run(const struct cfr_agent_options *options);
 
+/* Does what is due at the service CA, and lets those know who are issued something else from now on. */
+void cfr_agent_keep_service_ca(struct cfr_agent *a);
 /* agent/reload.c: takes the new configuration, or keeps the old one and says why not. */
 int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err);
 /* agent/control.c: the two servers' callbacks and what they show. */

@@ -55,8 +55,8 @@ static int look_at_socket(const char *socket, struct cfr_err *err)
     return cfr_err_sys(err, errno, "cannot use the socket %s", socket);
 }
 
-int cfr_client_call(const char *socket, const char *method, const char *path, const char *body,
-                    struct cfr_client_answer *out, struct cfr_err *err)
+int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
+                           struct cfr_client_answer *out, struct cfr_err *err)
 {
     struct cfr_http *http = NULL;
     struct cfr_secret payload = {0};
@@ -67,7 +67,7 @@ int cfr_client_call(const char *socket, const char *method, const char *path, co
         .unix_socket = socket,
         .body = body != NULL ? &payload : NULL,
         .answer_max = ANSWER_MAX,
-        .timeout_ms = CALL_TIMEOUT_MS,
+        .timeout_ms = limit_ms,
     };
     struct call call = {out, err, 0, false};
     int rc = look_at_socket(socket, err);
@@ -88,6 +88,12 @@ int cfr_client_call(const char *socket, const char *method, const char *path, co
         cfr_http_close(http);
     cfr_secret_free(&payload);
     return rc != 0 ? rc : call.rc;
+}
+
+int cfr_client_call(const char *socket, const char *method, const char *path, const char *body,
+                    struct cfr_client_answer *out, struct cfr_err *err)
+{
+    return cfr_client_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
 }
 
 void cfr_client_answer_free(struct cfr_client_answer *a)

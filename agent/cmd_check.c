@@ -250,7 +250,7 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
     int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
     const char *life = result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever";
 
-    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count};
+    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count, NULL};
 
     struct cfr_render render = {name, &from, result->grant, 1, NULL};
 

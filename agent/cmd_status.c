@@ -123,6 +123,23 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
     }
 }
 
+static void print_mint(const struct cfr_json *m, const struct paint *p)
+{
+    struct cfr_view state = text(m, "state", "");
+    struct cfr_view waits = text(m, "waits_for", "");
+    struct cfr_view error = text(m, "error", "");
+    bool failed = cfr_view_is(state, "UPDATE_FAILED");
+
+    if (state.n == 0)
+        return;
+    (void)printf("    %srotation %.*s, step %.*s%s\n", failed ? p->warn : p->dim, (int)state.n, state.p,
+                 (int)text(m, "step", "?").n, text(m, "step", "?").p, p->off);
+    if (waits.n != 0)
+        (void)printf("    %swaits for %.*s%s\n", p->dim, (int)waits.n, waits.p, p->off);
+    if (error.n != 0)
+        (void)printf("    %s%.*s%s\n", p->warn, (int)error.n, error.p, p->off);
+}
+
 static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t now_s)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
@@ -142,6 +159,7 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
                      cfr_time_words((now_s - moment(token, "issued")) * 1000, words), p->off);
     if (flag(token, "requested"))
         (void)printf("    %sthe token was asked of the API server%s\n", p->dim, p->off);
+    print_mint(cfr_json_get(c, "mint"), p);
     print_hooks(cfr_json_get(c, "deliveries"), "", p);
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
     print_consumers(cfr_json_get(c, "consumers"), p);
@@ -166,6 +184,19 @@ static void print_credential(const struct cfr_json *c, const struct paint *p, in
     print_notes(c, p, now_s);
 }
 
+static void print_authority(const struct cfr_json *a, const struct paint *p, int64_t now_s)
+{
+    struct cfr_view error = text(a, "error", "");
+    char rotates[CFR_TIME_WORDS_MAX];
+
+    if (!cfr_json_is_object(a))
+        return;
+    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", number(a, "number"),
+                 number(a, "generations"), in_words(moment(a, "rotates"), now_s, rotates));
+    if (error.n != 0)
+        (void)printf("    %s%.*s%s\n", p->bad, (int)error.n, error.p, p->off);
+}
+
 static void print_table(const struct cfr_json *doc, const struct paint *p)
 {
     const struct cfr_json *list = cfr_json_get(doc, "credentials");
@@ -179,6 +210,7 @@ static void print_table(const struct cfr_json *doc, const struct paint *p)
                  "NEXT IN");
     for (size_t i = 0; i < cfr_json_count(list); i++)
         print_credential(cfr_json_at(list, i), p, now_s);
+    print_authority(cfr_json_get(doc, "service_ca"), p, now_s);
 }
 
 static int show(const struct cfr_options *o, const char *socket)

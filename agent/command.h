@@ -11,6 +11,21 @@
 #define CFR_OPTION_NAMES_MAX 64
 #define CFR_DEFAULT_SOCKET "/run/credfresh/control.sock"
 
+/* What `oidc init` is told; NULL was not given. */
+struct cfr_oidc_options {
+    const char *directory;
+    const char *issuer;
+    const char *web_root;
+    const char *key;
+    const char *token_life;
+    const char *settle;
+    const char *signer_lag;
+    bool confirm;
+    bool only_continue;
+};
+/* Letters of the options that are stored there. */
+#define CFR_OIDC_LETTERS "dieklgWCN"
+
 /* What the command line said; every command takes a part of it. */
 struct cfr_options {
     const char *config;   /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
@@ -18,13 +33,19 @@ struct cfr_options {
     bool config_given;
     bool config_option;   /* by -c itself */
     bool online;
+    bool offline;
     bool json;
     bool watch;
     bool all;
+    bool verbose;
     const char *reason;
     const char *audience;
     const char *field;
     const char *format;
+    const char *trust_policy; /* files of the cloud's side, for doctor; NULL = none */
+    const char *federated_credential;
+    const char *pool_provider;
+    struct cfr_oidc_options oidc;
     int64_t timeout_ms; /* -1 = not given */
     char *names[CFR_OPTION_NAMES_MAX]; /* of --name, as often as it was given */
     size_t name_count;
@@ -36,14 +57,25 @@ struct cfr_command {
     const char *name;
     const char *usage;   /* after the name */
     const char *summary; /* one line */
-    const char *options; /* letters of those it takes, see main.c; `+` first: they end where the arguments begin */
+    const char *options; /* letters of those it takes; `+` first: they end where the arguments begin */
     int min_args;
     int max_args; /* -1 = any number */
     int (*run)(const struct cfr_options *o);
 };
 
-/* Ends with name == NULL. */
+/* A long option. The letters c, s, d and h are short options, too. */
+struct cfr_option {
+    const char *name;
+    int letter;          /* in cfr_command.options; everybody takes h */
+    const char *value;   /* what it is called in a usage; NULL: it takes none */
+    const char *summary; /* one line */
+};
+
+/* Both end with name == NULL. */
 extern const struct cfr_command cfr_commands[];
+extern const struct cfr_option cfr_option_table[];
+bool cfr_command_takes(const struct cfr_command *c, const struct cfr_option *o);
+bool cfr_option_is_short(const struct cfr_option *o);
 
 int cfr_command_run(const struct cfr_options *o);
 int cfr_command_once(const struct cfr_options *o);
@@ -57,8 +89,11 @@ int cfr_command_get(const struct cfr_options *o);
 int cfr_command_env(const struct cfr_options *o);
 int cfr_command_exec(const struct cfr_options *o);
 int cfr_command_quit(const struct cfr_options *o);
+int cfr_command_doctor(const struct cfr_options *o);
+int cfr_command_oidc(const struct cfr_options *o);
 int cfr_command_inspect(const struct cfr_options *o);
 int cfr_command_reference(const struct cfr_options *o);
+int cfr_command_completion(const struct cfr_options *o);
 int cfr_command_version(const struct cfr_options *o);
 int cfr_command_help(const struct cfr_options *o);
 

@@ -7,8 +7,9 @@
 #include "agent/config_tables.h"
 #include "agent/digest.h"
 #include "agent/environment.h"
-#include "base/yaml.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/yaml.h"
 #include "files/file.h"
 #include "files/format.h"
 
@@ -204,6 +205,8 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
         struct cfr_config_publish *targets = c->publish.items;
 
         c->served = c->served || c->allow != NULL;
+        if (c->mint != NULL && c->mint->with != NULL && cfr_config_find(config, c->mint->with) != NULL)
+            cfr_config_find(config, c->mint->with)->served = true;
         for (size_t j = 0; j < c->publish.count; j++) {
             if (targets[j].directory != NULL && targets[j].directory_mode == -1)
                 targets[j].directory_mode = DIRECTORY_MODE;
@@ -213,18 +216,31 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
     }
 }
 
+/* Whose keys they are decides the published bytes; when and how they are rotated does not. */
+static uint64_t add_mint(uint64_t h, const struct cfr_config_mint *mint)
+{
+    const void *config = NULL;
+    const struct cfr_mint_provider *provider = mint != NULL ? cfr_config_mint_provider(mint, &config) : NULL;
+    const char *subject = provider != NULL ? provider->subject(config) : NULL;
+
+    if (subject == NULL)
+        return h;
+    h = cfr_hash_add(h, provider->name, strlen(provider->name) + 1);
+    return cfr_hash_add(h, subject, strlen(subject) + 1);
+}
+
 static void set_digests(struct cfr_config *config)
 {
     static const char *const apart[] = {"required", "keep_previous", "allow", NULL};
-    static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", NULL};
-    static const char *const places[] = {"publish", "reload", "required", "keep_previous", "allow", "acknowledge", NULL};
+    static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
+    static const char *const places[] = {"publish", "reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
 
         c->digest = cfr_digest(&cfr_config_credential_table, c, apart);
-        c->digest_material = cfr_digest(&cfr_config_credential_table, c, beside);
-        c->digest_source = cfr_digest(&cfr_config_credential_table, c, places);
+        c->digest_material = add_mint(cfr_digest(&cfr_config_credential_table, c, beside), c->mint);
+        c->digest_source = add_mint(cfr_digest(&cfr_config_credential_table, c, places), c->mint);
     }
 }
 

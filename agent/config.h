@@ -3,6 +3,8 @@
 #ifndef CFR_AGENT_CONFIG_H
 #define CFR_AGENT_CONFIG_H
 
+#include "agent/config_ca.h"
+#include "agent/config_mint.h"
 #include "agent/config_serve.h"
 #include "base/field.h"
 #include "base/str.h"
@@ -176,6 +178,9 @@ struct cfr_config_credential {
     struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
     struct cfr_config_mounted *secret;    /* NULL: none */
     struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
+    struct cfr_config_certificate *certificate; /* NULL: the service CA issues none */
+    struct cfr_config_mint *mint;         /* NULL: it is no key that we make */
+    bool ca_bundle;                       /* the service CA's bundle is published */
     struct cfr_list publish;              /* of struct cfr_config_publish; none only if SERVED */
     struct cfr_list reload;               /* of struct cfr_config_hook */
     struct cfr_list acknowledge;          /* of struct cfr_config_acknowledge */
@@ -227,6 +232,7 @@ struct cfr_config {
     int64_t keep_previous_ms;
     int64_t stop_grace_ms;
     struct cfr_config_exit *exit_with; /* NULL = nobody's */
+    struct cfr_config_service_ca *service_ca; /* NULL = none */
     struct cfr_list credentials; /* of struct cfr_config_credential; may be empty beside image_credentials */
     struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
     struct cfr_list image_credentials; /* of struct cfr_config_image */
@@ -264,12 +270,15 @@ const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_con
 const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
                                                    const void **provider_config);
 
+/* True for what the service CA issues: a certificate, or the bundle. */
+bool cfr_config_is_issued(const struct cfr_config_credential *c);
 /* True if a try may send requests: an exchange, a token request, or a Secret that may lead to one. */
 bool cfr_config_may_send(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 
-/* The reference page in Markdown, made from the tables. */
+/* The reference page in Markdown, made from the tables; and credfresh.yaml(5), which says the same. */
 void cfr_config_reference(struct cfr_str *out);
+void cfr_config_manual(struct cfr_str *out);
 
 #endif

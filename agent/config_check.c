@@ -116,7 +116,7 @@ static void claim_proof(void *ctx, const struct cfr_config_endpoint *endpoint, c
 
 static bool collect_claims(const struct cfr_config *config, struct claims *list)
 {
-    size_t room = 3;
+    size_t room = 4;
 
     for (size_t i = 0; i < config->credentials.count; i++)
         room += 2 + 3 * cfr_config_at(config, i)->publish.count + cfr_config_at(config, i)->acknowledge.count;
@@ -128,6 +128,8 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     claim(list,
           &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
     claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line});
+    if (config->service_ca != NULL)
+        claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL, config->service_ca->node.line});
     cfr_config_each_proof(config, claim_proof, list);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
@@ -297,24 +299,38 @@ void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_prob
         cfr_config_check_cluster(config, problems);
     if (!problems->nomem)
         cfr_config_check_endpoints(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_service_ca(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_mint(config, problems);
 }
 
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
-    const char *family = provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
+    const void *ignored;
+    const char *family = c->mint != NULL ? cfr_config_mint_provider(c->mint, &ignored)->name : provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
     size_t n = family != NULL ? strlen(family) : 0;
 
     if (needs == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
         return c->secret != NULL;
+    if (strcmp(needs, CFR_FIELD_SERVICE_BUNDLE) == 0)
+        return cfr_config_is_issued(c);
+    if (strcmp(needs, CFR_FIELD_SERVICE_CERTIFICATE) == 0 || strcmp(needs, CFR_FIELD_SERVICE_KEY) == 0)
+        return c->certificate != NULL;
+    if (cfr_config_is_issued(c))
+        return false;
     if (c->secret != NULL && provider == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
-        return provider == NULL || c->token != NULL || c->secret != NULL;
+        return c->mint == NULL && (provider == NULL || c->token != NULL || c->secret != NULL);
     if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
         return provider != NULL;
+    if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && c->mint == NULL)
+        return false;
+    needs += needs[0] == CFR_FIELD_PRIVATE_PREFIX ? 1 : 0;
     return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
 }
 

@@ -21,6 +21,10 @@ void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_proble
 /* agent/config_check_serve.c: the parts of the first and the second that are about endpoints. */
 void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_problems *problems);
 void cfr_config_check_served(const struct cfr_config *config, struct cfr_problems *problems);
+/* agent/config_rules_ca.c: what only the service CA can issue needs one, and the other way round. */
+void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_problems *problems);
+/* agent/config_rules_mint.c: what minted keys need of the rest. */
+void cfr_config_check_mint(const struct cfr_config *config, struct cfr_problems *problems);
 /* Users and groups that must be there; in place of their names come their numbers. Blocks on disk. */
 void cfr_config_resolve_people(struct cfr_config *config, struct cfr_problems *problems);
 /* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are there:

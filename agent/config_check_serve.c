@@ -265,7 +265,7 @@ static void check_use_fits(void *ctx, const struct cfr_config_use *u)
     const struct name_walk *w = ctx;
     const struct cfr_config_credential *c = cfr_config_find(w->config, u->credential);
 
-    if (c == NULL || (cfr_config_may_have(c, u->field) && !(c->secret != NULL && c->secret->pass_on))) {
+    if (c == NULL || (cfr_config_may_have(c, u->field) && c->mint == NULL && !(c->secret != NULL && c->secret->pass_on))) {
         if (c != NULL)
             (void)check_audience(c, u, w->ps);
         return;

@@ -103,9 +103,14 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 
     if (rc != 0)
         return rc;
-    if (c->token == NULL && c->secret == NULL && c->exchange == NULL)
+    if (c->token == NULL && c->secret == NULL && c->exchange == NULL && c->mint == NULL && !cfr_config_is_issued(c))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "begins with nothing; write `token`, `secret`, or an `exchange` that needs neither");
+    rc = cfr_config_rules_issued(c, err);
+    if (rc == 0)
+        rc = cfr_config_rules_minted(c, err);
+    if (rc != 0)
+        return rc;
     return cfr_config_rules_acknowledges(c, err);
 }
 

@@ -11,6 +11,11 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err);
 /* The name of a credential; NULL is allowed. */
 int cfr_config_rules_name(const char *name, struct cfr_err *err);
 int cfr_config_rules_exit(const void *node, struct cfr_err *err);
+/* agent/config_rules_ca.c */
+int cfr_config_rules_service_ca(const void *node, struct cfr_err *err);
+int cfr_config_rules_certificate(const void *node, struct cfr_err *err);
+/* agent/config_rules_mint.c */
+int cfr_config_rules_mint(const void *node, struct cfr_err *err);
 /* agent/config_rules_image.c */
 int cfr_config_rules_image(const void *node, struct cfr_err *err);
 /* agent/config_rules_serve.c */
@@ -38,6 +43,10 @@ struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
 /* The name of a header of HTTP. */
 int cfr_config_rules_header(const char *name, struct cfr_err *err);
+/* agent/config_rules_ca.c: what C has beside a `certificate` or `ca_bundle`. */
+int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_err *err);
+/* agent/config_rules_mint.c: what C has beside a `mint`. */
+int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_err *err);
 /* Everything that the consumers of C acknowledge by. */
 int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct cfr_err *err);
 

@@ -68,6 +68,47 @@ static int check_digits(const char *key, const char *text, struct cfr_err *err)
     return cfr_err_set(err, CFR_E_CONFIG, "%s: is a number of decimal digits", key);
 }
 
+/* What ACCOUNT is asked for by: its email first, then its aliases; NULL after the last. */
+static const char *gce_name(const struct cfr_serve_gce_account *a, size_t i)
+{
+    if (a->email != NULL && i-- == 0)
+        return a->email;
+    return i < a->aliases.count ? a->aliases.items[i] : NULL;
+}
+
+static bool has_gce_name(const struct cfr_serve_gce_account *a, const char *name)
+{
+    const char *other;
+
+    for (size_t i = 0; (other = gce_name(a, i)) != NULL; i++) {
+        if (strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Two accounts of one name: only the first would ever be asked. */
+static int check_gce_names(const struct cfr_list *accounts, struct cfr_err *err)
+{
+    const struct cfr_serve_gce_account *all = accounts->items;
+
+    for (size_t i = 0; i < accounts->count; i++) {
+        const char *name;
+
+        for (size_t n = 0; (name = gce_name(&all[i], n)) != NULL; n++) {
+            if (i != 0 && strcmp(name, "default") == 0)
+                return cfr_err_set(err, CFR_E_CONFIG, "accounts: the alias default is the first account's, on line %d; take it out on line "
+                                                      "%d", all[0].node.line, all[i].node.line);
+            for (size_t k = 0; k < i; k++) {
+                if (has_gce_name(&all[k], name))
+                    return cfr_err_set(err, CFR_E_CONFIG, "accounts: two are called %.100s, on lines %d and %d; rename one", name,
+                                       all[k].node.line, all[i].node.line);
+            }
+        }
+    }
+    return 0;
+}
+
 int cfr_config_rules_gce(const void *node, struct cfr_err *err)
 {
     const struct cfr_serve_gce_metadata *g = node;
@@ -77,13 +118,19 @@ int cfr_config_rules_gce(const void *node, struct cfr_err *err)
         rc = check_digits("instance_id", g->instance_id, err);
     if (rc == 0 && g->cluster_location != NULL && g->cluster_name == NULL)
         rc = cfr_err_set(err, CFR_E_CONFIG, "cluster_location: is that of a cluster; write `cluster_name` beside it");
-    return rc;
+    return rc != 0 ? rc : check_gce_names(&g->accounts, err);
 }
 
 int cfr_config_rules_gce_account(const void *node, struct cfr_err *err)
 {
     const struct cfr_serve_gce_account *a = node;
+    const char *name;
 
+    for (size_t i = 0; (name = gce_name(a, i)) != NULL; i++) {
+        if (!is_plain(name, "@._+-:"))
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: %.100s cannot be a part of a path; use letters, digits and @._+-:",
+                               name == a->email ? "email" : "aliases", name);
+    }
     if (a->credential == NULL && a->identities.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "has nothing to serve; write `credential`, `identities` or both");
     if (a->credential == NULL && a->scopes.count != 0)

@@ -109,6 +109,12 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
      .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
             "whatever follows from that, and what stands here wins over what it says."},
+    {FIELD(certificate, MAP), .table = &cfr_config_certificate_table,
+     .doc = "A serving certificate that `service_ca` issues, with its key and the bundle. Default: none."},
+    {FIELD(ca_bundle, BOOL), .fallback = "false",
+     .doc = "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues."},
+    {FIELD(mint, MAP), .table = &cfr_config_mint_table,
+     .doc = "A long-lived key that is made and replaced, with all that follows. Default: none."},
     {FIELD(publish, ONE_OR_LIST), .table = &cfr_config_publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX,
      .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
     {FIELD(allow, MAP), .table = &cfr_config_allow_table,
@@ -174,6 +180,9 @@ static const struct cfr_field root_fields[] = {
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
      .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under way."},
     {FIELD(exit_with, MAP), .table = &cfr_config_exit_table, .doc = "A process whose end is the agent's end. Default: none."},
+    {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
+     .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` publish. "
+            "Default: none."},
     {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
      .doc = "The credentials. Required, unless there are `image_credentials`."},
     {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,

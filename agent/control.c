@@ -21,6 +21,13 @@ static bool get_endpoint(void *ctx, size_t index, struct cfr_status_endpoint *ou
     return a->endpoints != NULL && cfr_endpoints_count(a->endpoints, index, out);
 }
 
+static bool get_authority(void *ctx, struct cfr_status_authority *out)
+{
+    const struct cfr_agent *a = ctx;
+
+    return cfr_service_ca_status(a->host.service_ca, out);
+}
+
 void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
 {
     *out = (struct cfr_status){
@@ -34,6 +41,7 @@ void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
         .count = a->count,
         .get = get_credential,
         .get_endpoint = get_endpoint,
+        .get_authority = get_authority,
         .ctx = a,
     };
 }

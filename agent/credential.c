@@ -18,6 +18,17 @@ static const char *const event_names[CFR_EVENT_COUNT] = {
 #undef X
 };
 
+/* How long the pauses after failures are. */
+static const struct {
+    int64_t base_ms;
+    int64_t cap_ms;
+} pace[CFR_CLASS_COUNT] = {
+    [CFR_CLASS_NONE] = {1000, 300000},
+    [CFR_CLASS_RETRY] = {1000, 300000},
+    [CFR_CLASS_STOP] = {10000, 600000},
+    [CFR_CLASS_LOCAL] = {2000, 300000},
+};
+
 struct row {
     enum cfr_state from;
     enum cfr_event event;
@@ -119,7 +130,7 @@ static void schedule(struct cfr_credential *c, struct cfr_now now, int64_t windo
     c->published = true;
     c->failures = 0;
     c->retry_boot_ms = INT64_MAX;
-    c->refresh_wall_ms = cfr_refresh_at(c->life, window_ms, jitter);
+    c->refresh_wall_ms = c->lasting ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
     c->refresh_boot_ms = to_boot(now, c->refresh_wall_ms);
     c->expires_boot_ms = to_boot(now, c->life.expires_ms);
 }
@@ -140,28 +151,31 @@ bool cfr_credential_adopted(struct cfr_credential *c, struct cfr_now now, struct
     return cfr_credential_valid(c, now) && !cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
 }
 
+/* What is left of a valid life; 0 of none, and of one that never ends. */
+static int64_t left_of(const struct cfr_credential *c, struct cfr_now now)
+{
+    return cfr_credential_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
+}
+
+static int64_t pause_ms(enum cfr_err_class class, uint32_t failures, int64_t left_ms, double chance)
+{
+    int64_t cap_ms = pace[class].cap_ms;
+
+    /* A life that ends before the cap still sees several tries. */
+    if (left_ms > 0 && left_ms / 2 < cap_ms)
+        cap_ms = left_ms / 2 > SOONEST_MS ? left_ms / 2 : SOONEST_MS;
+    return cfr_refresh_backoff(failures, pace[class].base_ms, cap_ms, chance);
+}
+
 int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class,
                               int64_t retry_after_ms, double chance)
 {
-    static const struct {
-        int64_t base_ms;
-        int64_t cap_ms;
-    } pace[CFR_CLASS_COUNT] = {
-        [CFR_CLASS_NONE] = {1000, 300000},
-        [CFR_CLASS_RETRY] = {1000, 300000},
-        [CFR_CLASS_STOP] = {10000, 600000},
-        [CFR_CLASS_LOCAL] = {2000, 300000},
-    };
     int64_t cap_ms = pace[class].cap_ms;
-    int64_t left_ms = cfr_credential_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
+    int64_t left_ms = left_of(c, now);
     /* Obeyed, but not until what is published has ended: a day's notice must not cost the credential. */
     int64_t patience_ms = left_ms / 2 > cap_ms ? left_ms / 2 : cap_ms;
-    int64_t delay_ms;
+    int64_t delay_ms = pause_ms(class, c->failures, left_ms, chance);
 
-    /* Nor must our own patience: a life that ends before the cap still sees several tries. */
-    if (left_ms > 0 && left_ms / 2 < cap_ms)
-        cap_ms = left_ms / 2 > SOONEST_MS ? left_ms / 2 : SOONEST_MS;
-    delay_ms = cfr_refresh_backoff(c->failures, pace[class].base_ms, cap_ms, chance);
     if (retry_after_ms > patience_ms)
         retry_after_ms = patience_ms;
     /* Jitter on top, or everybody who was told the same number comes back together. */
@@ -171,6 +185,26 @@ int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum
         c->failures++;
     c->retry_boot_ms = now.boot_ms + delay_ms;
     return delay_ms;
+}
+
+uint32_t cfr_credential_tries_left(const struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class)
+{
+    int64_t at_ms = cfr_credential_deadline(c);
+    uint32_t failures = c->failures;
+    uint32_t tries = 0;
+
+    if (!cfr_credential_valid(c, now))
+        return 0;
+    if (at_ms == INT64_MAX || at_ms < now.boot_ms)
+        at_ms = now.boot_ms;
+    while (tries < CFR_CREDENTIAL_TRIES_MAX && at_ms < c->expires_boot_ms) {
+        int64_t pause = pause_ms(class, failures, c->expires_boot_ms - at_ms, 1.0);
+
+        at_ms += pause > SOONEST_MS ? pause : SOONEST_MS;
+        tries++;
+        failures++;
+    }
+    return tries;
 }
 
 int64_t cfr_credential_deadline(const struct cfr_credential *c)

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#define CFR_CREDENTIAL_TRIES_MAX 100
+
 #define CFR_STATE_LIST(X)                                                                                    \
     X(WAITING, "waiting")       /* for a usable token, or for its turn to exchange it */                     \
     X(EXCHANGING, "exchanging") /* a request is under way */                                                 \
@@ -60,6 +62,7 @@ enum cfr_todo {
 struct cfr_credential {
     enum cfr_state state;
     bool published;
+    bool lasting;               /* it need not be renewed for its age alone: see cfr_refresh_lasting_at */
     bool again;                 /* another try is wanted as soon as the present one ends */
     uint32_t failures;          /* consecutive */
     struct cfr_refresh_life life; /* wall */
@@ -87,6 +90,10 @@ bool cfr_credential_adopted(struct cfr_credential *c, struct cfr_now now, struct
  * server asked for, -1 if it did not. Returns the delay. */
 int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class,
                               int64_t retry_after_ms, double chance);
+/* How many tries, the planned one first, fit before what is published expires, if each of them fails with an error of CLASS
+ * and each pause is the longest possible; at most CFR_CREDENTIAL_TRIES_MAX. 0 without a valid credential. A server's
+ * Retry-After beyond the planned try is not foreseen. */
+uint32_t cfr_credential_tries_left(const struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class);
 /* The boot time at which to look again; INT64_MAX if only an event helps. */
 int64_t cfr_credential_deadline(const struct cfr_credential *c);
 /* True if a DUE event is to be given at NOW: by either clock, or because the wall clock is before the life began. */

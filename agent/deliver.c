@@ -543,13 +543,21 @@ const char *cfr_delivery_error(const struct cfr_delivery *d)
     return NULL;
 }
 
+int64_t cfr_delivery_expires_ms(const struct cfr_delivery *d)
+{
+    int64_t first_ms = INT64_MAX;
+
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        int64_t at_ms = d->targets[i].done != 0 ? d->targets[i].done_expires_ms : 0;
+
+        first_ms = at_ms < first_ms ? at_ms : first_ms;
+    }
+    return first_ms;
+}
+
 bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now)
 {
-    for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].done == 0 || d->targets[i].done_expires_ms <= now.wall_ms)
-            return false;
-    }
-    return true;
+    return cfr_delivery_expires_ms(d) > now.wall_ms;
 }
 
 size_t cfr_delivery_count(const struct cfr_delivery *d)

@@ -45,6 +45,9 @@ bool cfr_delivery_pending(const struct cfr_delivery *d);
 int cfr_delivery_stuck(const struct cfr_delivery *d);
 /* Why a Secret is not what it should be, or NULL. */
 const char *cfr_delivery_error(const struct cfr_delivery *d);
+/* When the first of what the Secrets hold ends, by the wall clock; INT64_MAX for never (and without Secrets), 0 if one of them
+ * is not known to hold anything. */
+int64_t cfr_delivery_expires_ms(const struct cfr_delivery *d);
 /* True if every Secret holds something that has not expired. */
 bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now);
 size_t cfr_delivery_count(const struct cfr_delivery *d);

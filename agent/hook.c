@@ -79,21 +79,20 @@ int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http,
                    cfr_hooks_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
     struct cfr_hooks *h = calloc(1, sizeof *h);
-    bool good = h != NULL;
+    bool good;
 
-    if (good) {
-        *h = (struct cfr_hooks){c, http, max_attempts, ended, ctx, NULL, c->reload.count, NULL,
-                                c->reload.count, NULL, 0, -1, INT64_MAX, false};
-        h->hooks = calloc(h->count + 1, sizeof(struct hook));
-        good = h->hooks != NULL;
-    }
+    if (h == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    *h = (struct cfr_hooks){c, http, max_attempts, ended, ctx, NULL, c->reload.count, NULL,
+                            c->reload.count, NULL, 0, -1, INT64_MAX, false};
+    h->hooks = calloc(h->count + 1, sizeof(struct hook));
+    good = h->hooks != NULL;
     for (size_t i = 0; good && i < h->count; i++) {
         h->hooks[i].name = describe(config_of(h, i));
         good = h->hooks[i].name != NULL && copy_header(&h->hooks[i], config_of(h, i));
     }
     if (!good) {
-        if (h != NULL)
-            cfr_hooks_close(h);
+        cfr_hooks_close(h);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
     *out = h;

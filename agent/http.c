@@ -2,6 +2,7 @@
 /* The HTTP client engine on libcurl's multi interface. */
 #include "agent/http.h"
 
+#include "agent/http_crypto.h"
 #include "agent/http_transfer.h"
 #include "agent/http_trust.h"
 #include "base/str.h"
@@ -9,7 +10,6 @@
 
 #include <limits.h>
 #include <malloc.h>
-#include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,6 @@
 #define HOST_CONNECTIONS_MAX 8L
 #define CONNECTIONS_MAX      32L
 #define IDLE_CONNECTIONS_MAX 8L
-#define IDLE_HANDLES_MAX     4
 /* From this many transfers at once on, the heap is worth trimming afterwards. */
 #define STORM 16
 
@@ -28,10 +27,9 @@ struct cfr_http {
     struct cfr_http_transfer *first;
     size_t active;
     size_t peak; /* of active since the heap was last trimmed */
-    CURL *idle[IDLE_HANDLES_MAX];
-    size_t idle_count;
-    bool stale; /* what MULTI caches must not be used again */
-    bool moved; /* a transfer may have ended outside of cfr_http_step */
+    bool warm;   /* the first transfer has ended, which starts the TLS library */
+    bool stale;  /* what MULTI caches must not be used again */
+    bool moved;  /* a transfer may have ended outside of cfr_http_step */
     struct cfr_http_trust trust;
     char *no_proxy;
     struct curl_waitfd *wait;
@@ -50,46 +48,15 @@ static CURLM *make_multi(void)
     return m;
 }
 
-static void *crypto_malloc(size_t n, const char *file, int line)
-{
-    (void)file;
-    (void)line;
-    return cfr_wipealloc_malloc(n);
-}
-
-static void crypto_free(void *p, const char *file, int line)
-{
-    (void)file;
-    (void)line;
-    cfr_wipealloc_free(p);
-}
-
-static void *crypto_realloc(void *p, size_t n, const char *file, int line)
-{
-    if (n != 0)
-        return cfr_wipealloc_realloc(p, n);
-    crypto_free(p, file, line);
-    return NULL;
-}
-
-/* OpenSSL's record buffers hold requests and answers in the clear, and it frees them as they are. */
-static bool wipe_crypto(void)
-{
-    CRYPTO_malloc_fn now = NULL;
-
-    CRYPTO_get_mem_functions(&now, NULL, NULL);
-    return now == crypto_malloc || CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1;
-}
-
 int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
 {
     struct cfr_http *h;
 
     *out = NULL;
-    if (!wipe_crypto())
+    if (!cfr_http_crypto_wipe())
         return cfr_err_set(err, CFR_E_INTERNAL, "the TLS library was used before the HTTP engine was opened");
     /* libcurl does not look whether OpenSSL had the memory to start, and without it crashes later. */
-    if (OSSL_LIB_CTX_get0_global_default() == NULL)
+    if (!cfr_http_crypto_start())
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free,
                              cfr_wipealloc_realloc, cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
@@ -110,22 +77,10 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
     return 0;
 }
 
-/* A few handles are kept, because making one costs more than cleaning one. */
-static void put_easy(struct cfr_http *h, CURL *easy)
+static void free_transfer(struct cfr_http_transfer *t)
 {
-    if (easy == NULL)
-        return;
-    if (h->idle_count < IDLE_HANDLES_MAX) {
-        curl_easy_reset(easy);
-        h->idle[h->idle_count++] = easy;
-    } else {
-        curl_easy_cleanup(easy);
-    }
-}
-
-static void free_transfer(struct cfr_http *h, struct cfr_http_transfer *t)
-{
-    put_easy(h, t->easy);
+    /* Not kept for the next one: it would keep what was sent last. */
+    curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->headers);
     curl_slist_free_all(t->connect_to);
     cfr_secret_free(&t->body);
@@ -153,8 +108,6 @@ void cfr_http_close(struct cfr_http *h)
         return;
     while (h->first != NULL)
         cfr_http_cancel(h, h->first);
-    while (h->idle_count != 0)
-        curl_easy_cleanup(h->idle[--h->idle_count]);
     (void)curl_multi_cleanup(h->multi);
     cfr_http_trust_free(&h->trust);
     free(h->no_proxy);
@@ -170,7 +123,7 @@ void cfr_http_cancel(struct cfr_http *h, void *handle)
     if (t == NULL || t->ended)
         return;
     unlink_transfer(h, t);
-    free_transfer(h, t);
+    free_transfer(t);
 }
 
 void cfr_http_forget(struct cfr_http *h)
@@ -222,7 +175,7 @@ static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct 
         rc = check_ca(h, r, t, err);
     if (rc != 0)
         return rc;
-    t->easy = h->idle_count != 0 ? h->idle[--h->idle_count] : curl_easy_init();
+    t->easy = curl_easy_init();
     if (t->easy == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     rc = cfr_http_setup(t, r, &to, h->no_proxy, h->stale, err);
@@ -246,7 +199,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
         cfr_http_forget(h);
     rc = prepare(h, request, t, err);
     if (rc != 0) {
-        free_transfer(h, t);
+        free_transfer(t);
         return rc;
     }
     t->done = done;
@@ -301,14 +254,16 @@ static void collect(struct cfr_http *h)
         unlink_transfer(h, t);
         t->ended = true;
         finish(t, code);
-        free_transfer(h, t);
+        free_transfer(t);
     }
     if (h->active != 0)
         return;
-    if (h->stale)
+    /* After a storm its connections go, too: they hold most of what it took, and no server keeps them until the next. */
+    if (h->stale || h->peak >= STORM)
         cfr_http_forget(h);
-    if (h->peak >= STORM)
+    if (h->peak >= STORM || (h->peak != 0 && !h->warm))
         (void)malloc_trim(0);
+    h->warm = h->warm || h->peak != 0;
     h->peak = 0;
 }
 
@@ -379,4 +334,9 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
         return multi_error(code, err);
     collect(h);
     return 0;
+}
+
+const char *cfr_http_library(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
 }

@@ -68,5 +68,8 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
 /* Forgets idle connections, addresses and certificates; after a clock step or a change of the network. A
  * changed CA file is noticed without it, at the next request that names it. Transfers under way go on. */
 void cfr_http_forget(struct cfr_http *h);
+/* The versions of libcurl and of OpenSSL, as in "7.88.1" and "3.0.17". */
+const char *cfr_http_library(void);
+const char *cfr_http_crypto_library(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A request as options of a libcurl handle. */
+#include "agent/http_crypto.h"
 #include "agent/http_transfer.h"
 #include "agent/http_trust.h"
 #include "base/str.h"
@@ -10,10 +11,6 @@
 #include <string.h>
 
 #define CA_CACHE_S 86400L
-/* For what is read, and what is sent, at a time. Each request allocates both, and both are wiped after it; libcurl's own sizes
- * are 16 and 64 KiB. */
-#define READ_BYTES 4096L
-#define SEND_BYTES 16384L
 
 /* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
@@ -187,6 +184,14 @@ static unsigned set_blob(CURL *e, CURLoption option, struct cfr_view bytes)
     return bytes.n != 0 ? curl_easy_setopt(e, option, &blob) : 0;
 }
 
+static CURLcode on_tls(CURL *e, void *ssl_ctx, void *ctx)
+{
+    (void)e;
+    (void)ctx;
+    cfr_http_crypto_keep_nothing(ssl_ctx);
+    return CURLE_OK;
+}
+
 /* libcurl compares all of these before it uses a kept connection again. */
 static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r, bool fresh)
 {
@@ -200,6 +205,7 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
     bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem);
     /* A resumed session would carry an old verdict past a changed CA file. */
     bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_tls);
     bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
     bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
     bad |= curl_easy_setopt(e, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
@@ -268,8 +274,6 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     /* Refuses an announced length; on_body refuses what comes unannounced. */
     bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE,
                             (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
-    bad |= curl_easy_setopt(e, CURLOPT_BUFFERSIZE, READ_BYTES);
-    bad |= curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     return bad;
 }

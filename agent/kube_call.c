@@ -189,19 +189,20 @@ static int advance(struct cfr_kube_call *c, bool force, struct cfr_err *err)
 
 /* ---- what comes back ---- */
 
-static void finish(struct cfr_kube_call *c, struct cfr_kube_answer *answer)
+static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer)
 {
     struct cfr_view secrets[SECRETS_MAX];
+    struct cfr_kube_answer whole = *answer;
 
-    answer->secrets = secrets;
+    whole.secrets = secrets;
     for (size_t i = 0; i < SECRETS_MAX; i++) {
         if (c->secrets[i].len != 0)
-            secrets[answer->secret_count++] = cfr_secret_view(&c->secrets[i]);
+            secrets[whole.secret_count++] = cfr_secret_view(&c->secrets[i]);
     }
-    answer->duration_s = c->duration_s;
+    whole.duration_s = c->duration_s;
     c->ended = true;
     unlink_call(c);
-    c->done(c->ctx, answer);
+    c->done(c->ctx, &whole);
     destroy(c);
 }
 

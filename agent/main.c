@@ -14,6 +14,7 @@
 
 /* What the name of the program begins with where it is that command alone. */
 #define IMAGE_PROVIDER "credfresh-image-credential-provider"
+#define LONG_OPTIONS_MAX 32
 
 const struct cfr_command cfr_commands[] = {
     {"run", "[-c FILE]", "keep all credentials fresh, in the foreground", "c", 0, 0, cfr_command_run},
@@ -21,6 +22,10 @@ const struct cfr_command cfr_commands[] = {
      cfr_command_once},
     {"check", "[-c FILE] [--online]", "look for mistakes; --online does every exchange without publishing", "co", 0, 0,
      cfr_command_check},
+    {"doctor", "[-c FILE] [NAME...] [--json] [--offline] [--timeout 30s] [-s SOCKET] [--trust-policy FILE] "
+               "[--federated-credential FILE] [--pool-provider FILE]",
+     "look at everything around the credentials, and say what is wrong and what to do; changes nothing", "csjtOTFP", 0, -1,
+     cfr_command_doctor},
     {"status", "[--json] [--watch] [-s SOCKET]", "show what the running agent does", "csjw", 0, 0, cfr_command_status},
     {"rotate", "NAME...|--all [--reason TEXT] [-s SOCKET]", "renew now; at most once per reason", "csar", 0, -1,
      cfr_command_rotate},
@@ -38,25 +43,51 @@ const struct cfr_command cfr_commands[] = {
      cfr_command_get},
     {"env", "NAME [--format sh|env|json] [-c FILE]", "print the variables that point SDKs at a credential, and what wins over them",
      "cm", 1, 1, cfr_command_env},
+    {"oidc", "init|rotate|status -d DIR [--json] [--issuer URL --token-life 24h [--key KIND] [--web-root DIR] [--settle 1h] "
+             "[--signer-lag 0s]] [--confirm | --continue]",
+     "keep the key and the documents of a service-account issuer, and rotate the key in the safe order", "j" CFR_OIDC_LETTERS, 1,
+     1, cfr_command_oidc},
     {"inspect", "TOKENFILE [--audience TEXT]", "explain a token, and what an STS would say of it", "u", 1, 1,
      cfr_command_inspect},
-    {"reference", "", "print the configuration reference (Markdown)", "", 0, 0, cfr_command_reference},
-    {"version", "", "print the version", "", 0, 0, cfr_command_version},
+    {"reference", "[--format markdown|man]", "print the configuration reference", "m", 0, 0, cfr_command_reference},
+    {"completion", "bash|zsh|fish|names [-s SOCKET | -c FILE]",
+     "print what a shell needs to complete command lines; names: those of the credentials", "cs", 1, 1,
+     cfr_command_completion},
+    {"version", "[--verbose]", "print the version", "v", 0, 0, cfr_command_version},
     {"help", "[COMMAND]", "print this, or a command's usage", "", 0, 1, cfr_command_help},
     {NULL, NULL, NULL, NULL, 0, 0, NULL},
 };
 
-/* Long options and the letters they have in cfr_commands. */
-static const struct option long_options[] = {
-    {"config", required_argument, NULL, 'c'},  {"socket", required_argument, NULL, 's'},
-    {"online", no_argument, NULL, 'o'},        {"json", no_argument, NULL, 'j'},
-    {"watch", no_argument, NULL, 'w'},         {"all", no_argument, NULL, 'a'},
-    {"reason", required_argument, NULL, 'r'},  {"timeout", required_argument, NULL, 't'},
-    {"audience", required_argument, NULL, 'u'}, {"field", required_argument, NULL, 'f'},
-    {"format", required_argument, NULL, 'm'},
-    {"name", required_argument, NULL, 'n'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+/* The letters are those in cfr_commands. */
+const struct cfr_option cfr_option_table[] = {
+    {"config", 'c', "FILE", "the configuration"},
+    {"socket", 's', "SOCKET", "the control socket of the running agent"},
+    {"online", 'o', NULL, "do every exchange, and publish nothing"},
+    {"json", 'j', NULL, "print JSON"},
+    {"watch", 'w', NULL, "show it again every second"},
+    {"all", 'a', NULL, "all credentials"},
+    {"reason", 'r', "TEXT", "renew at most once for this reason"},
+    {"timeout", 't', "DURATION", "the longest time to take, as in 90s"},
+    {"audience", 'u', "TEXT", "the audience that the token must have"},
+    {"field", 'f', "FIELD", "the value of the credential that is the token"},
+    {"format", 'm', "FORMAT", "how to print it"},
+    {"name", 'n', "NAME", "a credential to use; may be given again"},
+    {"verbose", 'v', NULL, "the libraries and their versions, too"},
+    {"offline", 'O', NULL, "send nothing to anybody"},
+    {"trust-policy", 'T', "FILE", "the role's trust policy, as `aws iam get-role` prints it"},
+    {"federated-credential", 'F', "FILE", "Azure's federated credentials, as `az ... federated-credential` prints them"},
+    {"pool-provider", 'P', "FILE", "Google's pool provider, as `gcloud ... providers describe --format json` prints it"},
+    {"directory", 'd', "DIR", "where the issuer's journal and key are kept"},
+    {"issuer", 'i', "URL", "the issuer, as it stands in its tokens"},
+    {"key", 'k', "KIND", "kind of the keys: rsa-2048 (as by default), rsa-4096, ecdsa-p256 ..."},
+    {"token-life", 'l', "DURATION", "the longest life of a token that the issuer signs"},
+    {"settle", 'e', "DURATION", "how long until everybody has read a new document; 1h by default"},
+    {"signer-lag", 'g', "DURATION", "how long signers take to follow the key's file; by default that is confirmed"},
+    {"web-root", 'W', "DIR", "where the documents are written; DIR/web by default"},
+    {"confirm", 'C', NULL, "every signer uses the new key now"},
+    {"continue", 'N', NULL, "go on with a rotation, and begin none"},
+    {"help", 'h', NULL, "print this command's usage"},
+    {NULL, 0, NULL, NULL},
 };
 
 void cfr_command_complain(const char *fmt, ...)
@@ -89,8 +120,43 @@ static bool add_name(struct cfr_options *o, char *name)
     return true;
 }
 
+static bool store_oidc(struct cfr_oidc_options *o, int letter, const char *value)
+{
+    switch (letter) {
+    case 'd':
+        o->directory = value;
+        break;
+    case 'i':
+        o->issuer = value;
+        break;
+    case 'k':
+        o->key = value;
+        break;
+    case 'l':
+        o->token_life = value;
+        break;
+    case 'e':
+        o->settle = value;
+        break;
+    case 'g':
+        o->signer_lag = value;
+        break;
+    case 'W':
+        o->web_root = value;
+        break;
+    case 'C':
+        o->confirm = true;
+        break;
+    default: /* N */
+        o->only_continue = true;
+    }
+    return true;
+}
+
 static bool store(struct cfr_options *o, int letter, char *value)
 {
+    if (strchr(CFR_OIDC_LETTERS, letter) != NULL)
+        return store_oidc(&o->oidc, letter, value);
     switch (letter) {
     case 'c':
         o->config = value;
@@ -102,6 +168,18 @@ static bool store(struct cfr_options *o, int letter, char *value)
         return true;
     case 'o':
         o->online = true;
+        return true;
+    case 'O':
+        o->offline = true;
+        return true;
+    case 'T':
+        o->trust_policy = value;
+        return true;
+    case 'F':
+        o->federated_credential = value;
+        return true;
+    case 'P':
+        o->pool_provider = value;
         return true;
     case 'j':
         o->json = true;
@@ -126,6 +204,9 @@ static bool store(struct cfr_options *o, int letter, char *value)
     case 'u':
         o->audience = value;
         return true;
+    case 'v':
+        o->verbose = true;
+        return true;
     default: /* t */
         if (cfr_time_parse_duration(cfr_view_of(value), &o->timeout_ms))
             return true;
@@ -139,11 +220,45 @@ static void usage_of(const struct cfr_command *c, FILE *to)
     (void)fprintf(to, "usage: credfresh %s %s\n  %s\n", c->name, c->usage, c->summary);
 }
 
+bool cfr_command_takes(const struct cfr_command *c, const struct cfr_option *o)
+{
+    return o->letter == 'h' || strchr(c->options, o->letter) != NULL;
+}
+
+bool cfr_option_is_short(const struct cfr_option *o)
+{
+    return strchr("csdh", o->letter) != NULL;
+}
+
+static void explain(const struct cfr_command *c)
+{
+    usage_of(c, stdout);
+    (void)putchar('\n');
+    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
+        bool brief = cfr_option_is_short(o);
+
+        if (cfr_command_takes(c, o))
+            (void)printf("  %c%c%c --%s %-*s %s\n", brief ? '-' : ' ', brief ? o->letter : ' ', brief ? ',' : ' ', o->name,
+                         26 - (int)strlen(o->name), o->value != NULL ? o->value : "", o->summary);
+    }
+}
+
+static void make_long_options(struct option out[LONG_OPTIONS_MAX])
+{
+    size_t n = 0;
+
+    for (const struct cfr_option *o = cfr_option_table; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++)
+        out[n++] = (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL, o->letter};
+    out[n] = (struct option){NULL, 0, NULL, 0};
+}
+
 static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr_options *o)
 {
     const char *config = getenv("CREDFRESH_CONFIG");
+    struct option long_options[LONG_OPTIONS_MAX];
     int letter;
 
+    make_long_options(long_options);
     *o = (struct cfr_options){
         .config = config != NULL ? config : CFR_DEFAULT_CONFIG,
         .config_given = config != NULL,
@@ -151,9 +266,9 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
         .timeout_ms = -1,
     };
     opterr = 0;
-    while ((letter = getopt_long(argc, argv, c->options[0] == '+' ? "+c:s:h" : "c:s:h", long_options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, c->options[0] == '+' ? "+c:s:h" : "c:s:d:h", long_options, NULL)) != -1) {
         if (letter == 'h') {
-            usage_of(c, stdout);
+            explain(c);
             exit(CFR_EXIT_OK); // NOLINT(concurrency-mt-unsafe): there is one thread
         }
         if (letter == '?' || strchr(c->options, letter) == NULL) {
@@ -175,13 +290,6 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
     return true;
 }
 
-int cfr_command_version(const struct cfr_options *o)
-{
-    (void)o;
-    (void)puts("credfresh " CFR_VERSION);
-    return CFR_EXIT_OK;
-}
-
 int cfr_command_help(const struct cfr_options *o)
 {
     const struct cfr_command *one = o->arg_count == 1 ? find(o->args[0]) : NULL;
@@ -191,7 +299,7 @@ int cfr_command_help(const struct cfr_options *o)
         return CFR_EXIT_USAGE;
     }
     if (one != NULL) {
-        usage_of(one, stdout);
+        explain(one);
         return CFR_EXIT_OK;
     }
     (void)puts("credfresh keeps the short-lived credentials that a workload reads fresh.\n\nusage: credfresh COMMAND\n");
@@ -218,18 +326,6 @@ int cfr_command_once(const struct cfr_options *o)
     };
 
     return cfr_agent_run(&options);
-}
-
-int cfr_command_reference(const struct cfr_options *o)
-{
-    struct cfr_str page = {.limit = 1048576};
-    int status;
-
-    (void)o;
-    cfr_config_reference(&page);
-    status = page.failed || fwrite(page.p, 1, page.len, stdout) != page.len ? CFR_EXIT_FAILED : CFR_EXIT_OK;
-    cfr_str_free(&page);
-    return status;
 }
 
 /* The kubelet names a provider by its file, and may give it no argument. */

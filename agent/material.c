@@ -249,7 +249,9 @@ int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, boo
     int rc = 0;
 
     *wait_ms = -1;
-    *out = (struct cfr_material){.provider = NULL};
+    *out = (struct cfr_material){.issued = cfr_config_is_issued(c), .minted = c->mint != NULL};
+    if (out->issued || out->minted)
+        return 0;
     if (c->secret != NULL)
         rc = read_mounted(c, out, err);
     else
@@ -313,6 +315,9 @@ int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, stru
 {
     int rc;
 
+    if (m->issued || m->minted)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is published by a running agent alone",
+                           m->issued ? "what the service CA issues" : "a key that is minted");
     if (m->volume != NULL)
         return grant_keys(m->volume, out, err);
     rc = cfr_grant_set(out, CFR_FIELD_TOKEN, cfr_secret_view(&m->token), err);

@@ -21,6 +21,8 @@ struct cfr_material {
     uint64_t mark;           /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
                               * the other files; 0 while everything is still to be requested */
     uint64_t token_mark;     /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
+    bool issued;             /* it comes from the service CA, which also knows the mark */
+    bool minted;             /* it is a key that is made, and begins with nothing */
     bool requested;          /* the token is to be asked of the API server */
     char *token_path;        /* heap; the file the token is in, or NULL */
     char *stood_in_for;      /* heap; why the request stands in for the file, or NULL */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,4 +46,17 @@ int64_t cfr_notify_watchdog_ms(void)
     if (pid != NULL && strtoll(pid, NULL, 10) != (long long)getpid())
         return 0;
     return value >= 2000 ? (int64_t)(value / 2000) : 0;
+}
+
+bool cfr_notify_to_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat st;
+    char own[64];
+
+    /* The variable alone is inherited by those who write elsewhere, too: in a desktop's terminal, say. */
+    if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
+        return false;
+    (void)snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return strcmp(stream, own) == 0;
 }

@@ -2,6 +2,7 @@
 /* From a grant to files. */
 #include "agent/publish.h"
 
+#include "agent/publish_old.h"
 #include "base/hash.h"
 #include "files/format.h"
 #include "files/generation.h"
@@ -21,6 +22,7 @@ struct rendered {
     struct cfr_file files[CFR_CONFIG_FILES_MAX];
     struct cfr_secret contents[CFR_CONFIG_FILES_MAX];
     size_t count;
+    char old_names[CFR_MINT_FILES_MAX][CFR_PATH_NAME_MAX + 1];
     struct cfr_generation set;
     char section[CFR_FORMAT_SECTION_MAX];
 };
@@ -122,6 +124,36 @@ static const char *find_token(const struct cfr_config_publish *t, char path[PATH
     return NULL;
 }
 
+static int add_old(const struct cfr_config_publish *t, size_t i, struct cfr_view line, struct rendered *r, struct cfr_err *err)
+{
+    bool there;
+    int rc;
+
+    (void)snprintf(r->old_names[i], sizeof r->old_names[i], "%s" CFR_MINT_OLD_SUFFIX, file_at(t, i)->name);
+    rc = cfr_publish_old_read(t->directory, file_at(t, i)->name, line, next_content(r), &there, err);
+    if (rc == 0 && there) {
+        r->files[r->count - 1] = r->files[i];
+        r->files[r->count - 1].name = r->old_names[i];
+        r->files[r->count - 1].content = cfr_secret_view(&r->contents[r->count - 1]);
+    } else {
+        r->count--;
+    }
+    return rc;
+}
+
+/* The old key works on for a while, and the time says for which of the two a consumer has to ask. */
+static int add_minted(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered *r, struct cfr_err *err)
+{
+    size_t at = r->count;
+    int rc = cfr_publish_old_line(job->from->minted, next_content(r), err);
+
+    r->files[at] = (struct cfr_file){CFR_MINT_FILE, cfr_secret_view(&r->contents[at]), r->files[0].mode, r->files[0].uid,
+                                     r->files[0].gid};
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++)
+        rc = add_old(t, i, r->files[at].content, r, err);
+    return rc;
+}
+
 static int render_directory(const struct cfr_render *whole, const struct cfr_config_publish *t, struct rendered *r,
                             struct cfr_err *err)
 {
@@ -138,6 +170,8 @@ static int render_directory(const struct cfr_render *whole, const struct cfr_con
     r->set.number = job->generation;
     for (size_t i = 0; rc == 0 && i < t->files.count; i++)
         rc = render_file(job, file_at(t, i), r, err);
+    if (rc == 0 && job->from->minted != NULL)
+        rc = add_minted(job, t, r, err);
     r->set.file_count = r->count;
     if (rc == 0 && t->files.count == 0)
         rc = take_keys(job, t, r, err);
@@ -273,9 +307,28 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
     return rc;
 }
 
-static int present_directory(const struct cfr_config_publish *t, struct cfr_err *err)
+/* Beside what is configured there may be what was published before. */
+static int present_minted(const struct cfr_config_publish *t, struct cfr_err *err)
+{
+    int rc = cfr_generation_verify(t->directory, NULL, 0, err);
+
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+
+        (void)snprintf(path, sizeof path, "%s/%s", t->directory, file_at(t, i)->name);
+        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+            rc = cfr_err_set(err, CFR_E_MISSING, "%s is not there", path);
+    }
+    return rc;
+}
+
+static int present_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t, struct cfr_err *err)
 {
     const char *names[CFR_CONFIG_FILES_MAX];
+
+    if (c->mint != NULL)
+        return present_minted(t, err);
 
     for (size_t i = 0; i < t->files.count; i++)
         names[i] = file_at(t, i)->name;
@@ -283,7 +336,7 @@ static int present_directory(const struct cfr_config_publish *t, struct cfr_err 
     return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, err);
 }
 
-static int verify_directory(const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
+static int verify_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
 {
     uint64_t current = 0;
     int rc = cfr_generation_current(t->directory, &current, err);
@@ -294,7 +347,7 @@ static int verify_directory(const struct cfr_config_publish *t, const struct cfr
     if (current == 0 || current > record->generation)
         return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", t->directory,
                            (unsigned long long)record->generation);
-    return present_directory(t, err);
+    return present_directory(c, t, err);
 }
 
 static int verify_single(const char *path, const struct cfr_file_mark *remembered, struct cfr_err *err)
@@ -327,7 +380,7 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_r
         const struct cfr_config_publish *t = target_at(c, i);
 
         if (t->directory != NULL)
-            rc = verify_directory(t, record, err);
+            rc = verify_directory(c, t, record, err);
         else if (t->file != NULL)
             rc = verify_single(t->file->path, &record->targets[i], err);
         else if (t->profile != NULL)
@@ -345,7 +398,7 @@ int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *e
         const struct cfr_config_publish *t = target_at(c, i);
 
         if (t->directory != NULL)
-            rc = present_directory(t, err);
+            rc = present_directory(c, t, err);
         else if (t->file != NULL)
             rc = cfr_single_mark(t->file->path, &mark, err);
         else if (t->profile != NULL)

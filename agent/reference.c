@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration reference in Markdown. */
-#include "agent/config.h"
+/* The configuration reference: what its pages say, and the page in Markdown. */
+#include "agent/reference.h"
 
 #include "files/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SECTIONS_MAX 48
-#define PATH_MAX_    128
-
-/* Every mapping has one section, in the order in which it is first met. */
-struct sections {
-    struct section {
-        const struct cfr_table *table;
-        char path[PATH_MAX_]; /* the keys that lead there; "" for the root */
-    } items[SECTIONS_MAX];
-    size_t count;
-};
 
 static const char *type_name(const struct cfr_field *f)
 {
@@ -116,7 +104,15 @@ static void add_choices(struct cfr_str *out, const struct cfr_field *f)
         cfr_str_addf(out, "%s`%s`", i == 0 ? "" : f->choices[i + 1] == NULL ? " or " : ", ", f->choices[i]);
 }
 
-static const struct section *section_of(const struct sections *all, const struct cfr_table *table)
+void cfr_reference_add_value(struct cfr_str *out, const struct cfr_field *f)
+{
+    cfr_str_addz(out, type_name(f));
+    add_choices(out, f);
+    add_limits(out, f);
+}
+
+static const struct cfr_reference_section *section_of(const struct cfr_reference *all,
+                                                      const struct cfr_table *table)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->items[i].table == table)
@@ -125,32 +121,31 @@ static const struct section *section_of(const struct sections *all, const struct
     return NULL;
 }
 
-static void name_child(const struct section *parent, const struct cfr_field *f, char path[PATH_MAX_])
+static void name_child(const struct cfr_reference_section *parent, const struct cfr_field *f,
+                       char path[CFR_REFERENCE_PATH_MAX])
 {
-    (void)snprintf(path, PATH_MAX_, "%.80s%s%.40s%s", parent->path, parent->path[0] != '\0' ? "." : "", f->key,
-                   f->type == CFR_FIELD_MAP ? "" : "[]");
+    (void)snprintf(path, CFR_REFERENCE_PATH_MAX, "%.80s%s%.40s%s", parent->path,
+                   parent->path[0] != '\0' ? "." : "", f->key, f->type == CFR_FIELD_MAP ? "" : "[]");
 }
 
-/* Where the keys of a mapping are told, if that is not in the section of its own path. */
-static void add_place(struct cfr_str *out, const struct sections *all, const struct section *parent,
-                      const struct cfr_field *f)
+void cfr_reference_add_place(struct cfr_str *out, const struct cfr_reference *all,
+                             const struct cfr_reference_section *parent, const struct cfr_field *f)
 {
-    const struct section *s = f->table != NULL ? section_of(all, f->table) : NULL;
-    char path[PATH_MAX_];
+    const struct cfr_reference_section *s = f->table != NULL ? section_of(all, f->table) : NULL;
+    char path[CFR_REFERENCE_PATH_MAX];
 
     name_child(parent, f, path);
     if (s != NULL && strcmp(s->path, path) != 0)
         cfr_str_addf(out, " See `%s`.", s->path);
 }
 
-static void add_row(struct cfr_str *out, const struct sections *all, const struct section *parent,
-                    const struct cfr_field *f)
+static void add_row(struct cfr_str *out, const struct cfr_reference *all,
+                    const struct cfr_reference_section *parent, const struct cfr_field *f)
 {
     const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
 
-    cfr_str_addf(out, "| `%s` | %s", f->key, type_name(f));
-    add_choices(out, f);
-    add_limits(out, f);
+    cfr_str_addf(out, "| `%s` | ", f->key);
+    cfr_reference_add_value(out, f);
     if ((f->flags & CFR_FIELD_REQUIRED) != 0)
         cfr_str_addz(out, " | **required** | ");
     else if (f->fallback != NULL)
@@ -158,11 +153,12 @@ static void add_row(struct cfr_str *out, const struct sections *all, const struc
     else
         cfr_str_addz(out, " | | ");
     add_cell(out, f->doc != NULL ? f->doc : "");
-    add_place(out, all, parent, f);
+    cfr_reference_add_place(out, all, parent, f);
     cfr_str_addz(out, " |\n");
 }
 
-static void add_section(struct cfr_str *out, const struct sections *all, const struct section *s)
+static void add_section(struct cfr_str *out, const struct cfr_reference *all,
+                        const struct cfr_reference_section *s)
 {
     if (s->path[0] != '\0')
         cfr_str_addf(out, "\n## `%s`\n\n", s->path);
@@ -176,15 +172,15 @@ static void add_section(struct cfr_str *out, const struct sections *all, const s
 }
 
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
-static void insert_children(struct sections *all, size_t i)
+static void insert_children(struct cfr_reference *all, size_t i)
 {
-    const struct section parent = all->items[i];
+    const struct cfr_reference_section parent = all->items[i];
     size_t at = i + 1;
 
     for (const struct cfr_field *f = parent.table->fields; f->key != NULL; f++) {
-        struct section *s = &all->items[at];
+        struct cfr_reference_section *s = &all->items[at];
 
-        if (f->table == NULL || all->count == SECTIONS_MAX || section_of(all, f->table) != NULL)
+        if (f->table == NULL || all->count == CFR_REFERENCE_SECTIONS_MAX || section_of(all, f->table) != NULL)
             continue;
         memmove(s + 1, s, (all->count - at) * sizeof *s);
         s->table = f->table;
@@ -209,22 +205,33 @@ static void add_formats(struct cfr_str *out)
     }
 }
 
+void cfr_reference_collect(struct cfr_reference *all)
+{
+    *all = (struct cfr_reference){.items = {{&cfr_config_table, ""}}, .count = 1};
+    for (size_t i = 0; i < all->count; i++)
+        insert_children(all, i);
+}
+
+const char cfr_reference_notation[] =
+    "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest first: `90s`, "
+    "`1h30m`. "
+    "A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** begins with `/` and has no `.` or "
+    "`..` "
+    "component. A **file name** has no `/` and does not begin with `..`. **true** and **false** are written "
+    "so and in no "
+    "other way.\n"
+    "Nothing in the file is taken from the environment; a provider's table says which variables it reads.\n";
+
 void cfr_config_reference(struct cfr_str *out)
 {
-    struct sections all = {.items = {{&cfr_config_table, ""}}, .count = 1};
+    struct cfr_reference all;
 
-    cfr_str_addz(out,
-                 "# Configuration reference\n\n"
-                 "This page is made from the tables that the parser itself uses.\n\n"
-                 "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest "
-                 "first: `90s`, `1h30m`. A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** "
-                 "begins with `/` and has no `.` or `..` component. A **file name** has no `/` and does not "
-                 "begin with `..`. **true** and **false** are written so and in no other way.\n"
-                 "Nothing in the file is taken from the environment; a provider's table says which variables "
-                 "it reads.\n");
-    for (size_t i = 0; i < all.count; i++) {
-        insert_children(&all, i);
+    cfr_reference_collect(&all);
+    cfr_str_addz(
+        out,
+        "# Configuration reference\n\nThis page is made from the tables that the parser itself uses.\n\n");
+    cfr_str_addz(out, cfr_reference_notation);
+    for (size_t i = 0; i < all.count; i++)
         add_section(out, &all, &all.items[i]);
-    }
     add_formats(out);
 }

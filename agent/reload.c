@@ -134,6 +134,8 @@ static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *er
     if (a->endpoints != NULL)
         rc = cfr_endpoints_prepare(a->endpoints, next, &plan, err);
     if (rc == 0)
+        rc = cfr_service_ca_take(&a->host.service_ca, next, a->host.state_fd, err);
+    if (rc == 0)
         rc = swap_workers(a, next, err);
     if (rc != 0) {
         cfr_endpoints_drop(a->endpoints, plan);
@@ -152,10 +154,11 @@ static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *er
         cfr_exit_with_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
+    cfr_agent_keep_service_ca(a);
     cfr_http_forget(a->host.http);
     if (next->log != NULL)
         cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,
-                      getenv("JOURNAL_STREAM") != NULL);
+                      cfr_notify_to_journal());
     cfr_worker_serve_queue(&a->host);
     return 0;
 }

@@ -5,12 +5,19 @@
 
 #include "agent/config.h"
 
+/* A long-lived key that we made. */
+struct cfr_publish_minted {
+    const char *id;
+    int64_t minted_s;
+};
+
 /* Where a grant comes from: what its exchange's configuration says fills gaps of a file's. */
 struct cfr_publish_from {
     const struct cfr_sts_provider *provider; /* NULL: nothing was exchanged */
     const void *config;
     const struct cfr_sts_content *contents; /* of the files that it names */
     size_t content_count;
+    const struct cfr_publish_minted *minted; /* NULL: it is no such key */
 };
 
 /* What is rendered. */

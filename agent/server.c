@@ -560,3 +560,8 @@ const char *cfr_server_address(const struct cfr_server *s)
 {
     return s->socket.address;
 }
+
+const char *cfr_server_library(void)
+{
+    return MHD_get_version();
+}

@@ -64,5 +64,7 @@ void cfr_server_step(struct cfr_server *s);
 int64_t cfr_server_timeout_ms(const struct cfr_server *s);
 /* "127.0.0.1:34567", as it really listens. */
 const char *cfr_server_address(const struct cfr_server *s);
+/* The version of libmicrohttpd, as in "0.9.75". */
+const char *cfr_server_library(void);
 
 #endif

@@ -78,12 +78,18 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->token_watcher = (struct cfr_watcher){on_token, w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_credential_init(&w->c);
+    w->c.lasting = cfr_config_is_issued(config);
     rc = cfr_hooks_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_delivery_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
     if (rc == 0) {
         read_record(w);
         rc = cfr_worker_ack_open(w, err);
+    }
+    if (rc == 0) {
+        rc = cfr_worker_mint_open(w, err);
+        if (rc != 0)
+            cfr_worker_ack_close(w);
     }
     if (rc != 0) {
         if (w->hooks != NULL)
@@ -108,6 +114,13 @@ static bool restore_delivery(struct cfr_worker *w)
     return !cfr_delivery_lost(w->delivery);
 }
 
+static bool adopt_life(struct cfr_worker *w, struct cfr_now now, struct cfr_refresh_life life)
+{
+    bool fresh = cfr_credential_adopted(&w->c, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+
+    return w->minter != NULL ? cfr_worker_mint_adopt(w, now) : fresh;
+}
+
 /* Takes over what stands, if it is what the configuration wants. True if nothing needs to be exchanged now. */
 static bool adopt(struct cfr_worker *w, struct cfr_now now)
 {
@@ -125,7 +138,7 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s", err.text);
         return false;
     }
-    fresh = wanted && cfr_credential_adopted(&w->c, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+    fresh = wanted && adopt_life(w, now, life);
     w->replace = !wanted;
     w->token_used = w->record.token_mark;
     w->token.issued_s = w->record.token_issued_s;
@@ -169,8 +182,9 @@ void cfr_worker_start(struct cfr_worker *w)
 
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
         cfr_worker_step(w, CFR_EVENT_ADOPT);
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good for %s: kept",
-                w->record.generation, cfr_time_words(w->c.life.expires_ms - now.wall_ms, words));
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good%s%s: kept",
+                w->record.generation, w->c.life.expires_ms == INT64_MAX ? "" : " for ",
+                w->c.life.expires_ms == INT64_MAX ? "" : cfr_time_words(w->c.life.expires_ms - now.wall_ms, words));
         cfr_hooks_step(w->hooks, now);
         cfr_worker_on_token(w);
     } else {
@@ -191,6 +205,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_timers_remove(&w->host->timers, &w->timer);
     cfr_hooks_close(w->hooks);
     cfr_delivery_close(w->delivery);
+    cfr_minter_close(w->minter);
     cfr_worker_drop_kept(w);
     cfr_record_free(&w->record);
     free(w->watched);
@@ -225,6 +240,8 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     cfr_delivery_rebind(w->delivery, config);
     if (w->exchange != NULL)
         cfr_exchange_rebind(w->exchange, config);
+    if (w->minter != NULL)
+        cfr_minter_rebind(w->minter, config);
     cfr_worker_review_kept(w);
     cfr_worker_plan(w);
     return 0;
@@ -232,7 +249,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
 
 bool cfr_worker_is_busy(const struct cfr_worker *w)
 {
-    return w->exchange != NULL || cfr_hooks_running(w->hooks) || cfr_delivery_running(w->delivery);
+    return w->exchange != NULL || cfr_minter_is_busy(w->minter) || cfr_hooks_running(w->hooks) || cfr_delivery_running(w->delivery);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
@@ -248,20 +265,40 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
     return CFR_WORKER_BUSY;
 }
 
+static const char *source_name(const struct cfr_config_credential *c)
+{
+    if (c->mint != NULL)
+        return "mint";
+    if (c->secret != NULL)
+        return "secret";
+    if (cfr_config_is_issued(c))
+        return "service_ca";
+    if (c->token == NULL)
+        return "provider";
+    if (c->token->file != NULL)
+        return c->token->request != NULL ? "file or request" : "file";
+    return "request";
+}
+
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out)
 {
     int64_t next = cfr_credential_deadline(&w->c);
+    int64_t delivered_ms = cfr_delivery_expires_ms(w->delivery);
+    /* A Secret that is behind may end before what is published here. */
+    int64_t expires_ms = delivered_ms != 0 && delivered_ms < w->c.life.expires_ms ? delivered_ms : w->c.life.expires_ms;
 
     *out = (struct cfr_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
-        .provider = w->provider != NULL ? w->provider->name : w->config->secret != NULL ? "secret" : "token",
+        .provider = w->provider != NULL ? w->provider->name : w->minter != NULL ? cfr_minter_provider(w->minter) : w->config->secret != NULL ? "secret"
+                    : cfr_config_is_issued(w->config) ? "service_ca" : "token",
+        .source = source_name(w->config),
         .identity = w->record.identity,
         .required = w->config->required,
-        .published = w->c.published && cfr_delivery_valid(w->delivery, now),
+        .published = w->c.published && delivered_ms != 0,
         .generation = w->record.generation,
         .issued_s = w->c.published ? w->c.life.issued_ms / 1000 : 0,
-        .expires_s = !w->c.published || w->c.life.expires_ms == INT64_MAX ? 0 : w->c.life.expires_ms / 1000,
+        .expires_s = !w->c.published || expires_ms == INT64_MAX ? 0 : expires_ms / 1000,
         .refresh_s = next == INT64_MAX ? 0 : (now.wall_ms + (next - now.boot_ms)) / 1000,
         .last_success_s = w->record.last_success_s,
         .token_issued_s = w->token.issued_s,
@@ -273,6 +310,9 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .error_code = w->error_code,
         .error_s = w->error_s,
         .failures = w->c.failures,
+        .tries_left = cfr_credential_tries_left(&w->c, now, cfr_err_class(w->error_code)),
+        .skew_known = w->skew_known,
+        .skew_s = w->skew_s,
         .reason = w->rotate_wanted ? w->record.pending_reason : w->last_reason,
         .exchanges_ok = w->exchanges_ok,
         .duration = w->duration,
@@ -282,6 +322,8 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .delivery_count = cfr_delivery_count(w->delivery),
     };
     cfr_worker_ack_status(w, now, out);
+    if (w->minter != NULL)
+        cfr_minter_status(w->minter, &out->mint);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
     if (w->c.published && !cfr_credential_valid(&w->c, now) && out->expires_s > now.wall_ms / 1000)

@@ -10,7 +10,9 @@
 #include "agent/hook.h"
 #include "agent/http.h"
 #include "agent/kube.h"
+#include "agent/minter.h"
 #include "agent/record.h"
+#include "agent/service_ca.h"
 #include "agent/timers.h"
 #include "agent/turns.h"
 #include "agent/watcher.h"
@@ -29,10 +31,13 @@ struct reading; /* private to agent/worker_*.c */
 struct cfr_host {
     struct cfr_http *http;
     struct cfr_kube *kube;
+    struct cfr_service_ca *service_ca; /* NULL = none */
     struct cfr_watch *watch; /* NULL: polling only */
     struct cfr_timers timers;
     int state_fd;
     const struct cfr_config *config;
+    bool (*offer)(void *ctx, const char *name, struct cfr_offer *out); /* what the credential NAME has; false: there is none */
+    void *offer_ctx;
     unsigned hook_attempts; /* 0 = never give up */
     struct cfr_turns turns; /* of workers, by provider */
     bool draining;          /* the end is near: what is under way goes on, and nothing new is begun */
@@ -60,6 +65,7 @@ struct cfr_worker {
     struct cfr_record record;
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
+    struct cfr_minter *minter; /* NULL: it is no key that we make */
     struct cfr_hooks *hooks;
     struct cfr_delivery *delivery; /* NULL: no target in the cluster */
     struct cfr_worker_ack *ack;    /* NULL: no consumer says what it uses */
@@ -82,6 +88,8 @@ struct cfr_worker {
     int error_code;
     int64_t error_s;
     char *last_reason;
+    bool skew_known;
+    int64_t skew_s; /* the server's clock less ours, when it last answered an exchange */
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT];
     struct cfr_status_histogram duration;

@@ -46,6 +46,7 @@ static const char *name_of(const struct cfr_worker *w, size_t i)
 static void on_changed(void *ctx)
 {
     cfr_worker_ack_look(ctx);
+    cfr_worker_mint_step(ctx);
     cfr_worker_plan(ctx);
 }
 
@@ -307,6 +308,15 @@ int64_t cfr_worker_ack_deadline(const struct cfr_worker *w)
 int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w)
 {
     return w->ack != NULL ? cfr_ack_retire_at(&w->ack->core, w->retire_boot_ms) : w->retire_boot_ms;
+}
+
+bool cfr_worker_ack_all(const struct cfr_worker *w)
+{
+    for (size_t i = 0; w->ack != NULL && i < w->ack->core.count; i++) {
+        if (!cfr_ack_is_current(&w->ack->core, i))
+            return false;
+    }
+    return true;
 }
 
 void cfr_worker_ack_retired(const struct cfr_worker *w)

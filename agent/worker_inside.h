@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker's parts share: worker.c (its life), worker_step.c (events), worker_try.c (token and exchange),
- * worker_publish.c and worker_ack.c (what consumers say). Private to them. */
+ * worker_mint.c (keys that are rotated), worker_publish.c and worker_ack.c (what consumers say). Private to them. */
 #ifndef CFR_AGENT_WORKER_INSIDE_H
 #define CFR_AGENT_WORKER_INSIDE_H
 
@@ -67,9 +67,20 @@ void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now);
 int64_t cfr_worker_ack_deadline(const struct cfr_worker *w);
 /* Boot time at which the previous generation may go, INT64_MAX if there is none. */
 int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w);
+/* Every consumer that acknowledges has said that it uses what is published. */
+bool cfr_worker_ack_all(const struct cfr_worker *w);
 /* It has gone: says who was waited for in vain. */
 void cfr_worker_ack_retired(const struct cfr_worker *w);
 void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
+
+/* worker_mint.c: all but the first do nothing, or are not to be called, without w->minter */
+int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err);
+/* Plans the next rotation. True if what stands is good until then, and none is under way. */
+bool cfr_worker_mint_adopt(struct cfr_worker *w, struct cfr_now now);
+void cfr_worker_mint_try(struct cfr_worker *w);
+void cfr_worker_mint_step(struct cfr_worker *w);
+/* The generation on record stands, and is on disk. */
+void cfr_worker_mint_published(struct cfr_worker *w);
 
 /* worker_publish.c */
 /* A grant, and where it comes from. */

@@ -16,7 +16,8 @@ struct cfr_worker_kept {
 
 static bool is_served(const struct cfr_worker *w)
 {
-    return w->config->served || w->wanted;
+    /* Of a key that is minted nothing is kept but what is published. */
+    return w->minter == NULL && (w->config->served || w->wanted);
 }
 
 static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
@@ -127,6 +128,11 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
         out->grant = &w->kept->grant;
         out->issued_s = w->kept->issued_s;
         out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000;
+        return;
+    }
+    if (w->minter != NULL) {
+        out->why = "it is a key that is minted, and kept in the published files alone";
+        out->retry_after_s = EVENT_S;
         return;
     }
     w->wanted = true;

@@ -45,7 +45,7 @@ static bool source_changed(const struct cfr_worker *w)
 /* Whatever is granted now takes the place of what is there. */
 static bool replaces(const struct cfr_worker *w)
 {
-    return w->forced || w->replace || source_changed(w);
+    return w->forced || w->replace || source_changed(w) || cfr_config_is_issued(w->config);
 }
 
 static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
@@ -210,10 +210,12 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
             cfr_hooks_request(w->hooks, generation, first, now);
         w->first_delivery = w->first_delivery || first;
         cfr_worker_save(w);
+        cfr_worker_mint_published(w);
         announce(w, first, now);
         cfr_worker_step(w, CFR_EVENT_PUBLISHED);
     } else {
         cfr_worker_save(w);
+        cfr_worker_mint_published(w);
         cfr_worker_step(w, CFR_EVENT_SAME);
     }
 }

@@ -40,6 +40,7 @@ void cfr_worker_plan(struct cfr_worker *w)
     at = earlier(at, cfr_worker_ack_retire_at(w));
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
+    at = earlier(at, cfr_minter_deadline(w->minter));
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
         at = 0;
     if (!cfr_timers_set(&w->host->timers, &w->timer, at))
@@ -201,6 +202,7 @@ void cfr_worker_on_timer(struct cfr_worker *w)
         cfr_worker_check_overdue(w, now);
     cfr_hooks_step(w->hooks, now);
     cfr_delivery_step(w->delivery, now);
+    cfr_worker_mint_step(w);
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued) {
         w->c.again = false;
         cfr_worker_step(w, CFR_EVENT_TOKEN);
@@ -239,10 +241,10 @@ void cfr_worker_on_clock(struct cfr_worker *w)
     bool blamed = w->c.state == CFR_STATE_WAITING ||
                   (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
 
-    if (!w->turn.queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now()))) {
+    cfr_worker_mint_step(w);
+    if (!w->turn.queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now())))
         cfr_worker_step(w, CFR_EVENT_DUE);
-        cfr_worker_plan(w);
-    }
+    cfr_worker_plan(w);
 }
 
 void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const char *error, bool news)
@@ -257,6 +259,7 @@ void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const 
                 generation);
     cfr_worker_ack_hooks(w);
     cfr_worker_save(w);
+    cfr_worker_mint_step(w);
     if (!cfr_hooks_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
         cfr_worker_step(w, CFR_EVENT_TOLD);
     cfr_worker_plan(w);

@@ -38,8 +38,12 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
 
 static void read_material(struct cfr_worker *w, struct reading *r)
 {
+    struct cfr_now now = cfr_clock_now();
+
     r->err = (struct cfr_err){0};
-    r->rc = cfr_material_read(w->config, cfr_clock_now().wall_ms, w->token.refused, &r->material, &r->wait_ms, &r->err);
+    r->rc = cfr_material_read(w->config, now.wall_ms, w->token.refused, &r->material, &r->wait_ms, &r->err);
+    if (r->rc == 0 && r->material.issued)
+        r->rc = cfr_service_ca_mark(w->host->service_ca, now, &r->material.mark, &r->err);
 }
 
 void cfr_worker_read(struct cfr_worker *w, struct reading *r)
@@ -167,6 +171,14 @@ static void not_asked(struct cfr_worker *w, int64_t token_expires_s)
         w->token.refused = true;
 }
 
+static void note_skew(struct cfr_worker *w, int64_t server_date_s)
+{
+    if (server_date_s == 0)
+        return;
+    w->skew_known = true;
+    w->skew_s = server_date_s - cfr_clock_now().wall_ms / 1000;
+}
+
 static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
 {
     struct cfr_worker *w = ctx;
@@ -174,6 +186,7 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     w->exchange = NULL;
     cfr_turns_end(&w->host->turns, &w->turn);
     cfr_status_observe(&w->duration, result->duration_s);
+    note_skew(w, result->server_date_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         not_asked(w, result->token_expires_s);
@@ -181,7 +194,7 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     } else {
         struct cfr_worker_granted granted = {
             .grant = result->grant,
-            .from = {result->provider, result->config, result->contents, result->content_count},
+            .from = {result->provider, result->config, result->contents, result->content_count, NULL},
             .server_date_s = result->server_date_s,
             .token_expires_s = result->token_expires_s,
             .begins_now = true,
@@ -220,8 +233,10 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
     struct cfr_grant grant = {0};
     struct cfr_worker_granted granted = {.grant = &grant};
     struct cfr_err err = {0};
+    int rc = m->issued ? cfr_service_ca_grant(w->host->service_ca, w->config, cfr_clock_now(), &grant, &err)
+                       : cfr_material_grant(m, &grant, &err);
 
-    if (cfr_material_grant(m, &grant, &err) != 0) {
+    if (rc != 0) {
         cfr_worker_fail(w, &err, -1);
     } else {
         cfr_worker_step(w, CFR_EVENT_GRANTED);
@@ -230,10 +245,19 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
     cfr_grant_free(&grant);
 }
 
+/* A certificate that is to be replaced though its CA stays. */
+static bool is_old(const struct cfr_worker *w, const struct cfr_material *m)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    return m->issued &&
+           (cfr_refresh_due(w->c.life, w->c.refresh_wall_ms, now.wall_ms) || w->c.refresh_boot_ms <= now.boot_ms);
+}
+
 static bool same_still_good(struct cfr_worker *w, const struct cfr_material *t)
 {
-    bool same = cfr_material_is_final(t) && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace && w->record.generation != 0 &&
-                t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery);
+    bool same = cfr_material_is_final(t) && !is_old(w, t) && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace &&
+                w->record.generation != 0 && t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery);
 
     if (same)
         w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
@@ -246,6 +270,8 @@ static void rest(struct cfr_worker *w, const struct cfr_material *t)
     struct cfr_now now = cfr_clock_now();
     struct cfr_refresh_life life = {t->issued_s * 1000, t->expires_s != 0 ? t->expires_s * 1000 : INT64_MAX};
 
+    if (t->issued)
+        life = w->c.life;
     cfr_worker_clear_error(w);
     (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     cfr_worker_step(w, CFR_EVENT_ADOPT);
@@ -259,6 +285,10 @@ static void rest(struct cfr_worker *w, const struct cfr_material *t)
 
 static void use(struct cfr_worker *w, struct cfr_material *t)
 {
+    if (w->minter != NULL) {
+        cfr_worker_mint_try(w);
+        return;
+    }
     if (same_still_good(w, t)) {
         rest(w, t);
         return;
@@ -331,6 +361,8 @@ void cfr_worker_serve_queue(struct cfr_host *host)
 void cfr_worker_cancel(struct cfr_worker *w)
 {
     cfr_turns_leave(&w->host->turns, &w->turn);
+    if (w->minter != NULL)
+        cfr_minter_cancel(w->minter);
     if (w->exchange == NULL)
         return;
     cfr_exchange_cancel(w->exchange);

@@ -19,6 +19,7 @@
 #define CFR_FIELD_AWS_REGION "aws_region"
 #define CFR_FIELD_GCP_ACCESS_TOKEN "gcp_access_token"
 #define CFR_FIELD_GCP_ID_TOKEN "gcp_id_token"
+#define CFR_FIELD_GCP_SERVICE_ACCOUNT "gcp_service_account" /* email, of a key */
 #define CFR_FIELD_AZURE_ACCESS_TOKEN "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
 #define CFR_FIELD_AZURE_TENANT_ID "azure_tenant_id"
 #define CFR_FIELD_AZURE_CLIENT_ID "azure_client_id"
@@ -40,11 +41,16 @@
 #define CFR_FIELD_OAUTH_ID_TOKEN "oauth_id_token"
 /* Logins to container registries: the members of docker's `auths` object, JSON without the outer braces. */
 #define CFR_FIELD_REGISTRY_AUTHS "registry_auths"
+#define CFR_FIELD_SERVICE_CERTIFICATE "service_certificate" /* PEM, with what leads to older CAs */
+#define CFR_FIELD_SERVICE_BUNDLE "service_bundle"           /* PEM, what clients trust */
 /* A field whose name begins with this is long-lived and there for the formats that mean it: `json` and `env` leave it out.
  */
 #define CFR_FIELD_PRIVATE_PREFIX '.'
 #define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET ".openstack_application_credential_secret"
 #define CFR_FIELD_OPENSTACK_PASSWORD ".openstack_password"
+#define CFR_FIELD_AZURE_CLIENT_SECRET ".azure_client_secret"
+#define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY ".gcp_service_account_key" /* JSON, as the file that SDKs read */
+#define CFR_FIELD_SERVICE_KEY ".service_key" /* PEM, of the certificate */
 /* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
 #define CFR_FIELD_SECRET_PREFIX "secret:"
 

@@ -186,3 +186,8 @@ bool cfr_json_bool(const struct cfr_json *value, bool *out)
     *out = cJSON_IsTrue(in(value)) != 0;
     return true;
 }
+
+const char *cfr_json_library(void)
+{
+    return cJSON_Version();
+}

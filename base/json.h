@@ -40,4 +40,7 @@ bool cfr_json_number(const struct cfr_json *value, double *out);
 bool cfr_json_integer(const struct cfr_json *value, int64_t *out);
 bool cfr_json_bool(const struct cfr_json *value, bool *out);
 
+/* The version of cJSON, as in "1.7.15". */
+const char *cfr_json_library(void);
+
 #endif

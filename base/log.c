@@ -67,9 +67,7 @@ static void as_text(struct cfr_str *line, enum cfr_log_level level, const char *
 {
     char when[CFR_TIME_RFC3339_MAX];
 
-    if (config.journal) {
-        cfr_str_addf(line, "<%d>", journal_levels[level]);
-    } else {
+    if (!config.journal) {
         stamp(when);
         cfr_str_addf(line, "%s %-5s ", when, cfr_log_levels[level]);
     }
@@ -99,6 +97,9 @@ void cfr_log(enum cfr_log_level level, const char *credential, const char *state
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    /* The journal takes it off again, in front of JSON, too. */
+    if (config.journal)
+        cfr_str_addf(&line, "<%d>", journal_levels[level]);
     if (config.format == CFR_LOG_JSON)
         as_json(&line, level, credential, state, cfr_view_of(text));
     else

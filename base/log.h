@@ -15,7 +15,7 @@ enum cfr_log_format { CFR_LOG_TEXT, CFR_LOG_JSON };
 extern const char *const cfr_log_levels[];
 extern const char *const cfr_log_formats[];
 
-/* JOURNAL: put "<3>" and the like before text lines, and leave out the time (sd-daemon(3)). */
+/* JOURNAL: put "<3>" and the like before each line (sd-daemon(3)), and leave the time out of text. */
 void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
 bool cfr_log_enabled(enum cfr_log_level level);
 /* Writes one event. CREDENTIAL and STATE may be NULL. A line is written by one write(2) and at most

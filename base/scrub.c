@@ -44,7 +44,7 @@ static bool may_be_long(struct cfr_view word)
         word.n--;
     }
     return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://") ||
-            cfr_view_starts(word, "system:serviceaccount:") || cfr_view_starts(word, "system:node:")) &&
+            cfr_view_starts(word, "//iam.googleapis.com/") || cfr_view_starts(word, "system:serviceaccount:") || cfr_view_starts(word, "system:node:")) &&
            memchr(word.p, '?', word.n) == NULL;
 }
 

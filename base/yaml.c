@@ -350,3 +350,8 @@ int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struc
     *out = r.doc;
     return 0;
 }
+
+const char *cfr_yaml_library(void)
+{
+    return yaml_get_version_string();
+}

@@ -36,4 +36,7 @@ bool cfr_yaml_is_null(const struct cfr_yaml_node *node);
 /* The value of KEY in a mapping, or NULL; *KEY_LINE (may be NULL) is where the key stands. */
 const struct cfr_yaml_node *cfr_yaml_get(const struct cfr_yaml_node *map, const char *key, int *key_line);
 
+/* The version of libyaml, as in "0.2.5". */
+const char *cfr_yaml_library(void);
+
 #endif

@@ -12,8 +12,14 @@ target_link_options(cfr_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 
 # Set by the preset static, which tools/build-static.sh uses: it makes the archives that this needs.
 option(CFR_STATIC "Link the program statically, against archives only" OFF)
+set(CFR_LIBRARIES "" CACHE FILEPATH "What the static program is linked from, for `credfresh version --verbose`")
 if(CFR_STATIC)
-    target_link_options(cfr_flags INTERFACE -static-pie -Wl,-z,pack-relative-relocs)
+    # The stack is never unwound, see static.ld. Neither the folder of the sources nor that of the build is to show in the
+    # result.
+    target_compile_options(cfr_flags INTERFACE -g -fno-asynchronous-unwind-tables -fno-unwind-tables
+        -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+    target_link_options(cfr_flags INTERFACE -static-pie -Wl,-z,pack-relative-relocs -Wl,--no-eh-frame-hdr
+        -Wl,-T,${PROJECT_SOURCE_DIR}/cmake/static.ld -Wl,--build-id=sha1 -Wl,-Map=${PROJECT_BINARY_DIR}/agent/credfresh.map)
 endif()
 
 if(CFR_SANITIZE)
@@ -27,7 +33,10 @@ else()
         $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack>)
 endif()
 if(CMAKE_BUILD_TYPE MATCHES "Rel" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
-    target_compile_options(cfr_flags INTERFACE -fcf-protection=full -fstack-clash-protection)
+    target_compile_options(cfr_flags INTERFACE -fstack-clash-protection)
+    if(NOT CFR_STATIC) # it counts only in a program of which every part has it, which Debian's archives have not
+        target_compile_options(cfr_flags INTERFACE -fcf-protection=full)
+    endif()
 endif()
 
 if(NOT CFR_STATIC) # there CMake's -pie would come after -static-pie and undo it

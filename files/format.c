@@ -13,6 +13,16 @@
 /* What needs no quotes in a shell, in systemd's EnvironmentFile and in docker's --env-file, all at once. */
 #define ENV_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%"
 
+/* A tilde is no home directory there but at the beginning, after a colon and, in some shells, after an equals sign. */
+static bool needs_no_quotes(struct cfr_view value, size_t i)
+{
+    char c = value.p[i];
+
+    if (c == '~')
+        return i != 0 && strchr(":=", value.p[i - 1]) == NULL;
+    return c != '\0' && strchr(ENV_CHARS, c) != NULL;
+}
+
 void cfr_pen_view(struct cfr_pen *p, struct cfr_view text)
 {
     if (p->rc == 0)
@@ -83,7 +93,7 @@ void cfr_pen_env(struct cfr_pen *p, const char *field, struct cfr_view value, in
     for (char *c = key; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '\0' || strchr(ENV_CHARS, value.p[i]) == NULL) {
+        if (!needs_no_quotes(value, i)) {
             p->rc = cfr_err_set(p->err, code,
                                 "the value of %s would need quotes, which readers of env files do not "
                                 "read alike, so it cannot be written as env: publish json instead",
@@ -108,13 +118,16 @@ void cfr_pen_env(struct cfr_pen *p, const char *field, struct cfr_view value, in
     X("azure-token-json", cfr_format_azure_token_json, false, CFR_FIELD_AZURE_ACCESS_TOKEN,                  \
       "a token in the JSON that Azure's local endpoints (App Service, IMDS) answer")                         \
     X("azure-env", cfr_format_azure_env, false, NULL,                                                        \
-      "the AZURE_ variables that make SDKs use a published token (workload identity)")                       \
+      "the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")    \
     X("gcp-external-account", cfr_format_gcp_external_account, false, CFR_FIELD_GCP_ACCESS_TOKEN,            \
       "a Google credential file that makes SDKs exchange a published token by themselves")                   \
     X("gcp-access-token", cfr_format_gcp_access_token, false, CFR_FIELD_GCP_ACCESS_TOKEN,                    \
       "the Google access token alone, without a line feed, as gcloud's access_token_file")                   \
     X("gcp-token-json", cfr_format_gcp_token_json, false, CFR_FIELD_GCP_ACCESS_TOKEN,                        \
       "the Google tokens and their expiry as one JSON object")                                               \
+    X("gcp-service-account-key", cfr_format_gcp_service_account_key, false,                                  \
+      CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY,                                                                     \
+      "a service account's key, as the JSON file that Google's SDKs read (GOOGLE_APPLICATION_CREDENTIALS)")  \
     X("clouds-yaml", cfr_format_clouds_yaml, false, CFR_FIELD_OPENSTACK_TOKEN,                               \
       "a clouds.yaml with one cloud, for OpenStack clients")                                                 \
     X("clouds-conf", cfr_format_clouds_conf, false, CFR_FIELD_OPENSTACK_TOKEN,                               \
@@ -129,7 +142,13 @@ void cfr_pen_env(struct cfr_pen *p, const char *field, struct cfr_view value, in
     X("env", cfr_format_env, false, NULL, "KEY=value lines for shells, systemd and containers")              \
     X("json", cfr_format_json, false, NULL, "everything that is known, as one JSON object")                  \
     X("secret-key", cfr_format_secret_key, false, CFR_FIELD_SECRET_PREFIX,                                   \
-      "one key of a mounted Secret that is passed on, as it is")
+      "one key of a mounted Secret that is passed on, as it is")                                             \
+    X("certificate", cfr_format_certificate, false, CFR_FIELD_SERVICE_CERTIFICATE,                           \
+      "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs")   \
+    X("private-key", cfr_format_private_key, false, CFR_FIELD_SERVICE_KEY,                                   \
+      "the certificate's key in PEM form (PKCS#8)")                                                          \
+    X("ca-bundle", cfr_format_ca_bundle, false, CFR_FIELD_SERVICE_BUNDLE,                                    \
+      "the certificates by which clients verify what the service CA issues, in PEM form")
 
 const struct cfr_format cfr_formats[] = {
 #define X(name, render, profile, needs, doc) {name, render, profile, needs, doc},

@@ -95,8 +95,9 @@ static int missing(const char *what, struct cfr_err *err)
 int cfr_format_azure_env(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_pen p = {out, err, 0};
+    bool secret = cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_SECRET).n != 0;
 
-    if (!cfr_format_given(in->token_path))
+    if (!secret && !cfr_format_given(in->token_path))
         return missing("the path of a published token", err);
     if (!cfr_format_given(in->azure_client_id) && cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID).n == 0)
         return missing("a client ID, from an azure exchange or the configuration", err);
@@ -104,7 +105,10 @@ int cfr_format_azure_env(const struct cfr_format_input *in, struct cfr_secret *o
         return missing("a tenant ID, from an azure exchange or the configuration", err);
     line(&p, in, "azure_client_id", in->azure_client_id, CFR_FIELD_AZURE_CLIENT_ID);
     line(&p, in, "azure_tenant_id", in->azure_tenant_id, CFR_FIELD_AZURE_TENANT_ID);
-    line(&p, in, "azure_federated_token_file", in->token_path, "");
+    if (secret)
+        line(&p, in, "azure_client_secret", NULL, CFR_FIELD_AZURE_CLIENT_SECRET);
+    else
+        line(&p, in, "azure_federated_token_file", in->token_path, "");
     line(&p, in, "azure_authority_host", in->azure_authority_host, CFR_FIELD_AZURE_AUTHORITY_HOST);
     return p.rc;
 }

@@ -103,3 +103,10 @@ int cfr_format_gcp_token_json(const struct cfr_format_input *in, struct cfr_secr
     cfr_pen_text(&p, "}\n");
     return p.rc;
 }
+
+int cfr_format_gcp_service_account_key(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
+{
+    int rc = cfr_format_need(in, "gcp-service-account-key", CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, err);
+
+    return rc != 0 ? rc : cfr_secret_append(out, cfr_format_get(in, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY), err);
+}

@@ -50,6 +50,7 @@ cfr_format_fn cfr_format_openstack_token;
 cfr_format_fn cfr_format_gcp_external_account;
 cfr_format_fn cfr_format_gcp_access_token;
 cfr_format_fn cfr_format_gcp_token_json;
+cfr_format_fn cfr_format_gcp_service_account_key;
 /* files/format_docker.c, files/format_oauth.c */
 cfr_format_fn cfr_format_docker_config;
 cfr_format_fn cfr_format_oauth_access_token;
@@ -58,5 +59,9 @@ cfr_format_fn cfr_format_token;
 cfr_format_fn cfr_format_env;
 cfr_format_fn cfr_format_json;
 cfr_format_fn cfr_format_secret_key;
+/* files/format_service.c */
+cfr_format_fn cfr_format_certificate;
+cfr_format_fn cfr_format_private_key;
+cfr_format_fn cfr_format_ca_bundle;
 
 #endif

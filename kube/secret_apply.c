@@ -155,7 +155,7 @@ static int check_value(const struct type_rule *rule, const struct cfr_secret_key
 
 int cfr_secret_apply_check(const struct cfr_secret_object *o, struct cfr_err *err)
 {
-    const char *keys[CFR_SECRET_KEYS_MAX];
+    const char *keys[CFR_SECRET_KEYS_MAX] = {NULL};
     size_t total = 0;
     int rc;
 

@@ -89,7 +89,7 @@ static const struct row rows[] = {
      ADVICE_NONE},
     {404, NULL, CFR_E_DENIED,
      "there is no such object, or no Kubernetes API at this URL; check the server's address", ADVICE_NONE},
-    {407, NULL, CFR_E_DENIED, "a proxy wants a login", ADVICE_NONE},
+    {407, NULL, CFR_E_DENIED, "a proxy wants a login: write it into the kubeconfig's proxy-url", ADVICE_NONE},
     {409, "does not match the UID", CFR_E_CONFLICT, HINT_UID, ADVICE_NONE},
     {409, "conflict with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
     {409, "conflicts with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
@@ -127,7 +127,8 @@ static struct row row_of_status(long status)
     if (status >= 500)
         return (struct row){.result = CFR_E_UNAVAILABLE, .hint = HINT_LATER};
     if (status >= 400)
-        return (struct row){.result = CFR_E_REJECTED, .hint = "the API server does not take the request"};
+        return (struct row){.result = CFR_E_REJECTED, .hint = "the API server does not take the request; mend what its message "
+                                                            "names"};
     return (struct row){.result = CFR_E_ANSWER,
                         .hint = "such an answer was not expected; check the server's address"};
 }

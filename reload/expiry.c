@@ -72,9 +72,12 @@ static bool take_string(struct scan *s, struct text *out)
 {
     const char *begin = ++s->p;
 
-    for (; s->p < s->end && *s->p != '"'; s->p++)
-        if (*s->p == '\\' && ++s->p == s->end)
+    for (; s->p < s->end && *s->p != '"'; s->p++) {
+        if (*s->p == '\\')
+            s->p++;
+        if (s->p == s->end)
             return false;
+    }
     if (s->p == s->end)
         return false;
     *out = (struct text){begin, (size_t)(s->p - begin)};

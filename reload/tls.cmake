@@ -2,9 +2,6 @@
 if(CFR_STATIC) # makes programs only
     return()
 endif()
-if(NOT SSL_FOUND)
-    pkg_check_modules(SSL REQUIRED IMPORTED_TARGET libssl>=3.0)
-endif()
 add_library(cfl_tls_objects OBJECT tls.c tls_hook.c tls_look.c tls_set.c)
 target_link_libraries(cfl_tls_objects PRIVATE cfr_flags PkgConfig::SSL PkgConfig::CRYPTO)
 target_include_directories(cfl_tls_objects PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)
@@ -19,7 +16,8 @@ function(cfl_tls_library target kind export_name libcredfresh)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME credfresh-tls EXPORT_NAME ${export_name})
-    install(TARGETS ${target} EXPORT credfresh-tlsTargets)
+    install(TARGETS ${target} EXPORT credfresh-tlsTargets ARCHIVE COMPONENT libcredfresh-tls-dev
+        LIBRARY COMPONENT libcredfresh-tls NAMELINK_COMPONENT libcredfresh-tls-dev)
 endfunction()
 
 cfl_tls_library(libcredfresh_tls_static STATIC tls-static libcredfresh_static)
@@ -34,12 +32,14 @@ configure_file(credfresh-tls.pc.in credfresh-tls.pc @ONLY)
 configure_package_config_file(credfresh-tlsConfig.cmake.in credfresh-tlsConfig.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls)
 write_basic_package_version_file(credfresh-tlsConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-install(FILES include/credfresh-tls.h TYPE INCLUDE)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/credfresh-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(EXPORT credfresh-tlsTargets NAMESPACE credfresh:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls)
+install(FILES include/credfresh-tls.h TYPE INCLUDE COMPONENT libcredfresh-tls-dev)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/credfresh-tls.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT libcredfresh-tls-dev)
+install(EXPORT credfresh-tlsTargets NAMESPACE credfresh:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls
+    COMPONENT libcredfresh-tls-dev)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/credfresh-tlsConfig.cmake
     ${CMAKE_CURRENT_BINARY_DIR}/credfresh-tlsConfigVersion.cmake
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls)
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/credfresh-tls COMPONENT libcredfresh-tls-dev)
 
 if(CFR_TESTS)
     add_test(NAME reload_tls_exports COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check-exports.sh

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The metrics page (Prometheus text format 0.0.4): one table of families, each written in one piece. */
-#include "serve/status.h"
+#include "serve/metrics_inside.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void cfr_status_observe(struct cfr_status_histogram *h, double seconds)
     h->sum_s += seconds;
 }
 
-static void add_label(struct cfr_str *out, const char *key, const char *value)
+void cfr_metrics_label(struct cfr_str *out, const char *key, const char *value)
 {
     cfr_str_addz(out, key);
     cfr_str_addz(out, "=\"");
@@ -35,25 +35,24 @@ static void add_label(struct cfr_str *out, const char *key, const char *value)
     cfr_str_addz(out, "\"");
 }
 
-/* FAMILY{credential="NAME" and then, unless KEY is NULL, ,KEY="VALUE"; the brace stays open. */
-static void begin(struct cfr_str *out, const char *family, const char *name, const char *key,
+void cfr_metrics_begin(struct cfr_str *out, const char *family, const char *name, const char *key,
                   const char *value)
 {
     cfr_str_addz(out, family);
     cfr_str_addz(out, "{");
-    add_label(out, "credential", name);
+    cfr_metrics_label(out, "credential", name);
     if (key != NULL) {
         cfr_str_addz(out, ",");
-        add_label(out, key, value);
+        cfr_metrics_label(out, key, value);
     }
 }
 
-static void end_int(struct cfr_str *out, int64_t value)
+void cfr_metrics_end_int(struct cfr_str *out, int64_t value)
 {
     cfr_str_addf(out, "} %" PRId64 "\n", value);
 }
 
-static void end_count(struct cfr_str *out, uint64_t value)
+void cfr_metrics_end_count(struct cfr_str *out, uint64_t value)
 {
     cfr_str_addf(out, "} %" PRIu64 "\n", value);
 }
@@ -61,12 +60,9 @@ static void end_count(struct cfr_str *out, uint64_t value)
 static void sample(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
                    int64_t value)
 {
-    begin(out, family, c->name, NULL, NULL);
-    end_int(out, value);
+    cfr_metrics_begin(out, family, c->name, NULL, NULL);
+    cfr_metrics_end_int(out, value);
 }
-
-typedef void samples_fn(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                        int64_t now_s);
 
 static void expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
                    int64_t now_s)
@@ -75,6 +71,43 @@ static void expiry(struct cfr_str *out, const char *family, const struct cfr_sta
     /* No sample for what never expires: any number would be read as a time. */
     if (c->published && c->expires_s != 0)
         sample(out, family, c, c->expires_s);
+}
+
+static void issued(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    if (c->published && c->issued_s != 0)
+        sample(out, family, c, c->issued_s);
+}
+
+static void info(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    cfr_metrics_begin(out, family, c->name, "provider", c->provider);
+    cfr_str_addz(out, ",");
+    cfr_metrics_label(out, "source", c->source);
+    cfr_metrics_end_int(out, 1);
+}
+
+static void next_refresh(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    if (c->refresh_s != 0)
+        sample(out, family, c, c->refresh_s);
+}
+
+static void tries_left(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    if (c->published && c->expires_s != 0)
+        sample(out, family, c, c->tries_left);
+}
+
+static void clock_skew(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+{
+    (void)now_s;
+    if (c->skew_known)
+        sample(out, family, c, c->skew_s);
 }
 
 static void published(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
@@ -101,8 +134,8 @@ static void generation(struct cfr_str *out, const char *family, const struct cfr
                        int64_t now_s)
 {
     (void)now_s;
-    begin(out, family, c->name, NULL, NULL);
-    end_count(out, c->generation);
+    cfr_metrics_begin(out, family, c->name, NULL, NULL);
+    cfr_metrics_end_count(out, c->generation);
 }
 
 static void last_success(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
@@ -123,11 +156,11 @@ static void refreshes(struct cfr_str *out, const char *family, const struct cfr_
                       int64_t now_s)
 {
     (void)now_s;
-    begin(out, family, c->name, "result", "ok");
-    end_count(out, c->exchanges_ok);
+    cfr_metrics_begin(out, family, c->name, "result", "ok");
+    cfr_metrics_end_count(out, c->exchanges_ok);
     for (int i = CFR_CLASS_NONE + 1; i < CFR_CLASS_COUNT; i++) {
-        begin(out, family, c->name, "result", cfr_err_class_name((enum cfr_err_class)i));
-        end_count(out, c->exchanges_failed[i]);
+        cfr_metrics_begin(out, family, c->name, "result", cfr_err_class_name((enum cfr_err_class)i));
+        cfr_metrics_end_count(out, c->exchanges_failed[i]);
     }
 }
 
@@ -140,18 +173,18 @@ static void duration(struct cfr_str *out, const char *family, const struct cfr_s
     for (size_t i = 0; i <= CFR_STATUS_BUCKETS; i++) {
         sum += c->duration.buckets[i];
         cfr_str_addf(out, "%s_bucket{", family);
-        add_label(out, "credential", c->name);
+        cfr_metrics_label(out, "credential", c->name);
         if (i < CFR_STATUS_BUCKETS)
             cfr_str_addf(out, ",le=\"%g\"", cfr_status_bounds[i]);
         else
             cfr_str_addz(out, ",le=\"+Inf\"");
-        end_count(out, sum);
+        cfr_metrics_end_count(out, sum);
     }
     cfr_str_addf(out, "%s_sum{", family);
-    add_label(out, "credential", c->name);
+    cfr_metrics_label(out, "credential", c->name);
     cfr_str_addf(out, "} %.9g\n%s_count{", c->duration.sum_s, family);
-    add_label(out, "credential", c->name);
-    end_count(out, c->duration.count);
+    cfr_metrics_label(out, "credential", c->name);
+    cfr_metrics_end_count(out, c->duration.count);
 }
 
 static void token_expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
@@ -176,123 +209,24 @@ static void token_requested(struct cfr_str *out, const char *family, const struc
     sample(out, family, c, c->token_requested ? 1 : 0);
 }
 
-/* Two hooks of one credential may do the same in words, yet a series may appear once only. */
-static bool hook_is_first(const struct cfr_status_credential *c, size_t i)
-{
-    for (size_t k = 0; k < i; k++) {
-        if (cfr_view_eq(cfr_view_of(c->hooks[k].name), cfr_view_of(c->hooks[i].name)))
-            return false;
-    }
-    return true;
-}
-
-static void hook_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                      int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->hook_count; i++) {
-        if (!hook_is_first(c, i))
-            continue;
-        begin(out, family, c->name, "hook", c->hooks[i].name);
-        cfr_str_addz(out, ",result=\"ok\"");
-        end_count(out, c->hooks[i].runs_ok);
-        begin(out, family, c->name, "hook", c->hooks[i].name);
-        cfr_str_addz(out, ",result=\"failed\"");
-        end_count(out, c->hooks[i].runs_failed);
-    }
-}
-
-static void delivery_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                          int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->delivery_count; i++) {
-        begin(out, family, c->name, "target", c->deliveries[i].name);
-        cfr_str_addz(out, ",result=\"ok\"");
-        end_count(out, c->deliveries[i].runs_ok);
-        begin(out, family, c->name, "target", c->deliveries[i].name);
-        cfr_str_addz(out, ",result=\"failed\"");
-        end_count(out, c->deliveries[i].runs_failed);
-    }
-}
-
-static void delivery_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                                int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->delivery_count; i++) {
-        begin(out, family, c->name, "target", c->deliveries[i].name);
-        end_count(out, c->deliveries[i].generation);
-    }
-}
-
-static void hook_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                            int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->hook_count; i++) {
-        if (!hook_is_first(c, i))
-            continue;
-        begin(out, family, c->name, "hook", c->hooks[i].name);
-        end_count(out, c->hooks[i].generation);
-    }
-}
-
-static void hook_last_run(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                          int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->hook_count; i++) {
-        if (!hook_is_first(c, i))
-            continue;
-        begin(out, family, c->name, "hook", c->hooks[i].name);
-        end_int(out, c->hooks[i].last_run_s);
-    }
-}
-
-/* As for hooks. */
-static bool consumer_is_first(const struct cfr_status_credential *c, size_t i)
-{
-    for (size_t k = 0; k < i; k++) {
-        if (cfr_view_eq(cfr_view_of(c->consumers[k].name), cfr_view_of(c->consumers[i].name)))
-            return false;
-    }
-    return true;
-}
-
-static void consumer_generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                                int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->consumer_count; i++) {
-        if (!consumer_is_first(c, i))
-            continue;
-        begin(out, family, c->name, "consumer", c->consumers[i].name);
-        end_count(out, c->consumers[i].generation);
-    }
-}
-
-static void consumer_behind(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
-{
-    (void)now_s;
-    for (size_t i = 0; i < c->consumer_count; i++) {
-        if (!consumer_is_first(c, i))
-            continue;
-        begin(out, family, c->name, "consumer", c->consumers[i].name);
-        end_int(out, c->consumers[i].behind ? 1 : 0);
-    }
-}
-
 static const struct family {
     const char *name;
     const char *type;
-    samples_fn *samples;
+    cfr_metrics_fn *samples;
     const char *help;
 } families[] = {
+    {"credfresh_credential_info", "gauge", info,
+     "Always 1; the labels say who gives the credential, and what it begins with."},
+    {"credfresh_credential_issued_timestamp_seconds", "gauge", issued,
+     "When the life of the published credential began, in seconds since the epoch. Absent when nothing is published."},
     {"credfresh_credential_expiry_timestamp_seconds", "gauge", expiry,
-     "When the published credential expires, in seconds since the epoch. Absent when nothing is published or "
-     "it "
-     "never expires."},
+     "When the published credential expires, in seconds since the epoch. Absent when nothing is published or it never "
+     "expires."},
+    {"credfresh_credential_next_refresh_timestamp_seconds", "gauge", next_refresh,
+     "When the next refresh or retry is planned, in seconds since the epoch. Absent when none is."},
+    {"credfresh_credential_tries_left", "gauge", tries_left,
+     "Tries that fit before the published credential expires even if each pause is the longest possible; 100 for more. "
+     "Absent when nothing is published or it never expires."},
     {"credfresh_credential_published", "gauge", published,
      "1 when a generation of the credential is published."},
     {"credfresh_credential_ready", "gauge", ready, "1 when the credential is published and has not expired."},
@@ -309,23 +243,31 @@ static const struct family {
      "local: this machine)."},
     {"credfresh_exchange_duration_seconds", "histogram", duration,
      "How long the exchanges with the cloud took."},
+    {"credfresh_exchange_clock_skew_seconds", "gauge", clock_skew,
+     "The server's clock less this machine's at the last exchange. Absent when no server has told the time."},
     {"credfresh_token_expiry_timestamp_seconds", "gauge", token_expiry,
      "When the subject token last read expires, in seconds since the epoch."},
     {"credfresh_token_overdue", "gauge", token_overdue,
      "1 when the subject token is past 80 % of its life and nobody has replaced it."},
     {"credfresh_token_requested", "gauge", token_requested,
      "1 when the subject token was asked of the API server, by itself or in place of a file."},
-    {"credfresh_delivery_runs_total", "counter", delivery_runs, "Applies of a Secret of the cluster by result."},
-    {"credfresh_delivery_generation", "gauge", delivery_generation,
+    {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_metrics_key_minted,
+     "When the published long-lived key was minted, in seconds since the epoch. Absent for other credentials."},
+    {"credfresh_rotation_state", "gauge", cfr_metrics_rotation_state,
+     "1 for the state that the rotation of a long-lived key is in, 0 for the others. Absent for other credentials."},
+    {"credfresh_rotations_total", "counter", cfr_metrics_rotations,
+     "Rotations of a long-lived key that are complete, and keys that were removed because they never came to be published."},
+    {"credfresh_delivery_runs_total", "counter", cfr_metrics_delivery_runs, "Applies of a Secret of the cluster by result."},
+    {"credfresh_delivery_generation", "gauge", cfr_metrics_delivery_generation,
      "The generation that a Secret of the cluster holds; 0 for none."},
-    {"credfresh_hook_runs_total", "counter", hook_runs, "Runs of a reload hook by result."},
-    {"credfresh_hook_generation", "gauge", hook_generation,
+    {"credfresh_hook_runs_total", "counter", cfr_metrics_hook_runs, "Runs of a reload hook by result."},
+    {"credfresh_hook_generation", "gauge", cfr_metrics_hook_generation,
      "The generation that a reload hook last succeeded for; 0 for none."},
-    {"credfresh_hook_last_run_timestamp_seconds", "gauge", hook_last_run,
+    {"credfresh_hook_last_run_timestamp_seconds", "gauge", cfr_metrics_hook_last_run,
      "When a reload hook last ran, in seconds since the epoch; 0 for never."},
-    {"credfresh_consumer_generation", "gauge", consumer_generation,
+    {"credfresh_consumer_generation", "gauge", cfr_metrics_consumer_generation,
      "The generation that a consumer says it has in use; 0 when it has said nothing yet."},
-    {"credfresh_consumer_behind", "gauge", consumer_behind,
+    {"credfresh_consumer_behind", "gauge", cfr_metrics_consumer_behind,
      "1 when a consumer has not acknowledged the published generation in time."},
 };
 
@@ -338,7 +280,7 @@ static void add_agent(struct cfr_str *out, const struct cfr_status *s)
 {
     head(out, "credfresh_build_info", "gauge", "Always 1; the labels say what runs.");
     cfr_str_addz(out, "credfresh_build_info{");
-    add_label(out, "version", s->version);
+    cfr_metrics_label(out, "version", s->version);
     cfr_str_addz(out, "} 1\n");
     head(out, "credfresh_start_time_seconds", "gauge", "When the agent started, in seconds since the epoch.");
     cfr_str_addf(out, "credfresh_start_time_seconds %" PRId64 "\n", s->started_s);
@@ -358,16 +300,37 @@ static void add_endpoints(struct cfr_str *out, const struct cfr_status *s)
         if (i == 0)
             head(out, "credfresh_endpoint_requests_total", "counter", "Requests to local endpoints by shape and HTTP status.");
         cfr_str_addz(out, "credfresh_endpoint_requests_total{");
-        add_label(out, "endpoint", e.endpoint);
+        cfr_metrics_label(out, "endpoint", e.endpoint);
         cfr_str_addz(out, ",");
-        add_label(out, "shape", e.shape);
+        cfr_metrics_label(out, "shape", e.shape);
         cfr_str_addf(out, ",status=\"%d\"} %" PRIu64 "\n", e.status, e.requests);
     }
+}
+
+static void add_authority(struct cfr_str *out, const struct cfr_status *s)
+{
+    struct cfr_status_authority a;
+
+    if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
+        return;
+    head(out, "credfresh_service_ca_number", "gauge", "How many CAs the service CA has had; it rises with each rotation.");
+    cfr_str_addf(out, "credfresh_service_ca_number %" PRIu64 "\n", a.number);
+    head(out, "credfresh_service_ca_generations", "gauge", "How many CAs the bundle holds.");
+    cfr_str_addf(out, "credfresh_service_ca_generations %zu\n", a.generations);
+    head(out, "credfresh_service_ca_expiry_timestamp_seconds", "gauge",
+         "When the newest CA ends, in seconds since the epoch; 0 while there is none.");
+    cfr_str_addf(out, "credfresh_service_ca_expiry_timestamp_seconds %" PRId64 "\n", a.expires_s);
+    head(out, "credfresh_service_ca_rotation_timestamp_seconds", "gauge",
+         "When the newest CA is to be replaced for its age, in seconds since the epoch; 0 while there is none.");
+    cfr_str_addf(out, "credfresh_service_ca_rotation_timestamp_seconds %" PRId64 "\n", a.rotates_s);
+    head(out, "credfresh_service_ca_ok", "gauge", "1 when the last look at the service CA's store and age went well.");
+    cfr_str_addf(out, "credfresh_service_ca_ok %d\n", a.error == NULL ? 1 : 0);
 }
 
 void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
+    add_authority(out, s);
     add_endpoints(out, s);
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         head(out, families[f].name, families[f].type, families[f].help);

@@ -128,6 +128,24 @@ static void add_error(struct cfr_str *out, const struct cfr_status_credential *c
     end_object(out);
 }
 
+static void add_mint(struct cfr_str *out, const struct cfr_status_mint *m)
+{
+    if (m->state == NULL)
+        return;
+    open_object(out, "mint");
+    add_text(out, "state", m->state);
+    add_text(out, "step", m->step);
+    add_text(out, "waits_for", m->waits_for);
+    add_text(out, "error", m->error);
+    add_text(out, "subject", m->subject);
+    add_text(out, "key", m->key);
+    add_text(out, "old_key", m->old_key);
+    add_instant(out, "minted", m->minted_s);
+    add_instant(out, "due", m->due_s);
+    add_count(out, "rotation", m->rotation);
+    end_object(out);
+}
+
 static void add_credential(struct cfr_str *out, const struct cfr_status_credential *c, int64_t now_s)
 {
     cfr_str_addz(out, "{");
@@ -154,6 +172,7 @@ static void add_credential(struct cfr_str *out, const struct cfr_status_credenti
     add_hooks(out, "hooks", c->hooks, c->hook_count);
     add_hooks(out, "deliveries", c->deliveries, c->delivery_count);
     add_consumers(out, c);
+    add_mint(out, &c->mint);
     end_object(out);
 }
 
@@ -172,10 +191,30 @@ static void add_agent(struct cfr_str *out, const struct cfr_status *s)
     end_object(out);
 }
 
+static void add_authority(struct cfr_str *out, const struct cfr_status *s)
+{
+    struct cfr_status_authority a;
+
+    if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
+        return;
+    open_object(out, "service_ca");
+    add_count(out, "number", a.number);
+    add_text(out, "subject", a.subject);
+    add_text(out, "key_id", a.key_id);
+    add_instant(out, "issued", a.issued_s);
+    add_instant(out, "expires", a.expires_s);
+    add_instant(out, "rotates", a.rotates_s);
+    add_count(out, "generations", a.generations);
+    add_text(out, "last_reason", a.reason);
+    add_text(out, "error", a.error);
+    end_object(out);
+}
+
 void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_str *out)
 {
     cfr_str_addz(out, "{\"version\":1,");
     add_agent(out, s);
+    add_authority(out, s);
     add_key(out, "credentials");
     cfr_str_addz(out, "[");
     for (size_t i = 0; i < s->count && !out->failed; i++) {

@@ -46,10 +46,27 @@ struct cfr_status_histogram {
 extern const double cfr_status_bounds[CFR_STATUS_BUCKETS];
 void cfr_status_observe(struct cfr_status_histogram *h, double seconds);
 
+/* A long-lived key that is rotated. */
+struct cfr_status_mint {
+    const char *state;     /* "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED"; NULL: this credential is no such key */
+    const char *step;      /* "rest", "published", ... */
+    const char *waits_for; /* in words, or NULL */
+    const char *error;     /* of what is done beside publishing, or NULL */
+    const char *subject;   /* whose keys these are: "aws/robot" */
+    const char *key;       /* id of the published one; NULL = none yet */
+    const char *old_key;   /* id of the one that still works beside it, or NULL */
+    int64_t minted_s;      /* 0 = none */
+    int64_t due_s;
+    uint64_t rotation;     /* number of the present or last one */
+    uint64_t completed;    /* by this run */
+    uint64_t undone;       /* keys that were removed because they never came to be published, by this run */
+};
+
 struct cfr_status_credential {
     const char *name;
     const char *state;    /* "waiting", "exchanging", ... */
     const char *provider; /* "aws", "token" */
+    const char *source;   /* what it begins with: "file", "request", "file or request", "secret", "provider", "service_ca" */
     const char *identity; /* ARN or NULL */
     bool required;
     bool published;         /* something is published */
@@ -67,6 +84,9 @@ struct cfr_status_credential {
     int error_code;         /* CFR_E_... or 0 */
     int64_t error_s;
     uint32_t failures;  /* consecutive */
+    uint32_t tries_left; /* before it expires, at the longest pauses; means nothing where nothing expires */
+    bool skew_known;
+    int64_t skew_s;     /* the server's clock less ours, at the last exchange */
     const char *reason; /* of the last forced rotation, or NULL */
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT]; /* by class */
@@ -77,7 +97,22 @@ struct cfr_status_credential {
     size_t delivery_count;
     const struct cfr_status_consumer *consumers;
     size_t consumer_count;
+    struct cfr_status_mint mint;
     bool previous_held; /* the previous generation is kept longer, for a consumer */
+};
+
+/* The service CA: the newest of its CAs. */
+struct cfr_status_authority {
+    uint64_t number;    /* how many CAs there have been; 0 = none yet */
+    const char *subject; /* NULL with none */
+    const char *key_id; /* its subject key identifier, hexadecimal */
+    int64_t issued_s;   /* wall clock; 0 = there is none, as for the next two */
+    int64_t expires_s;
+    int64_t rotates_s;  /* when it is replaced for its age */
+    size_t generations; /* how many CAs are trusted */
+    const char *reason; /* that it was made for; NULL: it was due, or the first */
+    const char *error;  /* why the last look at it failed, or NULL */
+    int error_code;
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its
@@ -93,12 +128,13 @@ struct cfr_status {
     size_t count;
     void (*get)(void *ctx, size_t index, struct cfr_status_credential *out);
     bool (*get_endpoint)(void *ctx, size_t index, struct cfr_status_endpoint *out); /* false beyond the last; may be NULL */
+    bool (*get_authority)(void *ctx, struct cfr_status_authority *out); /* false without a service CA; may be NULL */
     void *ctx;
 };
 
 /* True when C is published and has not expired at NOW: what readiness is about. */
 bool cfr_status_is_ready(const struct cfr_status_credential *c, int64_t now_s);
-/* {"version":1,"agent":{...},"credentials":[...]}; ONLY limits it to one credential by name (NULL = all).
+/* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits it to one credential by name (NULL = all).
  * Instants are RFC 3339 in UTC, or null where there is none; `expires` of a published credential is null when
  * it never does. docs/ describes each key; keys are added, never renamed or removed. */
 void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_str *out);

@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "base/time.h"
+#include "base/xml.h"
 #include "sts/aws_params.h"
-#include "sts/xml.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -162,7 +162,8 @@ static int not_understood(struct cfr_view type, struct cfr_view body, struct cfr
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is empty");
     if (type.n != 0 && cfr_view_printable(type))
         (void)snprintf(shown, sizeof shown, "%.*s", (int)(type.n < SHOWN_TYPE ? type.n : SHOWN_TYPE), type.p);
-    return cfr_err_set(err, CFR_E_ANSWER, "the answer is neither XML nor JSON (its type is %s)",
+    return cfr_err_set(err, CFR_E_ANSWER, "the answer is neither XML nor JSON (its type is %s); check `endpoint`, and that no proxy or "
+                       "login page answers instead",
                        shown[0] != '\0' ? shown : "not given");
 }
 
@@ -176,7 +177,8 @@ int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, str
     *out = (struct cfr_aws_answer){0};
     for (size_t i = 0; i < CFR_AWS_FIELDS; i++)
         cfr_secret_init(&out->fields[i], field_limits[i]);
-    if (text.n != 0 && text.p[0] == '<')
+    /* A page for people may well be XML, too. */
+    if (text.n != 0 && text.p[0] == '<' && cfr_view_find(content_type, "text/html") < 0)
         rc = cfr_xml_read(text, on_leaf, &r, err);
     else if (text.n != 0 && text.p[0] == '{')
         rc = read_json(&r, text, err);

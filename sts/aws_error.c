@@ -124,7 +124,9 @@ static const struct cfr_refusal_row rows[] = {
     {"IDPRejectedClaim", NULL, 0, CFR_E_DENIED, "the token's issuer rejects it; a new token is needed"},
     {"RegionDisabledException", NULL, 0, CFR_E_DENIED,
      "STS is not active in this region for the role's account; activate it there, or set another `region`"},
-    {"OptInRequired", NULL, 0, CFR_E_DENIED, "the account is not enabled for this region or service"},
+    {"OptInRequired", NULL, 0, CFR_E_DENIED,
+     "the account is not enabled for this region or service; enable it there, or set another "
+     "`region`"},
     {"MalformedPolicyDocument", NULL, 0, CFR_E_REJECTED,
      "mend `policy`: its JSON is right, its grammar is not"},
     {"PackedPolicyTooLarge", NULL, 0, CFR_E_REJECTED,

@@ -5,8 +5,8 @@
 #ifndef CFR_STS_AWS_ERROR_H
 #define CFR_STS_AWS_ERROR_H
 
+#include "base/refusal.h"
 #include "sts/aws_answer.h"
-#include "sts/refusal.h"
 
 /* With what a call was made: it decides what a refusal means. */
 enum cfr_aws_call {

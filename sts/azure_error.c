@@ -3,7 +3,7 @@
 #include "sts/azure_error.h"
 
 #include "base/json.h"
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,6 +15,8 @@
     "the request's time or signature was refused; check this machine's clock (15 min are tolerated), and "   \
     "`region`"
 
+#define HINT_PARAMETER "ECR does not take a parameter; check `registries` and `endpoint` of `ecr`"
+
 static const struct cfr_refusal_row rows[] = {
     {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
@@ -30,16 +32,20 @@ static const struct cfr_refusal_row rows[] = {
      "the endpoint belongs to another region or service: check `region` and `endpoint` of `ecr`"},
     {"InvalidSignatureException", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
     {"IncompleteSignatureException", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"MissingAuthenticationTokenException", NULL, 0, CFR_E_REJECTED, "check `endpoint` of `ecr`"},
-    {"OptInRequired", NULL, 0, CFR_E_DENIED, "the account is not enabled for this region or service"},
-    {"InvalidParameterException", NULL, 0, CFR_E_REJECTED, "check `registries` and `endpoint` of `ecr`"},
-    {"ValidationException", NULL, 0, CFR_E_REJECTED, "check `registries` and `endpoint` of `ecr`"},
+    {"MissingAuthenticationTokenException", NULL, 0, CFR_E_REJECTED,
+     "the request's signature did not arrive; check `endpoint` of `ecr`, and that no proxy changes the "
+     "request"},
+    {"OptInRequired", NULL, 0, CFR_E_DENIED,
+     "the account is not enabled for this region or service; enable it there, or set another "
+     "`region`"},
+    {"InvalidParameterException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
+    {"ValidationException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
     {"UnknownOperationException", NULL, 0, CFR_E_REJECTED,
      "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {"UnsupportedCommandException", NULL, 0, CFR_E_REJECTED,
      "there is no ECR Public at this URL; check `endpoint`"},
     {"ServerException", NULL, 0, CFR_E_UNAVAILABLE, "ECR is unavailable; it is tried again"},
-    {"RegistryNotFoundException", NULL, 0, CFR_E_REJECTED, "check `registries`"},
+    {"RegistryNotFoundException", NULL, 0, CFR_E_REJECTED, "ECR has no registry of these accounts; check `registries`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
     {0},

@@ -2,7 +2,7 @@
 /* Refusals of Google's services. */
 #include "sts/gcp_error.h"
 
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 #define HINT_LATER "Google is unavailable; it is tried again"
 #define HINT_BUSY  "Google limits the rate of calls (or the project's quota is used up); it is tried again"
@@ -70,7 +70,7 @@ static const struct cfr_refusal_row sts_rows[] = {
     {"invalid_client", NULL, 0, CFR_E_DENIED,
      "check `client_id` and the secret in `client_secret_file`; the client may have been deleted"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "mend `subject_token_type`"},
+    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "mend `subject_token_type`: the provider is for tokens of another type"},
     {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, HINT_NUMBER},
     {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
     {"PERMISSION_DENIED", NULL, 0, CFR_E_DENIED, "{who} may not use the pool, or its project"},
@@ -131,8 +131,9 @@ static const struct cfr_refusal_row iam_rows[] = {
      "shorten `lifetime` to 1h, or list the account in the organization's policy "
      "constraints/iam.allowServiceAccountCredentialLifetimeExtension"},
     {"INVALID_ARGUMENT", "scope", 0, CFR_E_REJECTED, HINT_SCOPE},
-    {"INVALID_ARGUMENT", "delegat", 0, CFR_E_REJECTED, "mend `delegates`"},
-    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "mend `id_token_audience`"},
+    {"INVALID_ARGUMENT", "delegat", 0, CFR_E_REJECTED,
+     "mend `delegates`: each must be the email address of a service account"},
+    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "mend `id_token_audience`, which Google does not take"},
     {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED,
      "the service account cannot be used as it is; is it enabled?"},

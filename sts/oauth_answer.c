@@ -202,7 +202,8 @@ static int not_understood(struct cfr_view type, struct cfr_view body, struct cfr
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is empty");
     if (type.n != 0 && cfr_view_printable(type))
         (void)snprintf(shown, sizeof shown, "%.*s", (int)(type.n < SHOWN_TYPE ? type.n : SHOWN_TYPE), type.p);
-    return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a JSON object (its type is %s)",
+    return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a JSON object (its type is %s); check the URL, and that no proxy or login "
+                       "page answers instead",
                        shown[0] != '\0' ? shown : "not given");
 }
 

@@ -2,7 +2,7 @@
 /* The errors of OAuth servers (RFC 6749, 5.2; RFC 8693, 2.2.2; RFC 8707, 2). */
 #include "sts/oauth.h"
 
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 #define HINT_CLIENT                                                                                          \
     "the server does not know the client, or its proof is wrong: check `client_id`, "                        \

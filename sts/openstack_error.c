@@ -4,7 +4,7 @@
 #include "sts/openstack_inside.h"
 
 #include "base/json.h"
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 /* The code that stands for an answer which asks for a second factor: such a one has no error in it. */
 #define RECEIPT "receipt"

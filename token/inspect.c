@@ -67,13 +67,6 @@ static void show_time(struct report *r, const char *label, int64_t at_s, int64_t
     cfr_str_addz(r->out, "\n");
 }
 
-static void finding(struct report *r, bool good, const char *yes, const char *no)
-{
-    cfr_str_addf(r->out, "  %-8s%s\n", good ? "ok" : "PROBLEM", good ? yes : no);
-    if (!good)
-        r->problems++;
-}
-
 static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
 {
     const struct cfr_claims *c = s->claims;
@@ -102,76 +95,137 @@ static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
     show_time(r, "expires", c->exp, s->now_s);
 }
 
-static void judge_algorithm(struct report *r, struct cfr_view alg)
-{
-    static const char *const accepted[] = {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"};
-    bool good = false;
+/* ---- what an STS would say ---- */
 
-    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
-        good = good || cfr_view_is(alg, accepted[i]);
-    finding(r, good, "signed with an algorithm that AWS accepts",
-            "AWS accepts only RS256, RS384, RS512, ES256, ES384 and ES512");
+struct judge {
+    const struct cfr_inspect_subject *subject;
+    const struct cfr_finding_sink *sink;
+    const struct rules *rules;
+};
+
+/* What a cloud asks of a token beyond its trust policy. */
+struct rules {
+    const char *cloud;
+    const char *algorithms[7]; /* empty = any that has a public key */
+    const char *algorithms_text;
+    size_t size_max; /* 0 = none that is known */
+};
+
+static const struct rules every_rules[] = {
+    {"aws",
+     {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"},
+     "AWS accepts only RS256, RS384, RS512, ES256, ES384 and ES512",
+     AWS_TOKEN_MAX},
+    {"gcp", {"RS256", "ES256"}, "Google accepts only RS256 and ES256", 0},
+    {"azure", {"RS256"}, "Entra ID accepts only RS256", 0},
+    {"", {NULL}, "", 0},
+};
+
+static const struct rules *rules_of(const char *cloud)
+{
+    const struct rules *r = every_rules;
+
+    while (r->cloud[0] != '\0' && cloud != NULL && strcmp(r->cloud, cloud) != 0)
+        r++;
+    return r;
 }
 
-static void judge_times(struct report *r, const struct cfr_inspect_subject *s)
+static void finding(const struct judge *j, const char *check, bool good, const char *yes, const char *no)
 {
-    const struct cfr_claims *c = s->claims;
+    cfr_finding_say(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, check, NULL, "%s", good ? yes : no);
+}
+
+static void note(const struct judge *j, const char *check, const char *text)
+{
+    cfr_finding_say(j->sink, CFR_FINDING_NOTE, check, NULL, "%s", text);
+}
+
+static void judge_algorithm(const struct judge *j)
+{
+    bool good = j->rules->algorithms[0] == NULL;
+
+    if (good)
+        return;
+    for (size_t i = 0; j->rules->algorithms[i] != NULL; i++)
+        good = good || cfr_view_is(j->subject->claims->alg, j->rules->algorithms[i]);
+    finding(j, "token.algorithm", good,
+            j->rules->size_max == AWS_TOKEN_MAX ? "signed with an algorithm that AWS accepts"
+                                                : "signed with an algorithm that the cloud accepts",
+            j->rules->algorithms_text);
+}
+
+static void judge_life(const struct judge *j)
+{
+    const struct cfr_claims *c = j->subject->claims;
     int64_t expires = cfr_claims_expires(c);
+
+    if (c->exp <= c->iat)
+        finding(j, "token.life", false, "", "its `exp` is not after its `iat`");
+    else if (c->iat != 0 && expires - c->iat < LIFE_SHORT_S)
+        note(j, "token.life", "its whole life is shorter than 10 min, the least that Kubernetes issues");
+    if (c->iat == 0)
+        note(j, "token.life", "it has no `iat`: its age is unknown, so it is refreshed by its expiry alone");
+    if (c->warnafter != 0 && c->exp - c->warnafter > 60)
+        note(j, "token.life",
+             "its life was extended by the API server (warnafter): it should be renewed before that moment, not before "
+             "`exp`");
+}
+
+static void judge_times(const struct judge *j)
+{
+    const struct cfr_claims *c = j->subject->claims;
     int64_t begins = c->nbf > c->iat ? c->nbf : c->iat;
 
     if (cfr_claims_is_legacy(c)) {
-        finding(r, false, "",
+        finding(j, "token.kind", false, "",
                 "a token of the old kind that a Secret holds: no expiry, no audience; every cloud refuses "
                 "it. Mount a projected serviceAccountToken volume instead");
         return;
     }
     if (c->exp == 0) {
-        finding(r, false, "", "it has no `exp`; every cloud refuses a token that never expires");
+        finding(j, "token.expired", false, "", "it has no `exp`; every cloud refuses a token that never expires");
         return;
     }
-    finding(r, s->now_s < c->exp, "not expired", "expired: whatever renews the token file has stopped");
-    finding(r, s->now_s >= begins, "already valid",
+    finding(j, "token.expired", j->subject->now_s < c->exp, "not expired",
+            "expired: whatever renews the token file has stopped");
+    finding(j, "token.not-yet-valid", j->subject->now_s >= begins, "already valid",
             "not valid yet: the issuer's clock is ahead of this one, or this machine's clock is wrong");
-    if (c->exp <= c->iat)
-        finding(r, false, "", "its `exp` is not after its `iat`");
-    else if (c->iat != 0 && expires - c->iat < LIFE_SHORT_S)
-        cfr_str_addz(r->out,
-                     "  note    its whole life is shorter than 10 min, the least that Kubernetes issues\n");
-    if (c->iat == 0)
-        cfr_str_addz(
-            r->out,
-            "  note    it has no `iat`: its age is unknown, so it is refreshed by its expiry alone\n");
-    if (c->warnafter != 0 && c->exp - c->warnafter > 60)
-        cfr_str_addz(r->out, "  note    its life was extended by the API server (warnafter): it should be "
-                             "renewed before that moment, not before `exp`\n");
+    judge_life(j);
 }
 
-static void judge_audience(struct report *r, const struct cfr_inspect_subject *s)
+static void judge_usual_audience(const struct judge *j)
 {
-    bool china = s->region != NULL && strncmp(s->region, "cn-", 3) == 0;
+    const char *region = j->subject->region;
+    bool china = region != NULL && strncmp(region, "cn-", 3) == 0;
 
-    if (cfr_claims_audience_count(s->claims) == 0) {
-        finding(r, false, "", "it has no audience (`aud`)");
-        return;
-    }
-    if (s->audience != NULL) {
-        cfr_str_addz(r->out, cfr_claims_has_audience(s->claims, s->audience) ? "  ok      " : "  PROBLEM ");
-        cfr_str_addz(r->out, cfr_claims_has_audience(s->claims, s->audience)
-                                 ? "the audience is the configured "
-                                 : "the audience is not the configured ");
-        add_clean(r->out, cfr_view_of(s->audience));
-        cfr_str_addz(r->out, "\n");
-        r->problems += cfr_claims_has_audience(s->claims, s->audience) ? 0 : 1;
-        return;
-    }
-    if (cfr_claims_has_audience(s->claims, "sts.amazonaws.com") ||
-        (china && cfr_claims_has_audience(s->claims, "sts.amazonaws.com.cn")))
-        cfr_str_addz(r->out, "  ok      the audience is the usual one for AWS\n");
+    if (cfr_claims_has_audience(j->subject->claims, "sts.amazonaws.com") ||
+        (china && cfr_claims_has_audience(j->subject->claims, "sts.amazonaws.com.cn")))
+        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is the usual one for AWS");
     else
-        cfr_str_addf(
-            r->out,
-            "  note    the audience is not %s: the identity provider in IAM must list it as a client ID\n",
-            china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
+        cfr_finding_say(j->sink, CFR_FINDING_NOTE, "token.audience", NULL,
+                        "the audience is not %s: the identity provider in IAM must list it as a client ID",
+                        china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
+}
+
+static void judge_audience(const struct judge *j)
+{
+    struct cfr_str text = {.limit = 1024};
+    bool good;
+
+    if (cfr_claims_audience_count(j->subject->claims) == 0) {
+        finding(j, "token.audience", false, "", "it has no audience (`aud`)");
+        return;
+    }
+    if (j->subject->audience == NULL) {
+        if (j->rules->size_max == AWS_TOKEN_MAX)
+            judge_usual_audience(j);
+        return;
+    }
+    good = cfr_claims_has_audience(j->subject->claims, j->subject->audience);
+    cfr_str_addz(&text, good ? "the audience is the configured " : "the audience is not the configured ");
+    add_clean(&text, cfr_view_of(j->subject->audience));
+    finding(j, "token.audience", good, text.len != 0 ? text.p : "", text.len != 0 ? text.p : "");
+    cfr_str_free(&text);
 }
 
 static bool whole(const struct cfr_json *object, const char *key)
@@ -182,23 +236,46 @@ static bool whole(const struct cfr_json *object, const char *key)
     return value == NULL || cfr_json_integer(value, &i);
 }
 
-static void judge_shape(struct report *r, const struct cfr_inspect_subject *s)
+static void judge_shape(const struct judge *j)
 {
+    const struct cfr_inspect_subject *s = j->subject;
     const struct cfr_json *p = s->claims->payload;
     struct cfr_view token = cfr_view_trim(s->file);
 
-    finding(r, whole(p, "iat") && whole(p, "nbf") && whole(p, "exp"), "times are whole seconds",
+    finding(j, "token.times", whole(p, "iat") && whole(p, "nbf") && whole(p, "exp"), "times are whole seconds",
             "a time has a fraction; AWS accepts only integers");
-    finding(r, s->claims->iss.n != 0 && s->claims->sub.n != 0, "issuer and subject are there",
+    finding(j, "token.claims", s->claims->iss.n != 0 && s->claims->sub.n != 0, "issuer and subject are there",
             "it has no `iss` or no `sub`; a trust policy has nothing to match");
     if (s->claims->iss.n != 0 && !cfr_claims_is_legacy(s->claims))
-        finding(r, cfr_view_starts(s->claims->iss, "https://"), "the issuer is an https URL",
+        finding(j, "token.issuer", cfr_view_starts(s->claims->iss, "https://"), "the issuer is an https URL",
                 "the issuer is not an https URL: no cloud can fetch its keys");
-    finding(r, token.n <= AWS_TOKEN_MAX, "short enough for AWS (20000 characters)",
-            "longer than the 20000 characters that AWS accepts");
+    if (j->rules->size_max != 0)
+        finding(j, "token.size", token.n <= j->rules->size_max, "short enough for AWS (20000 characters)",
+                "longer than the 20000 characters that AWS accepts");
     if (token.n != s->file.n)
-        cfr_str_addz(r->out, "  note    the file has white space around the token; credfresh removes it, "
-                             "other clients may send it\n");
+        note(j, "token.space",
+             "the file has white space around the token; credfresh removes it, other clients may send it");
+}
+
+void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink)
+{
+    const struct judge j = {subject, sink, rules_of(subject->cloud)};
+
+    judge_algorithm(&j);
+    judge_times(&j);
+    judge_audience(&j);
+    judge_shape(&j);
+}
+
+static void write_finding(void *ctx, const struct cfr_finding *finding)
+{
+    static const char *const marks[CFR_FINDING_LEVELS] = {"ok", "note", "note", "PROBLEM"};
+    struct report *r = ctx;
+
+    cfr_str_addf(r->out, "  %-8s", marks[finding->level]);
+    cfr_str_addz(r->out, finding->text);
+    cfr_str_addz(r->out, "\n");
+    r->problems += finding->level == CFR_FINDING_WRONG ? 1 : 0;
 }
 
 unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr_str *out)
@@ -207,9 +284,6 @@ unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr
 
     show_claims(&r, subject);
     cfr_str_addz(out, "What an STS would say (the signature is not checked here)\n");
-    judge_algorithm(&r, subject->claims->alg);
-    judge_times(&r, subject);
-    judge_audience(&r, subject);
-    judge_shape(&r, subject);
+    cfr_inspect_judge(subject, &(struct cfr_finding_sink){write_finding, &r});
     return r.problems;
 }

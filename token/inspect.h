@@ -3,6 +3,7 @@
 #ifndef CFR_TOKEN_INSPECT_H
 #define CFR_TOKEN_INSPECT_H
 
+#include "base/finding.h"
 #include "base/str.h"
 #include "token/claims.h"
 
@@ -13,7 +14,12 @@ struct cfr_inspect_subject {
     int64_t now_s;                   /* wall clock, Unix seconds */
     const char *audience;            /* what the exchange expects in `aud`, or NULL */
     const char *region;              /* of the exchange, or NULL: decides which default audience is told of */
+    const char *cloud; /* whose rules: "aws" (also NULL), "gcp", "azure"; of others only those that hold everywhere */
 };
+
+/* Gives SINK what an STS would make of the token, one finding for each rule: "ok", "note" or "wrong". No text holds the
+ * token; what of a claim is in one has its control characters replaced. */
+void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink);
 
 /* Appends the report: the claims, the times in words, and findings, one to a line, marked "ok", "note" or
  * "PROBLEM". Never the token itself; what a claim holds is shown with control characters replaced. Returns

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
-/* Lives beyond this are cut: the 24 h rule decides for them, and doubles stay exact to the millisecond. */
+/* Lives beyond this, 34 years, are cut: doubles stay exact to the millisecond. */
 #define LIFE_MAX_MS (INT64_C(1) << 40)
 
 static double unit(double x)
@@ -30,21 +30,31 @@ static int64_t length_of(struct cfr_refresh_life life)
     return n < 0 ? 0 : n > LIFE_MAX_MS ? LIFE_MAX_MS : n;
 }
 
-int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
+static int64_t at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter, double most)
 {
     double whole = (double)length_of(life);
     double wobble;
-    double at;
+    double age;
     int64_t sum;
 
     if (life.expires_ms == INT64_MAX)
         return INT64_MAX;
     wobble = unit(jitter.chance) * least(10000, whole / 60) + unit(jitter.spread) * least(300000, whole / 20);
-    at = least(whole * 0.8, whole - (double)(window_ms > 0 ? window_ms : 0)) - wobble;
-    if (at < whole / 2)
-        at = whole / 2;
-    at = least(at, (double)DAY_MS - wobble);
-    return __builtin_add_overflow(life.issued_ms, (int64_t)at, &sum) ? life.expires_ms : sum;
+    age = least(whole * 0.8, whole - (double)(window_ms > 0 ? window_ms : 0)) - wobble;
+    if (age < whole / 2)
+        age = whole / 2;
+    age = least(age, most - wobble);
+    return __builtin_add_overflow(life.issued_ms, (int64_t)age, &sum) ? life.expires_ms : sum;
+}
+
+int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
+{
+    return at(life, window_ms, jitter, (double)DAY_MS);
+}
+
+int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter)
+{
+    return at(life, window_ms, jitter, (double)LIFE_MAX_MS);
 }
 
 bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms)

@@ -25,6 +25,8 @@ struct cfr_refresh_jitter {
  * which is what decides for lives of more than 30 h. INT64_MAX where nothing expires; issued_ms where there
  * is no life at all. */
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
+/* The same for what nobody needs young, such as certificates: without the limit of 24 h. */
+int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
 /* True when NOW is at or past AT, or before the life began (the clock was set back). */
 bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms);
 /* A stable number in [0, 1) from text (FNV-1a with its bits mixed, so that names that differ in their last

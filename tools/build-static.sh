@@ -1,21 +1,42 @@
 #!/bin/sh
-# The static binary: build/static/agent/credfresh, and build/static/credfresh without its symbols. For Debian 12, as
-# root, which is needed to install and to teach apt where Debian's sources are. Two minutes the first time; sources
+# The static program, stripped, with its symbols, SBOM and checksums beside it: see docs/static.md. For Debian 12 and 13, as
+# root the first time, which is needed to install and to teach apt where Debian's sources are. Two minutes then; sources
 # and rebuilt libraries are kept in $CFR_CACHE/static (default /var/cache/credfresh).
+#   sh tools/build-static.sh [--openssl=debian|trimmed] [--arch=arm64]
+# Ends with 3 where the sources cannot be had.
 set -eu
 cd "$(dirname "$0")/.."
-sh tools/setup.sh build static
-cache=${CFR_CACHE:-/var/cache/credfresh}/static
-mkdir -p "$cache/sources"
-cache=$(cd "$cache" && pwd)
-jobs=$(nproc)
-arch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-log=$cache/build.log
 
 die() {
     echo "static: $*" >&2
     exit 1
 }
+
+native=$(dpkg --print-architecture) || die "this needs Debian"
+arch=$native
+openssl=debian
+for option in "$@"; do
+    case $option in
+    --openssl=debian | --openssl=trimmed) openssl=${option#*=} ;;
+    --arch=*) arch=${option#*=} ;;
+    *) die "usage: build-static.sh [--openssl=debian|trimmed] [--arch=ARCHITECTURE]" ;;
+    esac
+done
+sh tools/setup.sh build static
+[ "$arch" = "$native" ] || sh tools/setup.sh "static-$arch"
+release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+cache=${CFR_CACHE:-/var/cache/credfresh}/static
+mkdir -p "$cache/sources"
+cache=$(cd "$cache" && pwd)
+jobs=$(nproc)
+multiarch=$(dpkg-architecture -a"$arch" -qDEB_HOST_MULTIARCH 2>/dev/null)
+triplet=$(dpkg-architecture -a"$arch" -qDEB_HOST_GNU_TYPE 2>/dev/null)
+cc=$triplet-gcc
+out=build/static
+[ $openssl = debian ] || out=$out-$openssl
+[ "$arch" = "$native" ] || out=$out-$arch
+mkdir -p $out
+log=$PWD/$out/libraries.log
 
 # logged LOG COMMAND...: not in a condition, where "set -e" would be without effect.
 logged() {
@@ -28,112 +49,112 @@ logged() {
     [ $status = 0 ] || { tail -n 15 "$to" >&2; die "failed: $*; the log is $to"; }
 }
 
-# Source packages, pinned: name, Debian's version, SHA-256 of its .dsc (which holds the SHA-256 of every other file).
-pins='
-curl 7.88.1-10+deb12u15 2744f12e3aef161c0361743fa1b318296b122e566e47f381e4a63320fbcc23f4
-cjson 1.7.15-1+deb12u4 764c2de141d680f4fb4cada30c526dacaa30ead061b9b9c34f2b81e2df0f8439
-libmicrohttpd 0.9.75-6 c0f8a9cd77c41285d2d48fc68bbee2e460a55042fcd5d3f6b9946c017d4b6846
-'
+. tools/static/sources.sh
+. tools/static/sysroot.sh
+. tools/static/recipes.sh
 
-is_offered() {
-    apt-cache showsrc --only-source "$1" 2>/dev/null | grep -qxF "Version: $2"
+work=$(mktemp -d "$cache/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+# keep NAME: $work/NAME moves to $cache/NAME-KEY at once, so that it is either complete or not there; another run may have
+# been first.
+keep() {
+    mv -T "$work/$1" "$2" 2>/dev/null || [ -d "$2" ]
 }
 
-# Source entries that mirror the machine's own binary entries, so that the same mirror and the same keys are used.
-add_sources() {
-    from=/etc/apt/sources.list.d/debian.sources
-    to=/etc/apt/sources.list.d/credfresh-src
-    [ "$(id -u)" = 0 ] || die "run as root once: apt has to learn where Debian's sources are"
-    if [ -f $from ]; then
-        sed 's/^Types:.*/Types: deb-src/' $from >$to.sources
-    else
-        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >$to.list
+digest() {
+    sha256sum | cut -c 1-16
+}
+
+# Debian 13's OpenSSL is linked with these.
+ssl_brings=$(sed -n 's/^Libs.private: *//p' "/usr/lib/$(dpkg-architecture -qDEB_BUILD_MULTIARCH)/pkgconfig/libcrypto.pc" |
+    tr ' ' '\n' | sed -n 's/^-lz$/zlib1g-dev/p; s/^-lzstd$/libzstd-dev/p')
+
+# What Debian has as an archive comes from the machine or, for another architecture, from the sysroot.
+sysroot=
+foreign=
+if [ "$arch" != "$native" ]; then
+    sysroot=$cache/sysroot-$arch-$(sysroot_versions | digest)
+    if [ ! -d "$sysroot" ]; then
+        echo "static: unpacking Debian's packages for $arch; the log is $log"
+        logged "$log" make_sysroot
+        keep sysroot "$sysroot"
     fi
-}
+    # The cross compiler's own C library is a copy that gets no security updates: look into the sysroot first.
+    lib=$sysroot/usr/lib/$multiarch
+    foreign="--sysroot=$sysroot -B$lib -L$lib -isystem $sysroot/usr/include/$multiarch -isystem $sysroot/usr/include"
+    foreign="$foreign -ffile-prefix-map=$sysroot="
+fi
 
-# apt checks the signature of the index that vouches for what it downloads; the pin vouches for what the cache holds.
-fetch() {
-    dsc=$cache/sources/$1_$2.dsc
-    if [ ! -f "$dsc" ]; then
-        is_offered "$1" "$2" || { [ "$(id -u)" != 0 ] || apt-get update -q; }
-        is_offered "$1" "$2" || { add_sources && apt-get update -q; }
-        is_offered "$1" "$2" || die "apt does not offer the source $1 $2; if Debian has replaced it, renew its pin"
-        mkdir "$work/download"
-        (cd "$work/download" && apt-get source -q --download-only -o APT::Get::AllowUnauthenticated=false "$1=$2")
-        mv "$work/download/$1_"*.tar.* "$cache/sources/"
-        mv "$work/download/$1_$2.dsc" "$dsc" # last, because it says that the others are there
-        rm -r "$work/download"
-    fi
-    echo "$3  $dsc" | sha256sum --quiet -c - || die "$dsc is not what was pinned; remove it"
-    dpkg-source --no-copy -x "$dsc" "$work/$1"
-}
-
-cflags='-Os -fPIE -ffunction-sections -fdata-sections -fstack-protector-strong -D_FORTIFY_SOURCE=2'
-
-make_curl() {
-    ./configure --prefix="$prefix" --libdir="$prefix/lib" CFLAGS="$cflags" --disable-shared --enable-static \
-        --with-openssl --with-nghttp2 --enable-threaded-resolver --without-zlib --without-brotli --without-zstd \
-        --without-libpsl --without-libidn2 --without-librtmp --without-libssh2 --without-gssapi --without-ca-bundle \
-        --without-ca-path --disable-ldap --disable-ldaps --disable-ftp --disable-file --disable-rtsp --disable-dict \
-        --disable-telnet --disable-tftp --disable-pop3 --disable-imap --disable-smb --disable-smtp --disable-gopher \
-        --disable-mqtt --disable-manual --disable-libcurl-option --disable-ntlm --disable-ntlm-wb --disable-tls-srp \
-        --disable-netrc --disable-progress-meter --disable-alt-svc --disable-hsts --disable-doh --disable-dnsshuffle \
-        --disable-get-easy-options --disable-mime --disable-dependency-tracking
-    make -C lib -j "$jobs" install DESTDIR="$work/stage"
-    make -C include install DESTDIR="$work/stage"
-    make install-pkgconfigDATA DESTDIR="$work/stage"
-}
-
-make_cjson() {
-    cmake -S . -B build -G Ninja -DCMAKE_C_FLAGS="$cflags" -DCMAKE_INSTALL_PREFIX="$prefix" \
-        -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF -DENABLE_CJSON_TEST=OFF
-    cmake --build build -j "$jobs"
-    DESTDIR=$work/stage cmake --install build
-}
-
-make_libmicrohttpd() {
-    ./configure --prefix="$prefix" --libdir="$prefix/lib" CFLAGS="$cflags" --disable-https --disable-shared \
-        --disable-doc --disable-examples --disable-curl --disable-dependency-tracking
-    make -C src/microhttpd -j "$jobs" install DESTDIR="$work/stage"
-    make -C src/include install DESTDIR="$work/stage"
-    make install-pkgconfigDATA DESTDIR="$work/stage"
-}
+rebuilt='curl cjson libmicrohttpd'
+[ $openssl = debian ] || rebuilt="openssl $rebuilt" # first: curl is built with it
+echo "static: $(date -u): sources" >"$log"
+pins=$(for name in $rebuilt; do choose "$name"; done)
+if [ "$(echo "$pins" | wc -l)" != "$(echo "$rebuilt" | wc -w)" ]; then
+    echo "static: not every source can be had for Debian $release; the log is $log" >&2
+    exit 3
+fi
 
 # Everything that the rebuilt libraries depend on names their folder, so that a change of any of it rebuilds them.
-key=$({
+prefix=$cache/$multiarch-$({
     echo "$pins"
-    sed -n '/^cflags=/,/^key=/p' tools/build-static.sh
-    dpkg-query -W gcc gcc-12 libc6-dev libssl-dev libnghttp2-dev
-} | sha256sum | cut -c 1-16)
-prefix=$cache/$arch-$key
-export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig:/usr/lib/$arch/pkgconfig:/usr/share/pkgconfig"
+    cat tools/static/recipes.sh
+    $cc --version
+    dpkg-query -W libc6-dev libssl-dev
+} | digest)
+if [ ! -d "$prefix" ]; then
+    echo "static: rebuilding $rebuilt from Debian's sources; the log is $log"
+    logged "$log" make_libraries
+    keep stage "$prefix"
+fi
 
-make_libraries() {
+# What is in it: NAME VERSION archive|rebuilt, where VERSION is that of Debian's source package.
+libraries() {
+    gcc=libgcc-$($cc -dumpversion | cut -d . -f 1)-dev
+    [ "$arch" = "$native" ] || gcc=$gcc-$arch-cross
+    ssl=
+    [ $openssl != debian ] || ssl="libssl-dev $ssl_brings"
+    # shellcheck disable=SC2016
+    for package in libc6-dev libyaml-dev libexpat1-dev $gcc $ssl; do
+        dpkg-query -W -f '${source:Package} ${source:Version} archive\n' "$package"
+    done
     echo "$pins" | while read -r name version sum; do
-        [ -n "$name" ] || continue
-        fetch "$name" "$version" "$sum"
-        cd "$work/$name"
-        "make_$name"
+        echo "$name $version rebuilt"
     done
 }
 
-if [ ! -d "$prefix" ]; then
-    echo "static: rebuilding libcurl, cJSON and libmicrohttpd from Debian's sources, about a minute; the log is $log"
-    work=$(mktemp -d "$cache/work.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' INT TERM
-    logged "$log" make_libraries
-    # At once, so that it is either complete or not there; another run may have been first.
-    mv -T "$work/stage$prefix" "$prefix" || [ -d "$prefix" ]
-fi
+echo "static: building $out/credfresh"
+libraries | LC_ALL=C sort >"$work/libraries"
+cmp -s "$work/libraries" $out/libraries || cp "$work/libraries" $out/libraries
+PKG_CONFIG_LIBDIR=$(pkg_config_path "$prefix")
+export PKG_CONFIG_LIBDIR
+# Where the libraries and the sysroot are is not to be seen in the symbols.
+flags="$foreign -ffile-prefix-map=$prefix=libraries"
+# Fresh, because CMake's cache would keep what was found under another prefix.
+cmake --preset static --fresh -B "$out" -DCMAKE_C_COMPILER="$cc" -DCMAKE_SYSTEM_NAME=Linux \
+    -DCMAKE_SYSTEM_PROCESSOR="${triplet%%-*}" -DCMAKE_C_FLAGS="$flags" -DCFR_LIBRARIES="$PWD/$out/libraries" >$out/build.log
+logged $out/build.log cmake --build "$out" --target credfresh -j "$jobs"
+program=$out/agent/credfresh
+"$triplet-objcopy" --only-keep-debug $program $out/credfresh.debug
+"$triplet-strip" -o $out/credfresh $program
+"$triplet-objcopy" --add-gnu-debuglink=$out/credfresh.debug $out/credfresh
 
-cmake --preset static --fresh >/dev/null # CMake's cache would keep what was found under another prefix
-logged build/static/build.log cmake --build --preset static --target credfresh -j "$jobs"
-program=build/static/agent/credfresh
-strip -o build/static/credfresh $program
-if readelf -lW $program | grep -q INTERP || readelf -dW $program | grep -q NEEDED; then
-    die "$program is not static: it names an interpreter or shared libraries"
+# readelf's lines are read from a file: a pipe would hide that readelf failed.
+readelf -hldW $out/credfresh >"$work/readelf"
+if grep -Eq 'INTERP|NEEDED' "$work/readelf"; then
+    die "$out/credfresh is not static: it names an interpreter or shared libraries"
 fi
-readelf -hW $program | grep -q 'Type: *DYN' || die "$program is not position independent"
-readelf -lW $program | grep -q GNU_RELRO || die "$program has no RELRO"
-echo "static: build/static/credfresh is $(stat -c %s build/static/credfresh) bytes"
+grep -q 'Type: *DYN' "$work/readelf" || die "$out/credfresh is not position independent"
+grep -q GNU_RELRO "$work/readelf" || die "$out/credfresh has no RELRO"
+"$triplet-nm" -A $out/agent/libcfr_agent.a $out/base/libcfr_base.a "$prefix"/usr/lib/lib[cm]*.a >"$work/symbols"
+if grep -v libcrypto.a "$work/symbols" | grep -E ' U (pthread_exit|pthread_cancel)$'; then
+    die "$program would unwind the stack, see cmake/static.ld"
+fi
+[ -n "${SOURCE_DATE_EPOCH:-}" ] || SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=0
+export SOURCE_DATE_EPOCH
+version=$(sed -n 's/^project(credfresh VERSION \([^ ]*\).*/\1/p' CMakeLists.txt)
+/usr/bin/python3 tools/static/sbom.py --program $out/credfresh --version "$version" \
+    --map $out/agent/credfresh.map --libraries $out/libraries --prefix "$prefix" --sysroot "$sysroot" \
+    --sources "$cache/sources" --arch "$arch" >$out/credfresh.spdx.json || die "$out/credfresh.spdx.json could not be written, see above"
+echo "static: $out/credfresh is $(stat -c %s $out/credfresh) bytes"

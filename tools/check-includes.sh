@@ -1,5 +1,5 @@
 #!/bin/sh
-# Keeps the dependency rule: base <- {token, sts, kube, files, serve} <- agent; each third-party header in one place; test
+# Keeps the dependency rule: base <- {token, sts, kube, ca, mint, files, serve} <- agent; each third-party header in one place; test
 # programs that stand for the outside world know nothing of ours.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,17 +22,19 @@ only base base
 only token token base
 only sts sts base
 only kube kube base
+only ca ca base
+only mint mint base
 only files files base
 only serve serve base
-only agent agent base token sts kube files serve
-hits=$(grep -nE '^ *# *include "(base|token|sts|kube|files|serve|agent)/' reload/*.[ch] reload/include/*.h || true)
+only agent agent base token sts kube ca mint files serve
+hits=$(grep -nE '^ *# *include "(base|token|sts|kube|ca|mint|files|serve|agent)/' reload/*.[ch] reload/include/*.h || true)
 [ -z "$hits" ] || complain "reload/ is for everybody, and includes nothing of ours:
 $hits"
-hits=$(grep -nE '^ *# *include [<"](reload/|credfresh)' base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch] || true)
+hits=$(grep -nE '^ *# *include [<"](reload/|credfresh)' base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] ca/*.[ch] mint/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch] || true)
 [ -z "$hits" ] || complain "nothing of ours uses reload/:
 $hits"
 for outside in test/localcloud test/witness; do
-    hits=$(grep -nE '^ *# *include "(base|token|sts|kube|files|serve|agent)/' "$outside"/*.[ch] || true)
+    hits=$(grep -nE '^ *# *include "(base|token|sts|kube|ca|mint|files|serve|agent)/' "$outside"/*.[ch] || true)
     [ -z "$hits" ] || complain "$outside/ stands for the outside world:
 $hits"
 done
@@ -41,7 +43,7 @@ done
 one() {
     header=$1
     shift
-    for file in $(grep -lE "include <$header" base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch]); do
+    for file in $(grep -lE "include <$header" base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] ca/*.[ch] mint/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch]); do
         case " $* " in
         *" $file "*) ;;
         *) complain "$file includes <$header>, which belongs in $*" ;;
@@ -49,14 +51,14 @@ one() {
     done
 }
 one cjson/ base/json.c
-one expat.h sts/xml.c
-one openssl/ sts/jwt.c sts/sigv4.c serve/ec2_token.c agent/http.c
+one expat.h base/xml.c
+one openssl/ ca/ossl.h sts/jwt.c sts/sigv4.c serve/ec2_token.c agent/http_crypto.c
 one microhttpd.h agent/server.c
 one yaml.h base/yaml.c
 one curl/ agent/http_transfer.h
 
 # Nothing below agent/ reads a clock or the environment, opens a socket, or logs; only files/ touches the disk.
-hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c kube/*.c serve/*.c || true)
+hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c kube/*.c ca/*.c mint/*.c serve/*.c || true)
 [ -z "$hits" ] || complain "not pure:
 $hits"
 exit $bad

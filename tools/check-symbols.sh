@@ -4,7 +4,7 @@
 set -eu
 build=$1
 bad=0
-for module in base token sts kube files serve agent; do
+for module in base token sts kube ca mint files serve agent; do
     lib=$build/$module/libcfr_$module.a
     [ -f "$lib" ] || { echo "check-symbols: $lib is missing"; exit 1; }
     strangers=$(nm -g --defined-only "$lib" | awk 'NF == 3 && $3 !~ /^(cfr_|__asan|__ubsan|__odr_asan|_Z|asan\.)/ {print $3}' | sort -u)
@@ -12,7 +12,7 @@ for module in base token sts kube files serve agent; do
 done
 io='open|openat|creat|fopen|freopen|read|write|pread|pwrite|socket|connect|send|sendto|recv|stat|fstat|unlink|rename|mkdir'
 io="$io|clock_gettime|gettimeofday|time|getenv|secure_getenv|printf|puts|fprintf|perror|syslog|exit|_exit|abort|system|fork|cfr_log"
-for module in token sts kube serve; do
+for module in token sts kube ca mint serve; do
     hits=$(nm -u "$build/$module/libcfr_$module.a" | awk '$1 == "U" {print $2}' | sort -u | grep -xE "$io" || true)
     [ -z "$hits" ] || { echo "check-symbols: $module/ is pure, but calls:" $hits; bad=1; }
 done

@@ -1,14 +1,17 @@
 #!/bin/sh
-# test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server and kubectl, kept in $CFR_CACHE (default
-# /var/cache/credfresh), the clouds' SDKs, from npm and Debian 13 as far as Debian 12 has none, kept there too, and a Keystone
-# with an Apache in front of it, from Debian's packages. A part whose component is missing says so and is skipped; CFR_REAL=1
-# builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
+# test-real.sh BUILD_DIR: what needs real components: a Kubernetes API server with kubectl and a kubelet, kept in $CFR_CACHE
+# (default /var/cache/credfresh), the clouds' SDKs, from npm and Debian 13 as far as Debian 12 has none, kept there too, a
+# Keystone with an Apache in front of it, a Prometheus, podman with the images of container/, containerd for the kubelet, and a
+# machine that systemd has booted with our Debian packages, from Debian's packages. A part whose component is missing says so
+# and is skipped; CFR_REAL=1 builds and installs them first; CFR_REQUIRE_REAL=1 makes a skip a failure.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(cd "$1" && pwd)
 cache=${CFR_CACHE:-/var/cache/credfresh}
 kube=$cache/kube
 consumers=$cache/consumers
+containers=$cache/containers
+systemd=$cache/systemd
 status=0
 
 # wanted: whether what is missing may be fetched.
@@ -48,30 +51,47 @@ run() {
     part=$1
     shift
     echo "real: $part"
-    CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CREDFRESH="$build/agent/credfresh" \
+    [ ! -x build/static/credfresh ] || export CFR_STATIC="$PWD/build/static/credfresh"
+    CFR_KUBE="$kube/bin" CFR_CONSUMERS="$consumers" CFR_CONTAINERS="$containers" CFR_CREDFRESH="$build/agent/credfresh" \
+        CFR_TREE="$systemd/tree" CFR_PACKAGES="$systemd/packages" \
         CFR_LOCALCLOUD="$build/test/localcloud/credfresh-localcloud" \
         CFR_WITNESS="$build/test/witness/credfresh-witness" PYTHONDONTWRITEBYTECODE=1 \
         /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider "$@" || status=1
 }
 
-have_kubernetes() {
-    if [ ! -x "$kube/bin/kube-apiserver" ] || [ ! -x "$kube/bin/kubectl" ]; then
+# have_kube PART COMMAND...: has the COMMANDs of Kubernetes.
+have_kube() {
+    part=$1
+    shift
+    for command in "$@"; do
+        [ ! -x "$kube/bin/$command" ] || continue
         if ! wanted; then
-            skip "the Kubernetes API server" \
-                "there is none with its kubectl in $kube; CFR_REAL=1 builds them from Debian's sources in ten minutes"
+            skip "$part" "there is no $command in $kube; CFR_REAL=1 builds it from Debian's sources in ten minutes"
             return 1
         fi
-        [ "$(id -u)" = 0 ] || { skip "the Kubernetes API server" "building one takes root"; return 1; }
+        [ "$(id -u)" = 0 ] || { skip "$part" "building it takes root"; return 1; }
         mkdir -p "$cache"
-        echo "real: building what is missing of a Kubernetes API server and kubectl in $kube, up to ten minutes;" \
-            "the log is $cache/kube-build.log"
+        echo "real: building what is missing of Kubernetes in $kube, up to twenty minutes; the log is $cache/kube-build.log"
         bash test/real/kube-build.sh "$kube" >"$cache/kube-build.log" 2>&1 || {
             tail -n 5 "$cache/kube-build.log"
-            skip "the Kubernetes API server" "it could not be built, see above"
+            skip "$part" "it could not be built, see above"
             return 1
         }
-    fi
-    installed "the Kubernetes API server" etcd openssl import:jwt
+    done
+    installed "$part" etcd openssl import:jwt
+}
+
+have_kubelet() {
+    have_kube "a kubelet" kube-apiserver kubectl kubelet || return 1
+    for command in containerd runc; do
+        command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh kubelet || true
+        command -v "$command" >/dev/null || { skip "a kubelet" "there is no $command; CFR_REAL=1 installs it"; return 1; }
+    done
+    node='mount -t tmpfs none /mnt && ip link add node0 type veth peer name node1'
+    why=$(unshare --net --mount --pid --fork sh -c "$node" 2>&1) ||
+        { skip "a kubelet" "the namespaces of a node are refused here: $why"; return 1; }
+    # The static program is what the image has. Where it cannot be built the pod gets the other one, with its libraries.
+    ! wanted || sh tools/build-static.sh || echo "real: there is no static program for the kubelet's pod, see above"
 }
 
 # The others are run without those that are missing; the tests name them, too.
@@ -88,9 +108,68 @@ have_consumers() {
     installed "consumers" aws import:botocore
 }
 
+have_podman() {
+    for command in podman runc debootstrap; do
+        command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh containers || true
+        command -v "$command" >/dev/null || { skip podman "there is no $command; CFR_REAL=1 installs it"; return 1; }
+    done
+    [ "$(id -u)" = 0 ] || { skip podman "the test takes root"; return 1; }
+    if [ ! -f "$containers/base.tar" ] && ! wanted; then
+        skip podman "there is no base image in $containers; CFR_REAL=1 makes it and builds the images in three minutes"
+        return 1
+    fi
+    mkdir -p "$containers"
+    echo "real: building the images where the sources have changed; the log is $containers/build.log"
+    code=0
+    sh test/real/podman-setup.sh "$containers" >"$containers/build.log" 2>&1 || code=$?
+    [ $code = 0 ] || tail -n 5 "$containers/build.log"
+    case $code in
+    0) ;;
+    3) skip podman "it cannot run here, see above" ;;
+    *) echo "real: FAILED: the images of container/ could not be built, see above"; status=1 ;;
+    esac
+    return $code
+}
+
+have_systemd() {
+    for command in systemd-nspawn debootstrap lintian dpkg-shlibdeps file; do
+        command -v "$command" >/dev/null || ! wanted || sh tools/setup.sh systemd package || true
+        command -v "$command" >/dev/null || { skip systemd "there is no $command; CFR_REAL=1 installs it"; return 1; }
+    done
+    [ "$(id -u)" = 0 ] || { skip systemd "the test takes root"; return 1; }
+    if [ ! -d "$systemd/tree" ] && ! wanted; then
+        skip systemd "there is no tree in $systemd; CFR_REAL=1 makes it in a minute"
+        return 1
+    fi
+    mkdir -p "$systemd"
+    echo "real: building the Debian packages, and what they are installed in; the logs are in $systemd"
+    rm -rf "$systemd/packages"
+    for release in 1 2; do # the second is what is upgraded to
+        sh tools/package.sh $release "$systemd/packages" >"$systemd/package.log" 2>&1 || {
+            tail -n 5 "$systemd/package.log"
+            echo "real: FAILED: the Debian packages could not be built, see above"
+            status=1
+            return 1
+        }
+    done
+    sh test/real/systemd-setup.sh "$systemd" "$systemd/packages" >"$systemd/setup.log" 2>&1 || {
+        tail -n 5 "$systemd/setup.log"
+        skip systemd "the tree could not be made, see above"
+        return 1
+    }
+}
+
 # The web server's programs may not be in the path of a plain user.
 PATH=$PATH:/usr/sbin:/sbin
-if have_kubernetes; then
+# Eight minutes of nearly nothing but waiting, so beside the others.
+kubelet=
+if have_kubelet; then
+    log=$(mktemp)
+    (status=0; run "a kubelet" test/real/test_kubelet.py; exit $status) >"$log" 2>&1 &
+    kubelet=$!
+    echo "real: a kubelet begins to wait for its token to grow old"
+fi
+if have_kube "the Kubernetes API server" kube-apiserver kubectl; then
     run "the Kubernetes API server" test/real/test_kube_*.py
 fi
 if have_consumers; then
@@ -98,5 +177,19 @@ if have_consumers; then
 fi
 if installed "Keystone" keystone-manage gunicorn openstack apache2; then
     run "Keystone" test/real/test_keystone.py
+fi
+if have_podman; then
+    run "podman" test/real/test_podman.py
+fi
+if installed "Prometheus" prometheus promtool; then
+    run "Prometheus" test/real/test_prometheus.py
+fi
+if have_systemd; then
+    run "systemd" test/real/test_systemd.py
+fi
+if [ -n "$kubelet" ]; then
+    wait $kubelet || status=1
+    cat "$log"
+    rm -f "$log"
 fi
 exit $status

@@ -22,7 +22,8 @@ def run(*command, **how):
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
     path = tmp_path_factory.mktemp("installed") / "prefix"
-    run("cmake", "--install", BUILD, "--prefix", path, "--component", "libcredfresh")
+    for component in "libcredfresh", "libcredfresh-dev":
+        run("cmake", "--install", BUILD, "--prefix", path, "--component", component)
     return path
 
 

@@ -23,7 +23,7 @@ static void look(struct cfr_view token)
     }
     if (cfr_claims_read(token, &c, NULL) != 0)
         return;
-    struct cfr_inspect_subject s = {token, &c, 1767323045, "sts.amazonaws.com", "eu-west-1"};
+    struct cfr_inspect_subject s = {token, &c, 1767323045, "sts.amazonaws.com", "eu-west-1", "aws"};
 
     (void)cfr_inspect_write(&s, &out);
     for (size_t i = 0; i < out.len; i++)

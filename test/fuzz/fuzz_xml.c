@@ -2,7 +2,7 @@
 /* Any bytes as XML. */
 #include "fuzz.h"
 
-#include "sts/xml.h"
+#include "base/xml.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The harness of the integration tests: real binaries, the local cloud, and conditions that are waited for."""
+import atexit
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.request
 
@@ -15,6 +17,7 @@ import pytest
 
 ROLE = "arn:aws:iam::123456789012:role/demo"
 LIMIT_S = 20.0
+FAILED = []
 
 
 def binary(variable, fallback):
@@ -27,6 +30,22 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 CREDFRESH = binary("CFR_CREDFRESH", str(REPO / "build/dev/agent/credfresh"))
 LOCALCLOUD = binary("CFR_LOCALCLOUD", str(REPO / "build/dev/test/localcloud/credfresh-localcloud"))
 WITNESS = binary("CFR_WITNESS", str(REPO / "build/dev/test/witness/credfresh-witness"))
+
+
+def pytest_configure():
+    """A root for temporary directories that is this run's alone: of the common one pytest takes all rights of others whenever
+    another run starts, and some tests have to let another user in. It is kept if one fails."""
+    root = pathlib.Path(tempfile.gettempdir(), f"cfr{os.getpid()}")
+    root.mkdir(exist_ok=True)
+    root.chmod(0o755)
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(root)
+    # pytest looks at it once more at the very end.
+    atexit.register(lambda: FAILED or shutil.rmtree(root, ignore_errors=True))
+
+
+def pytest_runtest_logreport(report):
+    if report.failed:
+        FAILED.append(report.nodeid)
 
 
 def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=0.02):

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The configurations in README, the pages and the manual are taken by the program, and links lead somewhere."""
+import json
 import pathlib
 import re
 import subprocess
 import textwrap
 
 import pytest
+import yaml
 
 from conftest import CREDFRESH
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs/man/credfresh.1"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
 # What an example needs of a machine that is not this one.
 ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfig|cannot run /usr/bin/systemctl|"
                        r"no such group|no such user")
@@ -19,7 +21,7 @@ ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfi
 def blocks(page):
     """The literal blocks of PAGE: (line, text)."""
     text = page.read_text()
-    if page.suffix == ".1":
+    if page.suffix != ".md":
         found = re.finditer(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.M | re.S)
     else:
         found = re.finditer(r"(?<=\n\n)((?:    [^\n]*\n|\n(?=    ))+)|^```[a-z]*\n(.*?)^```$", text, re.M | re.S)
@@ -27,11 +29,43 @@ def blocks(page):
         yield text[:block.start()].count("\n") + 1, textwrap.dedent(next(part for part in block.groups() if part))
 
 
+# What shows a shape of an endpoint alone is checked with credentials that fit it.
+SHAPES = {"aws_container": "aws", "ec2_imds": "aws", "gce_metadata": "gcp", "azure_imds": "azure",
+          "azure_app_service": "azure"}
+EXCHANGES = {
+    "aws": {"role_arn": "arn:aws:iam::123456789012:role/demo", "region": "eu-west-1"},
+    "gcp": {"audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/cluster",
+            "service_account": "app@project.iam.gserviceaccount.com"},
+    "azure": {"tenant_id": "11111111-2222-3333-4444-555555555555", "client_id": "66666666-7777-8888-9999-aaaaaaaaaaaa"}}
+
+
+def named(part):
+    """The credentials that PART of an endpoint names: (name, audience of the identity token it is named for, or None)."""
+    if isinstance(part, dict) and "credential" in part:
+        yield part["credential"], part.get("audience")
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from named(inner)
+
+
+def with_credentials(text):
+    config = {"version": 1, **yaml.safe_load(text)}
+    config["credentials"] = []
+    for name, provider, audience in {(name, SHAPES[shape], audience) for endpoint in config["endpoints"]
+                                     for shape, part in endpoint.items() if shape != "listen"
+                                     for name, audience in named(part)}:
+        exchange = {**EXCHANGES[provider], **({"id_token_audience": audience} if audience else {})}
+        config["credentials"].append({"name": name, "token": {"file": "/nothing"}, "exchange": {provider: exchange},
+                                      "publish": {"file": {"path": f"/run/{name}", "format": "json"}}})
+    return json.dumps(config)
+
+
 def configurations():
     for page in PAGES:
         for line, text in blocks(page):
-            if re.match(r"version: 1\n", text):
+            if re.match(r"(#.*\n)*version: 1\n", text):
                 yield pytest.param(text, id=f"{page.name}-{line}")
+            elif re.match(r"endpoints:", text):
+                yield pytest.param(with_credentials(text), id=f"{page.name}-{line}")
             elif re.match(r"- name: ", text):
                 key = "image_credentials" if re.search(r"^  match:", text, re.M) else "credentials"
                 yield pytest.param(f"version: 1\n{key}:\n{textwrap.indent(text, '  ')}", id=f"{page.name}-{line}")
@@ -54,13 +88,25 @@ def test_an_example_is_taken(tmp_path, text):
 def test_examples_are_found():
     """Guards the search itself: one that finds nothing would pass."""
     pages = {example.id.rpartition("-")[0] for example in EXAMPLES}
-    assert {"README.md", "credfresh.1"} <= pages and len(EXAMPLES) >= 10, pages
+    assert {"README.md", "credfresh.1", "credfresh.yaml.5", "aws-endpoints.md", "gce-metadata.md"} <= pages, pages
+    assert len(EXAMPLES) >= 10
+    assert {page.name for page in (ROOT / "docs/platforms").glob("*.md")} <= pages, pages
+
+
+def test_the_rest_of_an_example_is_well_formed():
+    """What is no configuration, but YAML or JSON all the same: manifests, trust policies."""
+    for page in sorted((ROOT / "docs/platforms").glob("*.md")):
+        for line, text in blocks(page):
+            if re.match(r"[{\[][\s\"{]", text):
+                json.loads(text)
+            elif re.match(r"(#.*\n)*\w+:", text):
+                list(yaml.safe_load_all(text))
 
 
 def test_links_lead_somewhere():
     """Links between the pages, and to headings in them."""
     missing = []
-    for page in PAGES[:-1]:
+    for page in (page for page in PAGES if page.suffix == ".md"):
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text()):
             other = (page.parent / target).resolve() if target else page
             if not other.exists():

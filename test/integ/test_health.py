@@ -457,12 +457,25 @@ def test_json(agent):
     assert about and all(doc["credential"] == "demo" and doc["state"] for doc in about)
 
 
-def test_journal_levels(agent):
-    agent.configure(agent.credential(reload=[{"exec": ["/bin/false"]}]), log={"level": "debug"})
-    agent.start(env={"JOURNAL_STREAM": "8:12345"})
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_journal_levels(agent, format):
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/false"]}]), log={"level": "debug", "format": format})
+    agent.log_path.touch()
+    stream = agent.log_path.stat()
+    agent.start(env={"JOURNAL_STREAM": f"{stream.st_dev}:{stream.st_ino}"})
     eventually(lambda: "failed" in agent.log, "the hook's failure")
     assert all(re.match(r"<[3467]>\S", line) for line in agent.log.splitlines()), agent.log
-    assert re.search(r"^<4>demo \[\w+\]: hook", agent.log, re.M) and re.search(r"^<6>demo", agent.log, re.M)
+    if format == "text":
+        assert re.search(r"^<4>demo \[\w+\]: hook", agent.log, re.M) and re.search(r"^<6>demo", agent.log, re.M)
+    else:
+        levels = {line[:3]: json.loads(line[3:])["level"] for line in agent.log.splitlines()}
+        assert levels["<4>"] == "warn" and levels["<6>"] == "info"
+
+
+def test_a_journal_that_is_somebody_elses(agent):
+    agent.start(env={"JOURNAL_STREAM": "8:12345"})
+    agent.wait_state("fresh")
+    assert all(line.startswith("20") for line in agent.log.splitlines()), agent.log
 
 
 def failures(agent, at_least):

@@ -105,6 +105,18 @@ def test_applied_and_updated(agent, kube):
     assert kube.get("creds")["metadata"]["resourceVersion"] == version
 
 
+def test_what_has_expired_was_published(agent, kube):
+    """Not ready because it has expired, which is told apart from never having been there."""
+    agent.cloud.fault(kind="short_life", s=5, count=1)
+    start(agent, target(agent, "ends"))
+    eventually(lambda: agent.status().get("ready"), lambda: agent.log)
+    agent.cloud.admin("/outage", {"on": True})
+    eventually(lambda: not agent.status()["ready"], lambda: agent.log)
+    status = agent.status()
+    assert status["published"] and status["expires_in_s"] <= 0
+    assert "demo: expired" in agent.request("GET", "/readyz")[1]
+
+
 def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     start(agent, target(agent, "shared"))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)

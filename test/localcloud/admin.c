@@ -2,8 +2,10 @@
 /* The admin interface: JSON over plain HTTP on its own loopback port. */
 #include "admin.h"
 
+#include "iam.h"
 #include "keystone.h"
 #include "kube.h"
+#include "minted.h"
 #include "params.h"
 #include "service.h"
 #include "tls.h"
@@ -90,6 +92,28 @@ static json_t *clear_faults(struct lc_cloud *cloud, const struct lc_request *req
     (void)fail;
     lc_faults_clear(cloud->faults);
     return ok();
+}
+
+static json_t *get_iam(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    (void)body;
+    (void)fail;
+    return lc_iam_report(cloud);
+}
+
+static json_t *post_iam_key(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    return lc_iam_change(cloud, body, fail) == 0 ? lc_iam_report(cloud) : NULL;
+}
+
+static json_t *get_minted(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+{
+    (void)request;
+    (void)body;
+    (void)fail;
+    return lc_minted_report(cloud->minted);
 }
 
 static json_t *get_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
@@ -340,6 +364,9 @@ static const struct route routes[] = {
     {"GET", "/keystone", get_keystone},
     {"POST", "/keystone/user", post_keystone_user},
     {"POST", "/keystone/application_credential", post_keystone_credential},
+    {"GET", "/iam", get_iam},
+    {"POST", "/iam/key", post_iam_key},
+    {"GET", "/minted", get_minted},
     {"GET", "/kube/objects", get_kube},
     {"POST", "/kube/object", post_kube_object},
     {"POST", "/kube/rbac", post_kube_rules},

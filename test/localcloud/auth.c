@@ -2,6 +2,7 @@
 /* Who signed a request: the front end's authentication, with its order of refusals. */
 #include "auth.h"
 
+#include "iam.h"
 #include "session.h"
 #include "sigv4.h"
 
@@ -172,6 +173,26 @@ static int by_iam_key(const struct lc_iam_key *key, const struct lc_request *req
     return 0;
 }
 
+/* One that IAM made. */
+static int by_made_key(struct lc_cloud *cloud, const struct lc_request *request, const struct lc_sigv4 *sig,
+                       struct lc_caller *out, struct lc_refusal *refusal)
+{
+    struct lc_iam_copy copy;
+    struct lc_iam_key key = {.secret = copy.secret, .arn = copy.arn};
+    int result = 0;
+
+    if (!lc_iam_find(cloud, sig->access_key_id, sig->region, &copy)) {
+        return invalid_token(refusal);
+    }
+    memcpy(key.account, copy.account, sizeof key.account);
+    memcpy(key.user_id, copy.user_id, sizeof key.user_id);
+    result = by_iam_key(&key, request, sig, out, refusal);
+    if (result == 0) {
+        lc_iam_used(cloud, sig->access_key_id);
+    }
+    return result;
+}
+
 int lc_auth_caller(struct lc_cloud *cloud, const struct lc_request *request, struct lc_caller *out,
                    struct lc_refusal *refusal)
 {
@@ -198,6 +219,8 @@ int lc_auth_caller_for(struct lc_cloud *cloud, const struct lc_request *request,
             result = by_iam_key(key, request, &sig, out, refusal);
         } else if (key == NULL && sig.token != NULL) {
             result = by_session(cloud, request, &sig, out, refusal);
+        } else if (key == NULL) {
+            result = by_made_key(cloud, request, &sig, out, refusal);
         } else {
             result = invalid_token(refusal);
         }

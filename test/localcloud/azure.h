@@ -19,9 +19,12 @@ void lc_azure_open(struct lc_cloud *cloud, const char *token, struct lc_azure_ac
 /* Are both the same resource? A slash at the end makes no difference. */
 bool lc_azure_same_resource(const char *a, const char *b);
 
+bool lc_azure_is_guid(const char *text);
+/* Under which name the secrets are kept that Graph gave an application. */
+void lc_azure_owner(const char *tenant, const char *client_id, char *out, size_t room);
+
 /* --- for the files of this cloud --- */
 
-bool lc_azure_is_guid(const char *text);
 json_t *lc_azure_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail);
 void lc_azure_token(struct lc_visit *visit);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FEDERATED = 20, MOST_CHARS = 600, MOST_PEM_BYTES = 65536, LIFE_S = 3599 };
+enum { MOST_FEDERATED = 20, MOST_CHARS = 600, MOST_PEM_BYTES = 65536, LIFE_S = 3599, MOST_DELAY_S = 3600, MOST_SECRETS = 600 };
 
 /* What a tenant knows when an application names no resources. */
 static const char *const common_resources[] = {
@@ -48,19 +48,28 @@ static int check_federated(struct lc_cloud *cloud, json_t *item, struct lc_fail 
 
 static int check_secret(struct lc_cloud *cloud, json_t *item, struct lc_fail *fail)
 {
-    static const char *const known[] = {"value", "expires_in_s", "expires_at", NULL};
+    static const char *const known[] = {"value", "expires_in_s", "expires_at", "id", "name", NULL};
     const char *value = "";
+    const char *id = NULL;
+    const char *name = NULL;
+    char fresh[LC_UUID_BYTES];
     double expires_in_s = 0;
     double expires_at = 0;
 
     if (lc_json_keys(item, "secrets", known, fail) != 0 ||
         lc_json_text(item, "secrets", "value", &value, fail) != 0 ||
+        lc_json_text(item, "secrets", "id", &id, fail) != 0 ||
+        lc_json_text(item, "secrets", "name", &name, fail) != 0 ||
         lc_json_number(item, "secrets", "expires_in_s", -1e10, 1e10, &expires_in_s, fail) != 0 ||
         lc_json_number(item, "secrets", "expires_at", 0, 1e11, &expires_at, fail) != 0) {
         return -1;
     }
     if (*value == '\0') {
         return lc_fail_set(fail, "secrets: \"value\" must not be empty");
+    }
+    if (id == NULL) {
+        lc_uuid(fresh);
+        (void)json_object_set_new(item, "id", json_string(fresh));
     }
     if (json_object_get(item, "expires_in_s") != NULL) {
         /* Absolute from here on, so that settings that were shown can be given back. */
@@ -146,17 +155,27 @@ static int check_proofs(struct lc_cloud *cloud, json_t *application, struct lc_f
 
 static int check_application(struct lc_cloud *cloud, json_t *application, struct lc_fail *fail)
 {
-    static const char *const known[] = {"client_id", "federated",  "secrets",  "certificates",
-                                        "resources", "lifetime_s", "disabled", NULL};
+    static const char *const known[] = {"client_id", "object_id",      "federated",    "secrets",      "certificates", "resources",
+                                        "lifetime_s", "disabled",       "owners",       "secret_delay_s", "list_delay_s", "secret_limit",
+                                        NULL};
     const char *id = "";
+    const char *object = NULL;
     json_t *resources = NULL;
+    json_t *owners = NULL;
     int64_t life_s = LIFE_S;
+    int64_t limit = 0;
+    double delay_s = 0;
     bool disabled = false;
 
     if (lc_json_keys(application, "applications", known, fail) != 0 ||
         lc_json_text(application, "applications", "client_id", &id, fail) != 0 ||
         lc_json_array(application, "applications", "resources", &resources, fail) != 0 ||
         lc_json_integer(application, "applications", "lifetime_s", 300, 86400, &life_s, fail) != 0 ||
+        lc_json_text(application, "applications", "object_id", &object, fail) != 0 ||
+        lc_json_array(application, "applications", "owners", &owners, fail) != 0 ||
+        lc_json_number(application, "applications", "secret_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
+        lc_json_number(application, "applications", "list_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
+        lc_json_integer(application, "applications", "secret_limit", 0, MOST_SECRETS, &limit, fail) != 0 ||
         lc_json_bool(application, "applications", "disabled", &disabled, fail) != 0) {
         return -1;
     }

@@ -13,8 +13,10 @@
 #include <stdio.h>
 
 struct lc_cert;
+struct lc_iam;
 struct lc_keystone;
 struct lc_kube;
+struct lc_minted;
 struct lc_services;
 struct lc_token_key;
 
@@ -29,8 +31,10 @@ struct lc_cloud {
     struct lc_faults *faults;
     struct lc_stats *stats;
     struct lc_services *services; /* their settings */
+    struct lc_minted *minted;     /* keys of GCP and Azure that were made meanwhile */
     struct lc_token_key *token_key; /* signs the tokens that clouds give out */
-    struct lc_keystone *keystone; /* made when its settings are checked first; so is the next */
+    struct lc_iam *iam;           /* made when its settings are checked first; so are the next two */
+    struct lc_keystone *keystone;
     struct lc_kube *kube;
     atomic_uint outages; /* bit n: service n of the table answers 503 */
     FILE *log;           /* NULL: no log */

@@ -17,8 +17,8 @@ def b64url(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def openssl(*arguments, data=None):
-    return subprocess.run(["openssl", *arguments], input=data, capture_output=True, check=True).stdout
+def openssl(*arguments, data=None, wrapper=()):
+    return subprocess.run([*wrapper, "openssl", *arguments], input=data, capture_output=True, check=True).stdout
 
 
 class Key:

@@ -73,16 +73,15 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
                             refusal->message, "status", refusal->code, "details", details_of(refusal)));
 }
 
-/* Impersonation names its account in the path. */
+/* Impersonation, and whatever is about an account's keys, names the account in the path. */
 static void note(struct lc_visit *visit)
 {
     const char *start = strstr(visit->request->path, "/serviceAccounts/");
-    const char *end = start == NULL ? NULL : strrchr(start, ':');
     char *email = NULL;
 
-    if (end != NULL) {
+    if (start != NULL) {
         start += strlen("/serviceAccounts/");
-        email = end < start ? NULL : strndup(start, (size_t)(end - start));
+        email = strndup(start, strcspn(start, ":/"));
         if (email != NULL && lc_text_unpercent(email, false)) {
             (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", email);
         }
@@ -200,7 +199,7 @@ static json_t *open_self_signed(struct lc_visit *visit, const char *token)
         (aud == NULL || lc_text_like("https://*.googleapis.com/", aud) || lc_visit_is_url(visit, aud, "/"))) {
         account = lc_gcp_account(visit->settings, email);
         scopes = scope == NULL ? json_array() : lc_gcp_scopes(scope);
-        if (account != NULL && scopes != NULL && lc_gcp_signed_by(account, token, &jwt)) {
+        if (account != NULL && scopes != NULL && lc_gcp_signed_by(visit, account, token, &jwt)) {
             content = json_pack("{s:s,s:O,s:I}", "id", email, "scopes", scopes, "exp", expires);
         }
         json_decref(scopes);
@@ -262,6 +261,8 @@ static void certs(struct lc_visit *visit)
     lc_visit_json(visit, 200, lc_token_key_jwks(visit->cloud->token_key));
 }
 
+#define ACCOUNT_KEYS "/gcp/v1/projects/*/serviceAccounts/*/keys"
+
 static const struct lc_action actions[] = {
     {"gcp.token", "POST", "/gcp/v1/token", lc_gcp_token, "audience", false},
     {"gcp.generateAccessToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateAccessToken",
@@ -269,6 +270,12 @@ static const struct lc_action actions[] = {
     {"gcp.generateIdToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateIdToken", lc_gcp_id_token,
      NULL, false},
     {"gcp.jwtBearer", "POST", "/gcp/oauth2/token", lc_gcp_jwt_bearer, NULL, false},
+    {"gcp.key.create", "POST", ACCOUNT_KEYS, lc_gcp_key_create, NULL, false},
+    {"gcp.key.list", "GET", ACCOUNT_KEYS, lc_gcp_key_list, NULL, false},
+    {"gcp.key.get", "GET", ACCOUNT_KEYS "/*", lc_gcp_key_get, NULL, false},
+    {"gcp.key.disable", "POST", ACCOUNT_KEYS "/*:disable", lc_gcp_key_disable, NULL, false},
+    {"gcp.key.enable", "POST", ACCOUNT_KEYS "/*:enable", lc_gcp_key_enable, NULL, false},
+    {"gcp.key.delete", "DELETE", ACCOUNT_KEYS "/*", lc_gcp_key_delete, NULL, false},
     {"gcp.certs", "GET", "/gcp/oauth2/v3/certs", certs, NULL, true},
     {"gcp.whoami", "GET", "/gcp/whoami", whoami, NULL, true},
 };

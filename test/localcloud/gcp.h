@@ -18,6 +18,12 @@ void lc_gcp_token(struct lc_visit *visit);
 void lc_gcp_access_token(struct lc_visit *visit);
 void lc_gcp_id_token(struct lc_visit *visit);
 void lc_gcp_jwt_bearer(struct lc_visit *visit);
+void lc_gcp_key_create(struct lc_visit *visit);
+void lc_gcp_key_list(struct lc_visit *visit);
+void lc_gcp_key_get(struct lc_visit *visit);
+void lc_gcp_key_disable(struct lc_visit *visit);
+void lc_gcp_key_enable(struct lc_visit *visit);
+void lc_gcp_key_delete(struct lc_visit *visit);
 
 json_t *lc_gcp_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail);
 
@@ -32,8 +38,11 @@ bool lc_gcp_place(const char *audience, struct lc_gcp_place *out);
 
 /* The account by its email or unique id, borrowed from the settings; NULL: none. */
 json_t *lc_gcp_account(json_t *settings, const char *name);
-/* Verifies the signature of an assertion with the key that its header names. */
-bool lc_gcp_signed_by(json_t *account, const char *token, const struct lc_jwt *jwt);
+/* Is IDENTITY (a principal, or an email) one of the members that are in this list of the account's? Without the list: in
+ * "members". */
+bool lc_gcp_allows(json_t *account, const char *list, const char *identity);
+/* Verifies the signature of an assertion with the key that its header names and that may be used now. */
+bool lc_gcp_signed_by(struct lc_visit *visit, json_t *account, const char *token, const struct lc_jwt *jwt);
 
 /* Who calls: an access token that is valid now. */
 struct lc_gcp_caller {

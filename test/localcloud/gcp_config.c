@@ -10,6 +10,8 @@
 
 #define HOST "//iam.googleapis.com/"
 
+enum { MOST_KEYS = 10, SYSTEM_KEYS = 2, MOST_DELAY_S = 3600 };
+
 /* One part of a resource name: [a-z0-9-], 4 to 32 of them. */
 static bool is_id(const char *at, size_t len)
 {
@@ -169,11 +171,15 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
 
 static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail *fail)
 {
-    static const char *const known[] = {"email", "unique_id", "members", "keys", "max_lifetime_s", NULL};
+    static const char *const known[] = {"email",       "unique_id",    "members",   "keys",        "max_lifetime_s", "key_admins",
+                                        "key_delay_s", "list_delay_s", "key_limit", "system_keys", NULL};
     const char *email = "";
     const char *id = NULL;
     json_t *members = NULL;
     int64_t longest = LC_GCP_LIFE_S;
+    int64_t limit = MOST_KEYS;
+    int64_t system = SYSTEM_KEYS;
+    double delay_s = 0;
 
     if (lc_json_keys(account, "service_accounts", known, fail) != 0 ||
         lc_json_text(account, "service_accounts", "email", &email, fail) != 0 ||
@@ -181,6 +187,11 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
         lc_json_array(account, "service_accounts", "members", &members, fail) != 0 ||
         lc_json_integer(account, "service_accounts", "max_lifetime_s", LC_GCP_LIFE_S, 43200, &longest,
                         fail) != 0 ||
+        lc_json_array(account, "service_accounts", "key_admins", &members, fail) != 0 ||
+        lc_json_number(account, "service_accounts", "key_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
+        lc_json_number(account, "service_accounts", "list_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
+        lc_json_integer(account, "service_accounts", "key_limit", 0, MOST_KEYS, &limit, fail) != 0 ||
+        lc_json_integer(account, "service_accounts", "system_keys", 0, MOST_KEYS, &system, fail) != 0 ||
         check_keys(json_object_get(account, "keys"), fail) != 0) {
         return -1;
     }
@@ -192,6 +203,8 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
         add_unique_id(cloud, account, email);
     }
     (void)json_object_set_new(account, "max_lifetime_s", json_integer(longest));
+    (void)json_object_set_new(account, "key_limit", json_integer(limit));
+    (void)json_object_set_new(account, "system_keys", json_integer(system));
     return 0;
 }
 

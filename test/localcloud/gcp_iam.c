@@ -28,12 +28,12 @@ json_t *lc_gcp_account(json_t *settings, const char *name)
 }
 
 /* "principalSet://X/<asterisk>" is everybody of the pool X; other members are patterns. */
-static bool is_member(json_t *account, const char *caller)
+static bool is_member(json_t *members, const char *caller)
 {
     json_t *member = NULL;
     size_t index = 0;
 
-    json_array_foreach(json_object_get(account, "members"), index, member)
+    json_array_foreach(members, index, member)
     {
         const char *text = json_string_value(member);
         if (lc_text_like(text, caller) ||
@@ -43,6 +43,16 @@ static bool is_member(json_t *account, const char *caller)
         }
     }
     return false;
+}
+
+bool lc_gcp_allows(json_t *account, const char *list, const char *identity)
+{
+    char *caller = lc_text_format("%s%s", strchr(identity, ':') == NULL ? "serviceAccount:" : "", identity);
+    json_t *members = json_object_get(account, list);
+    bool allowed = caller != NULL && is_member(members != NULL ? members : json_object_get(account, "members"), caller);
+
+    free(caller);
+    return allowed;
 }
 
 static int denied(struct lc_visit *visit, const char *permission)
@@ -98,7 +108,7 @@ static int check_chain(struct lc_visit *visit, const char *identity, json_t *del
             result =
                 bad(visit, "Invalid delegates: each is projects/-/serviceAccounts/{email or unique id}.");
         }
-        if (result == 0 && (link == NULL || !is_member(link, caller))) {
+        if (result == 0 && (link == NULL || !is_member(json_object_get(link, "members"), caller))) {
             result = denied(visit, "implicitDelegation");
         }
         if (result == 0) {
@@ -107,7 +117,7 @@ static int check_chain(struct lc_visit *visit, const char *identity, json_t *del
             result = caller == NULL ? -1 : 0;
         }
     }
-    if (result == 0 && (target == NULL || !is_member(target, caller))) {
+    if (result == 0 && (target == NULL || !is_member(json_object_get(target, "members"), caller))) {
         result = denied(visit, permission);
     }
     free(caller);
@@ -225,6 +235,9 @@ static int read_lifetime(struct lc_visit *visit, const struct call *call, double
     json_t *value = json_object_get(call->body, "lifetime");
     double longest = json_number_value(json_object_get(call->account, "max_lifetime_s"));
 
+    if (longest <= 0) {
+        longest = LC_GCP_LIFE_S;
+    }
     *seconds = LC_GCP_LIFE_S;
     if (value == NULL) {
         return 0;
@@ -233,11 +246,10 @@ static int read_lifetime(struct lc_visit *visit, const struct call *call, double
         return bad(visit, "Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), Field "
                           "'lifetime', Illegal duration format; duration must end with 's'.");
     }
-    if (*seconds <= 0 || *seconds > (longest > 0 ? longest : LC_GCP_LIFE_S)) {
+    if (*seconds <= 0 || *seconds > longest) {
         return lc_visit_refuse(
             visit, 400, "INVALID_ARGUMENT",
-            "Invalid lifetime: it must be more than 0 and at most %.0f seconds for this account.",
-            longest > 0 ? longest : LC_GCP_LIFE_S);
+            "Invalid lifetime: it must be more than 0 and at most %.0f seconds for this account.", longest);
     }
     return 0;
 }

@@ -2,8 +2,6 @@
 /* The JWT-bearer grant of service-account keys (RFC 7523, 2.1). */
 #include "gcp.h"
 
-#include "token_proof.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,21 +19,6 @@ struct assertion {
     json_int_t issued;
     json_int_t expires;
 };
-
-bool lc_gcp_signed_by(json_t *account, const char *token, const struct lc_jwt *jwt)
-{
-    json_t *key = NULL;
-    size_t index = 0;
-
-    json_array_foreach(json_object_get(account, "keys"), index, key)
-    {
-        if (jwt->kid != NULL && strcmp(json_string_value(json_object_get(key, "id")), jwt->kid) == 0) {
-            return strcmp(jwt->alg, "RS256") == 0 &&
-                   lc_token_proof(token, "RS256", json_string_value(json_object_get(key, "public_key_pem")));
-        }
-    }
-    return false;
-}
 
 static int bad_grant(struct lc_visit *visit, const char *text)
 {
@@ -79,7 +62,7 @@ static int check_assertion(struct lc_visit *visit, const char *token, const stru
     if (account == NULL) {
         return bad_grant(visit, "Invalid grant: account not found");
     }
-    if (!lc_gcp_signed_by(account, token, &assertion->jwt)) {
+    if (!lc_gcp_signed_by(visit, account, token, &assertion->jwt)) {
         return bad_grant(visit, "Invalid JWT Signature.");
     }
     if (strcmp(assertion->aud, "https://oauth2.googleapis.com/token") != 0 &&

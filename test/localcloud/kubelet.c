@@ -182,7 +182,7 @@ static int renew_locked(struct lc_kubelet *kubelet, struct volume *volume, struc
 {
     double now = lc_time_now();
     double life = (double)volume->expiration_s / kubelet->speed;
-    double jitter = lc_random_unit() * JITTER_S / kubelet->speed;
+    double jitter = lc_random_unit() * (double)JITTER_S / kubelet->speed;
     double share = 0.8 * life;
     struct lc_token_wish wish = {.namespace_name = volume->namespace_name,
                                  .service_account = volume->service_account,
@@ -206,7 +206,7 @@ static int renew_locked(struct lc_kubelet *kubelet, struct volume *volume, struc
     }
     volume->issued_at_s = wish.issued_at_s;
     volume->expires_at_s = wish.expires_at_s;
-    volume->renew_at_s = now + fmin(share, DAY_S / kubelet->speed) - fmin(jitter, share / 4);
+    volume->renew_at_s = now + fmin(share, (double)DAY_S / kubelet->speed) - fmin(jitter, share / 4);
     volume->renewals++;
     return 0;
 }

@@ -2,8 +2,10 @@
 /* credfresh-localcloud: starts the parts in order, waits for a signal, ends them in reverse. */
 #include "admin.h"
 #include "config.h"
+#include "iam.h"
 #include "keystone.h"
 #include "kube.h"
+#include "minted.h"
 #include "options.h"
 #include "pause.h"
 #include "service.h"
@@ -100,7 +102,8 @@ static int make_cloud(struct program *program, struct lc_fail *fail)
     cloud->stats = good ? lc_stats_new(fail) : NULL;
     cloud->faults = cloud->stats == NULL ? NULL : lc_faults_new(fail);
     cloud->services = cloud->faults == NULL ? NULL : lc_services_new(fail);
-    cloud->token_key = cloud->services == NULL ? NULL : lc_token_key_new(program->state.token_key, fail);
+    cloud->minted = cloud->services == NULL ? NULL : lc_minted_new(fail);
+    cloud->token_key = cloud->minted == NULL ? NULL : lc_token_key_new(program->state.token_key, fail);
     if (cloud->token_key != NULL) {
         cloud->issuer = lc_issuer_new(url, program->state.signing_key, fail);
         program->state.signing_key = NULL;
@@ -284,8 +287,10 @@ static void stop(struct program *program)
     lc_kubelet_free(cloud->kubelet);
     lc_trust_free(cloud->trust);
     lc_issuer_free(cloud->issuer);
+    lc_iam_free(cloud);
     lc_keystone_free(cloud->keystone);
     lc_kube_free(cloud->kube);
+    lc_minted_free(cloud->minted);
     lc_services_free(cloud->services);
     lc_token_key_free(cloud->token_key);
     lc_faults_free(cloud->faults);

@@ -6,6 +6,8 @@
 #include "azure.h"
 #include "ecr.h"
 #include "gcp.h"
+#include "graph.h"
+#include "iam.h"
 #include "issuer_site.h"
 #include "keystone.h"
 #include "kube.h"
@@ -34,6 +36,8 @@ static const struct lc_service *const services[] = {
     &lc_ecr_service,
     &lc_pod_identity_service,
     &lc_kube_service,
+    &lc_iam_service,
+    &lc_graph_service,
 };
 
 enum { SERVICES = sizeof services / sizeof services[0] };

@@ -11,24 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
-struct action {
-    const char *name;
-    int (*run)(struct lc_call *call);
-    bool use; /* by consumers: goes on during an outage, and only faults that name it are its */
-};
-
-static const struct action *find_action(const char *name)
+static const struct lc_query_action *find_action(const struct lc_query *api, const char *name)
 {
-    static const struct action actions[] = {
-        {"AssumeRoleWithWebIdentity", lc_sts_web_identity, false},
-        {"AssumeRole", lc_sts_assume_role, false},
-        {"GetCallerIdentity", lc_sts_caller_identity, true},
-        {"GetSessionToken", lc_sts_session_token, false},
-    };
-
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(actions[i].name, name) == 0) {
-            return &actions[i];
+    for (size_t i = 0; i < api->count; i++) {
+        if (strcmp(api->actions[i].name, name) == 0) {
+            return &api->actions[i];
         }
     }
     return NULL;
@@ -102,12 +89,12 @@ static void note(char *out, size_t room, const char *text)
     (void)snprintf(out, room, "%s", text == NULL ? "" : text);
 }
 
-static void run_action(struct lc_call *call, const struct action *action, const char *name)
+static void run_action(struct lc_call *call, const struct lc_query_action *action, const char *name)
 {
     const char *version = lc_params_get(&call->params, "Version");
     int result = 0;
 
-    if (action == NULL || version == NULL || strcmp(version, "2011-06-15") != 0) {
+    if (action == NULL || version == NULL || strcmp(version, call->api->version) != 0) {
         (void)lc_refuse(&call->refusal, 400, "InvalidAction",
                         "Could not find operation %.200s for version %.100s", name,
                         version == NULL ? "NO_VERSION_SPECIFIED" : version);
@@ -148,21 +135,23 @@ static void answer(struct lc_call *call)
                                              ? "{\"AssumeRoleWithWebIdentityResponse\":{"
                                              : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>",
                                          call->json ? "application/json" : "text/xml"};
-    const struct action *action = NULL;
+    const struct lc_query_action *action = NULL;
     const char *name = NULL;
+    const char *role = NULL;
     bool use = false;
 
     if (!read_params(call)) {
         return;
     }
     name = lc_params_get(&call->params, "Action");
-    action = find_action(name);
+    action = find_action(call->api, name);
     use = action != NULL && action->use;
     note(call->record.action, sizeof call->record.action, action == NULL ? "(unknown)" : name);
-    note(call->record.role, sizeof call->record.role, lc_params_get(&call->params, "RoleArn"));
+    role = lc_params_get(&call->params, "RoleArn");
+    note(call->record.role, sizeof call->record.role, role != NULL ? role : lc_params_get(&call->params, "UserName"));
     note(call->record.session_name, sizeof call->record.session_name,
          lc_params_get(&call->params, "RoleSessionName"));
-    if (!use && lc_service_is_out(call->cloud, "sts")) {
+    if (!use && lc_service_is_out(call->cloud, call->api->service)) {
         answer_outage(call);
         return;
     }
@@ -178,9 +167,10 @@ static void answer(struct lc_call *call)
     }
 }
 
-void lc_sts_handle(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply)
+void lc_query_handle(const struct lc_query *api, struct lc_cloud *cloud, const struct lc_request *request,
+                     struct lc_reply *reply)
 {
-    struct lc_call call = {.cloud = cloud, .request = request, .reply = reply};
+    struct lc_call call = {.api = api, .cloud = cloud, .request = request, .reply = reply};
     const char *accept = lc_request_header(request, "accept");
     char uuid[LC_UUID_BYTES];
 
@@ -198,4 +188,17 @@ void lc_sts_handle(struct lc_cloud *cloud, const struct lc_request *request, str
     lc_visit_record(cloud, &call.record);
     json_decref(call.fault);
     lc_params_free(&call.params);
+}
+
+void lc_sts_handle(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply)
+{
+    static const struct lc_query_action actions[] = {
+        {"AssumeRoleWithWebIdentity", lc_sts_web_identity, false},
+        {"AssumeRole", lc_sts_assume_role, false},
+        {"GetCallerIdentity", lc_sts_caller_identity, true},
+        {"GetSessionToken", lc_sts_session_token, false},
+    };
+    static const struct lc_query api = {"sts", "2011-06-15", actions, sizeof actions / sizeof actions[0]};
+
+    lc_query_handle(&api, cloud, request, reply);
 }

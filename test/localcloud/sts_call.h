@@ -9,7 +9,10 @@
 #include "params.h"
 #include "session.h"
 
+struct lc_query;
+
 struct lc_call {
+    const struct lc_query *api;
     struct lc_cloud *cloud;
     const struct lc_request *request;
     struct lc_params params;

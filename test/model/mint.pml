@@ -164,7 +164,7 @@ start:
         assert(minted != published);
         exists[minted] = false;
         MAY_END;
-        atomic { minted = NONE; GO(UNDOING, REST) };
+        atomic { minted = NONE; GO(UNDOING, LOST) }; /* lists tell whether it is gone */
         MAY_END
     od
 }

@@ -1,10 +1,10 @@
 #!/bin/bash
-# kube-build.sh DIR: builds a Kubernetes API server and kubectl (1.20.2) into DIR/bin from Debian's own source package.
-# Needs root, about ten minutes and 1.4 GiB of memory. Only what is missing is built.
+# kube-build.sh DIR: builds a Kubernetes API server, kubectl and kubelet (1.20.2) into DIR/bin from Debian's own source
+# package. Needs root, about twenty minutes and 1.4 GiB of memory. Only what is missing is built.
 set -euo pipefail
 dir=$(realpath -m "$1")
 missing=
-for command in kube-apiserver kubectl; do
+for command in kube-apiserver kubectl kubelet; do
     [ -x "$dir/bin/$command" ] || missing="$missing $command"
 done
 [ -n "$missing" ] || exit 0

@@ -2,6 +2,7 @@ foreach(subject ack credential timers turns record)
     cfr_unit_test(agent_${subject} cfr_agent)
 endforeach()
 cfr_unit_test(agent_environment cfr_agent)
+cfr_unit_test(agent_doctor cfr_agent)
 cfr_unit_test(agent_token_file cfr_agent)
 cfr_unit_test(agent_kube_config cfr_agent)
 # The last one stands in for malloc, so that the libraries' allocations fail and are looked at, too.

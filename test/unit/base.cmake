@@ -1,4 +1,4 @@
-foreach(subject base64 err field hash log scrub str time view)
+foreach(subject base64 err field hash log refusal scrub str time view xml)
     cfr_unit_test(base_${subject} cfr_base)
 endforeach()
 # These look at memory when it is freed, and let allocations fail.

@@ -33,6 +33,7 @@ static const struct cfr_status_credential sample_credentials[] = {
     {.name = "registry",
      .state = "fresh",
      .provider = "aws",
+     .source = "file or request",
      .identity = "arn:aws:sts::123456789012:assumed-role/r/s",
      .required = true,
      .published = true,
@@ -43,6 +44,9 @@ static const struct cfr_status_credential sample_credentials[] = {
      .last_success_s = SAMPLE_NOW_S - 780,
      .token_issued_s = SAMPLE_NOW_S - 1000,
      .token_expires_s = SAMPLE_NOW_S + 2600,
+     .tries_left = 21,
+     .skew_known = true,
+     .skew_s = -3,
      .reason = "ticket 12",
      .exchanges_ok = 7,
      .exchanges_failed = {0, 3, 2, 1},
@@ -86,6 +90,25 @@ static void sample_get(void *ctx, size_t index, struct cfr_status_credential *ou
 
     sample_gets++;
     *out = from[index];
+}
+
+/* A service CA, for those tests that set it. */
+static inline bool sample_authority(void *ctx, struct cfr_status_authority *out)
+{
+    (void)ctx;
+    *out = (struct cfr_status_authority){
+        .number = 3,
+        .subject = "test \"CA\"",
+        .key_id = "0a1b",
+        .issued_s = SAMPLE_NOW_S - 86400,
+        .expires_s = SAMPLE_NOW_S + 86400,
+        .rotates_s = SAMPLE_NOW_S + 3600,
+        .generations = 2,
+        .reason = "ticket 12",
+        .error = "the disk is full",
+        .error_code = CFR_E_NOSPACE,
+    };
+    return true;
 }
 
 static struct cfr_status sample_status(size_t count)

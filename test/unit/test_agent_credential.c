@@ -152,6 +152,19 @@ static void adopts_only_what_is_fresh(void **state)
     assert_false(cfr_credential_adopted(&c, start, life, WINDOW, none));
 }
 
+/* What lasts is not renewed for its age alone. */
+static void lasting_ones_wait(void **state)
+{
+    struct cfr_refresh_life life = {start.wall_ms - 48 * HOUR, start.wall_ms + 1000 * HOUR};
+    struct cfr_credential c;
+
+    (void)state;
+    cfr_credential_init(&c);
+    assert_false(cfr_credential_adopted(&c, start, life, WINDOW, none));
+    c.lasting = true;
+    assert_true(cfr_credential_adopted(&c, start, life, WINDOW, none));
+}
+
 static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t retry_after_ms, double chance)
 {
     struct cfr_credential c;
@@ -208,6 +221,52 @@ static void retries_at_least_twice_in_what_is_left(void **state)
     }
 }
 
+/* Tries until C's life ends, each after the longest pause that cfr_credential_failed may choose. */
+static uint32_t tries_by_hand(struct cfr_credential c, struct cfr_now now, enum cfr_err_class class)
+{
+    uint32_t tries = 0;
+
+    now = later(now, cfr_credential_deadline(&c) - now.boot_ms);
+    while (cfr_credential_valid(&c, now)) {
+        tries++;
+        now = later(now, cfr_credential_failed(&c, now, class, -1, 1.0));
+    }
+    return tries;
+}
+
+static void foresees_the_tries_that_are_left(void **state)
+{
+    static const enum cfr_err_class classes[] = {CFR_CLASS_RETRY, CFR_CLASS_STOP, CFR_CLASS_LOCAL};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct cfr_credential c = fresh_for(HOUR);
+        struct cfr_now now = later(start, 41 * 60000);
+
+        assert_int_equal(cfr_credential_tries_left(&c, start, classes[i]), tries_by_hand(c, start, classes[i]));
+        assert_in_range(cfr_credential_tries_left(&c, start, classes[i]), 12, 30);
+        (void)cfr_credential_step(&c, CFR_EVENT_DUE);
+        (void)cfr_credential_step(&c, CFR_EVENT_GO);
+        (void)cfr_credential_step(&c, CFR_EVENT_FAILED);
+        while (cfr_credential_valid(&c, now)) {
+            (void)cfr_credential_failed(&c, now, classes[i], -1, 0.99);
+            assert_int_equal(cfr_credential_tries_left(&c, now, classes[i]), tries_by_hand(c, now, classes[i]));
+            now = later(now, cfr_credential_deadline(&c) - now.boot_ms);
+        }
+        assert_int_equal(cfr_credential_tries_left(&c, now, classes[i]), 0);
+    }
+}
+
+static void the_tries_that_are_left_are_bounded(void **state)
+{
+    struct cfr_credential c = fresh_for(1000 * HOUR);
+
+    (void)state;
+    assert_int_equal(cfr_credential_tries_left(&c, start, CFR_CLASS_RETRY), CFR_CREDENTIAL_TRIES_MAX);
+    cfr_credential_init(&c);
+    assert_int_equal(cfr_credential_tries_left(&c, start, CFR_CLASS_RETRY), 0);
+}
+
 static void a_failure_keeps_what_is_published(void **state)
 {
     struct cfr_credential c = fresh_for(HOUR);
@@ -235,9 +294,12 @@ int main(void)
         cmocka_unit_test(clock_set_back_a_day),
         cmocka_unit_test(after_a_suspend_it_is_due),
         cmocka_unit_test(adopts_only_what_is_fresh),
+        cmocka_unit_test(lasting_ones_wait),
         cmocka_unit_test(backs_off_by_class),
         cmocka_unit_test(honours_retry_after_with_jitter),
         cmocka_unit_test(retries_at_least_twice_in_what_is_left),
+        cmocka_unit_test(foresees_the_tries_that_are_left),
+        cmocka_unit_test(the_tries_that_are_left_are_bounded),
         cmocka_unit_test(a_failure_keeps_what_is_published),
     };
 

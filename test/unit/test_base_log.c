@@ -80,7 +80,7 @@ static void json(void **state)
     int64_t t;
 
     (void)state;
-    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, true);
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, false);
     catch_stderr(some_events);
     rest = cfr_view_of(caught);
     assert_true(cfr_view_line(&rest, &line));
@@ -102,6 +102,21 @@ static void json(void **state)
     assert_null(cfr_json_get(doc, "credential"));
     assert_null(cfr_json_get(doc, "state"));
     cfr_json_free(doc);
+    assert_false(cfr_view_line(&rest, &line));
+}
+
+static void json_to_the_journal(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, true);
+    catch_stderr(some_events);
+    rest = cfr_view_of(caught);
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<4>{\"time\":"));
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<3>{\"time\":"));
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<6>{\"time\":"));
     assert_false(cfr_view_line(&rest, &line));
 }
 
@@ -147,7 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text),
         cmocka_unit_test(journal),
-        cmocka_unit_test(json),
+        cmocka_unit_test(json), cmocka_unit_test(json_to_the_journal),
         cmocka_unit_test(control_characters_and_length),
         cmocka_unit_test(names_follow_the_enums),
     };

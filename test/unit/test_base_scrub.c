@@ -70,6 +70,8 @@ static void long_words(void **state)
     gives(arn, arn);
     gives("https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF",
           "https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF");
+    gives("//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo.",
+          "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo.");
     gives("https://x.example/?token=012345678901234567890123456789012345678901234567890123456789",
           "[removed]");
 }

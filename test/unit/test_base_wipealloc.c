@@ -4,6 +4,14 @@
 #include "heap_watch.h"
 #include "unit.h"
 
+/* AddressSanitizer ends a program that asks for too much, unless it is told to answer as the heap does. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 static void test_wipes(void **state)
 {
     char *p = cfr_wipealloc_strdup("SESAME");

@@ -347,10 +347,11 @@ static void keys(void **state)
         {"state-dir: /x\n" HEAD PUB, "f:1: unknown key state-dir; did you mean state_dir?\n"},
         {HEAD PUB "    reloads: []\n", "f:6: credential a: unknown key reloads; did you mean reload?\n"},
         {HEAD PUB "    colour: red\n", "f:6: credential a: unknown key colour; this credential has: name, "
-                                       "required, token, secret, exchange, publish, allow, reload, acknowledge, keep_previous\n"},
+                                       "required, token, secret, exchange, certificate, ca_bundle, mint, publish, allow, reload, "
+                                       "acknowledge, keep_previous\n"},
         {HEAD PUB "    \"a\\nb\": red\n",
          "f:6: credential a: unknown key (not printable); this credential has: name, required, token, "
-         "secret, exchange, publish, allow, reload, acknowledge, keep_previous\n"},
+         "secret, exchange, certificate, ca_bundle, mint, publish, allow, reload, acknowledge, keep_previous\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
         {HEAD PUB "    name: b\n", "f:6: credential a: name: stands twice, first on line 3; remove one\n"},
         {HEAD PUB "version: 1\n", "f:6: version: stands twice, first on line 1; remove one\n"},
@@ -443,8 +444,8 @@ static void scalars(void **state)
         {HEAD "    publish: {directory: /d, files: [{name: t, format: xml}]}\n",
          "f:5: credential a: publish.files.format: xml is not known here; write one of: aws-credentials, "
          "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
-         "gcp-access-token, gcp-token-json, clouds-yaml, clouds-conf, openstack-token, docker-config, "
-         "oauth-access-token, token, env, json, secret-key\n"},
+         "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, openstack-token, docker-config, "
+         "oauth-access-token, token, env, json, secret-key, certificate, private-key, ca-bundle\n"},
         {"log: {level: warning}\n" HEAD PUB,
          "f:1: log.level: warning is not known here; did you mean warn?\n"},
         {HOOK "signal: {pid_file: /p, signal: SIGHUP}\n",
@@ -778,9 +779,9 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
             "f:4: credential a: publish.file.path: x is no absolute path; write one that begins with /\nf:4: "
             "credential a: publish.file.format: y is not known here; write one of: aws-credentials, "
             "aws-config, aws-credential-process, azure-token-json, azure-env, gcp-external-account, "
-            "gcp-access-token, gcp-token-json, clouds-yaml, clouds-conf, openstack-token, docker-config, "
-            "oauth-access-token, token, env, json, secret-key\nf:5: credential a: token.file: t is no "
-            "absolute path; write one that begins with /\nf:6: unknown key listne; did you mean listen?\n");
+            "gcp-access-token, gcp-token-json, gcp-service-account-key, clouds-yaml, clouds-conf, openstack-token, docker-config, "
+            "oauth-access-token, token, env, json, secret-key, certificate, private-key, ca-bundle\nf:5: credential a: "
+            "token.file: t is no absolute path; write one that begins with /\nf:6: unknown key listne; did you mean listen?\n");
     cfr_str_addz(&text, HEAD PUB);
     for (int i = 0; i < 25; i++)
         cfr_str_addf(&text, "    key%d: x\n", i);

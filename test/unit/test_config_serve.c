@@ -258,6 +258,15 @@ static void test_credentials_fit(void **state)
          "f:6: endpoint number 1: gce_metadata.accounts: has nothing to serve; write `credential`, `identities` or both\n"},
         {HEAD GCP("") AT "    gce_metadata: {numeric_project_id: \"12a\", accounts: [{credential: g}]}\n",
          "f:6: endpoint number 1: gce_metadata.numeric_project_id: is a number of decimal digits\n"},
+        {HEAD GCP("") AT "    gce_metadata: {accounts: [{email: a/b, credential: g}]}\n",
+         "f:6: endpoint number 1: gce_metadata.accounts.email: a/b cannot be a part of a path; use letters, digits and @._+-:\n"},
+        {HEAD GCP("") AT "    gce_metadata: {accounts: [{aliases: [\"a b\"], credential: g}]}\n",
+         "f:6: endpoint number 1: gce_metadata.accounts.aliases: a b cannot be a part of a path; use letters, digits and @._+-:\n"},
+        {HEAD GCP("") AT "    gce_metadata: {accounts: [{email: x, credential: g}, {aliases: [x], credential: g}]}\n",
+         "f:6: endpoint number 1: gce_metadata.accounts: two are called x, on lines 6 and 6; rename one\n"},
+        {HEAD GCP("") AT "    gce_metadata: {accounts: [{credential: g}, {aliases: [default], credential: g}]}\n",
+         "f:6: endpoint number 1: gce_metadata.accounts: the alias default is the first account's, on line 6; take it out on "
+         "line 6\n"},
     }));
 }
 

@@ -173,6 +173,23 @@ static void token(void **state)
     assert_int_equal(render("aws-credential-process"), CFR_E_CONFIG);
 }
 
+static void what_a_service_ca_issues(void **state)
+{
+    (void)state;
+    set(CFR_FIELD_SERVICE_BUNDLE, "-----BEGIN 1\n");
+    check("ca-bundle", "-----BEGIN 1\n");
+    assert_int_equal(render("certificate"), CFR_E_CONFIG);
+    assert_int_equal(render("private-key"), CFR_E_CONFIG);
+    set(CFR_FIELD_SERVICE_CERTIFICATE, "-----BEGIN 2\n");
+    set(CFR_FIELD_SERVICE_KEY, "-----BEGIN 3\n");
+    check("certificate", "-----BEGIN 2\n");
+    check("private-key", "-----BEGIN 3\n");
+    /* A key is for those who ask for it by its name. */
+    assert_int_equal(render("json"), 0);
+    assert_non_null(strstr(out.p, "BEGIN 2"));
+    assert_null(strstr(out.p, "BEGIN 3"));
+}
+
 static void env(void **state)
 {
     static const char *const bad[] = {"a b",  "a\nb", "a'b", "a\"b", "a$b", "a`b",
@@ -250,6 +267,7 @@ int main(void)
         AWS_TEST(aws_config),
         AWS_TEST(aws_credential_process),
         cmocka_unit_test_setup_teardown(token, setup_token, teardown),
+        cmocka_unit_test_setup_teardown(what_a_service_ca_issues, setup_token, teardown),
         AWS_TEST(env),
         AWS_TEST(json),
         AWS_TEST(output_has_a_limit),

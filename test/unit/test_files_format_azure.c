@@ -103,6 +103,24 @@ static void environment(void **state)
     assert_contains(err.text, "azure-env needs the path of a published token");
 }
 
+/* A secret needs no token; what follows a tilde in it no shell takes for a home directory. */
+static void client_secret(void **state)
+{
+    (void)state;
+    input.token_path = NULL;
+    set(CFR_FIELD_AZURE_CLIENT_SECRET, "s8Q~a_.-~");
+    check("azure-env", "AZURE_CLIENT_ID=11111111-2222-3333-4444-555555555555\n"
+                        "AZURE_TENANT_ID=contoso.example\n"
+                        "AZURE_CLIENT_SECRET=s8Q~a_.-~\n"
+                        "AZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n");
+    assert_int_equal(render("json"), 0);
+    assert_null(strstr(out.p, "s8Q"));
+    set(CFR_FIELD_AZURE_CLIENT_SECRET, "~home");
+    assert_int_equal(render("azure-env"), CFR_E_ANSWER);
+    set(CFR_FIELD_AZURE_CLIENT_SECRET, "a:~home");
+    assert_int_equal(render("azure-env"), CFR_E_ANSWER);
+}
+
 static void values_that_need_quotes(void **state)
 {
     (void)state;
@@ -137,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(token_json, setup, teardown),
         cmocka_unit_test_setup_teardown(token_json_of_others, setup, teardown),
         cmocka_unit_test_setup_teardown(environment, setup, teardown),
+        cmocka_unit_test_setup_teardown(client_secret, setup, teardown),
         cmocka_unit_test_setup_teardown(values_that_need_quotes, setup, teardown),
         cmocka_unit_test_setup_teardown(plain_formats, setup, teardown),
     };

@@ -104,6 +104,17 @@ static void token_json(void **state)
     check("gcp-token-json", "{\"token_type\":\"Bearer\",\"id_token\":\"e30.e30.aWQ\"}\n");
 }
 
+/* The file that Google made, byte for byte; no other format has it. */
+static void service_account_key(void **state)
+{
+    (void)state;
+    refuses("gcp-service-account-key", ".gcp_service_account_key");
+    set(CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, "{\n \"type\": \"service_account\"\n}\n");
+    check("gcp-service-account-key", "{\n \"type\": \"service_account\"\n}\n");
+    assert_int_equal(render("json"), 0);
+    assert_null(strstr(out.p, "service_account"));
+}
+
 /* Whatever the limit of the file, either all of it is written or an error is told. */
 static void no_room(void **state)
 {
@@ -132,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_external_account, setup, teardown),
         cmocka_unit_test_setup_teardown(access_token, setup, teardown),
         cmocka_unit_test_setup_teardown(token_json, setup, teardown),
+        cmocka_unit_test_setup_teardown(service_account_key, setup, teardown),
         cmocka_unit_test_setup_teardown(no_room, setup, teardown),
     };
 

@@ -39,6 +39,12 @@ static void test_samples(void **state)
         "credfresh_start_time_seconds 1767240245",
         "credfresh_config_last_reload_successful 1",
         "credfresh_credential_expiry_timestamp_seconds{credential=\"registry\"} 1767329465",
+        "credfresh_credential_info{credential=\"registry\",provider=\"aws\",source=\"file or request\"} 1",
+        "credfresh_credential_issued_timestamp_seconds{credential=\"registry\"} 1767325865",
+        "credfresh_credential_next_refresh_timestamp_seconds{credential=\"registry\"} 1767328145",
+        "credfresh_credential_tries_left{credential=\"registry\"} 21",
+        "credfresh_credential_tries_left{credential=\"cache\"} 0",
+        "credfresh_exchange_clock_skew_seconds{credential=\"registry\"} -3",
         "credfresh_credential_ready{credential=\"registry\"} 1",
         "credfresh_credential_ready{credential=\"cache\"} 0",
         "credfresh_credential_published{credential=\"cache\"} 1",
@@ -83,6 +89,10 @@ static void test_samples(void **state)
     /* No number may stand for "never" or "not yet" where it would be read as a time. */
     assert_null(strstr(out.p, "expiry_timestamp_seconds{credential=\"static\"}"));
     assert_null(strstr(out.p, "expiry_timestamp_seconds{credential=\"t\xc3\xb6ken\"}"));
+    assert_null(strstr(out.p, "tries_left{credential=\"static\"}"));
+    assert_null(strstr(out.p, "tries_left{credential=\"t\xc3\xb6ken\"}"));
+    assert_null(strstr(out.p, "next_refresh_timestamp_seconds{credential=\"static\"}"));
+    assert_null(strstr(out.p, "clock_skew_seconds{credential=\"cache\"}"));
     cfr_str_free(&out);
 }
 
@@ -95,6 +105,22 @@ static void test_refused_configuration(void **state)
     s.config_ok = false;
     out = page(&s);
     has_line(&out, "credfresh_config_last_reload_successful 0");
+    cfr_str_free(&out);
+}
+
+static void test_service_ca(void **state)
+{
+    struct cfr_status s = sample_status(0);
+    struct cfr_str out;
+
+    (void)state;
+    s.get_authority = sample_authority;
+    out = page(&s);
+    has_line(&out, "credfresh_service_ca_number 3");
+    has_line(&out, "credfresh_service_ca_generations 2");
+    has_line(&out, "credfresh_service_ca_expiry_timestamp_seconds 1767413045");
+    has_line(&out, "credfresh_service_ca_rotation_timestamp_seconds 1767330245");
+    has_line(&out, "credfresh_service_ca_ok 0");
     cfr_str_free(&out);
 }
 
@@ -206,6 +232,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),   cmocka_unit_test(test_refused_configuration),
+        cmocka_unit_test(test_service_ca),
         cmocka_unit_test(test_format),    cmocka_unit_test(test_no_series_twice),
         cmocka_unit_test(test_histogram),
     };

@@ -81,6 +81,31 @@ static void test_agent(void **state)
     cfr_str_free(&out);
 }
 
+static void test_service_ca(void **state)
+{
+    struct cfr_status s = sample_status(0);
+    struct cfr_str out = {.limit = CFR_STATUS_PAGE_MAX};
+    struct cfr_json *doc;
+    const struct cfr_json *ca;
+
+    (void)state;
+    s.get_authority = sample_authority;
+    cfr_status_json(&s, NULL, &out);
+    doc = parse(&out);
+    ca = cfr_json_get(doc, "service_ca");
+    has_number(ca, "number", 3);
+    has_number(ca, "generations", 2);
+    has_text(ca, "subject", "test \"CA\"");
+    has_text(ca, "key_id", "0a1b");
+    has_text(ca, "issued", "2026-01-01T04:04:05Z");
+    has_text(ca, "rotates", "2026-01-02T05:04:05Z");
+    has_text(ca, "expires", "2026-01-03T04:04:05Z");
+    has_text(ca, "last_reason", "ticket 12");
+    has_text(ca, "error", "the disk is full");
+    cfr_json_free(doc);
+    cfr_str_free(&out);
+}
+
 static void test_fresh_credential(void **state)
 {
     struct cfr_status s = sample_status(4);
@@ -263,7 +288,7 @@ static void test_edge_of_expiry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agent),          cmocka_unit_test(test_fresh_credential),
+        cmocka_unit_test(test_service_ca), cmocka_unit_test(test_agent),          cmocka_unit_test(test_fresh_credential),
         cmocka_unit_test(test_only_one),       cmocka_unit_test(test_waiting_and_expired),
         cmocka_unit_test(test_ready),          cmocka_unit_test(test_page_too_small),
         cmocka_unit_test(test_edge_of_expiry), cmocka_unit_test(test_consumers),

@@ -73,6 +73,21 @@ static void monotone(void **state)
     }
 }
 
+/* Certificates: 80 % of the life, however long that is. */
+static void lasting_lives(void **state)
+{
+    const struct cfr_refresh_jitter none = {0, 0};
+    const struct cfr_refresh_jitter most = {0.999999, 0.999999};
+
+    (void)state;
+    assert_int_equal(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, T0 + 90 * DAY}, 0, none) - T0, 72 * DAY);
+    assert_int_equal(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, T0 + 3650 * DAY}, 0, none) - T0, 2920 * DAY);
+    assert_int_equal(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, T0 + HOUR}, 0, none), at(HOUR, 0, 0, 0));
+    assert_int_equal(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, INT64_MAX}, 0, none), INT64_MAX);
+    assert_in_range(cfr_refresh_lasting_at((struct cfr_refresh_life){T0, T0 + 90 * DAY}, 0, most) - T0, 72 * DAY - 310000,
+                    72 * DAY - 309000);
+}
+
 static void known_points(void **state)
 {
     (void)state;
@@ -188,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stays_between_half_and_80_percent),
         cmocka_unit_test(monotone),
+        cmocka_unit_test(lasting_lives),
         cmocka_unit_test(known_points),
         cmocka_unit_test(edges),
         cmocka_unit_test(due),

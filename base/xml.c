@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* XML through expat. */
-#include "sts/xml.h"
+#include "base/xml.h"
 
 #include "base/secret.h"
 #include "base/wipealloc.h"
@@ -107,6 +107,16 @@ static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char 
     stop(r, cfr_err_set(r->err, CFR_E_ANSWER, "the XML has a document type, which no answer needs"));
 }
 
+/* The plain one is deprecated where there is one for large files. */
+static long long error_at(XML_Parser parser)
+{
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+    return XML_GetCurrentByteIndex64(parser);
+#else
+    return XML_GetCurrentByteIndex(parser);
+#endif
+}
+
 static int parse(struct reader *r, struct cfr_view document)
 {
     enum XML_Error code;
@@ -121,7 +131,7 @@ static int parse(struct reader *r, struct cfr_view document)
     if (code == XML_ERROR_NO_MEMORY)
         return cfr_err_set(r->err, CFR_E_NOMEM, "out of memory while reading XML");
     return cfr_err_set(r->err, CFR_E_ANSWER, "not XML: %s near byte %lld of %zu", XML_ErrorString(code),
-                       (long long)XML_GetCurrentByteIndex(r->parser), document.n);
+                       error_at(r->parser), document.n);
 }
 
 int cfr_xml_read(struct cfr_view document, cfr_xml_leaf *leaf, void *context, struct cfr_err *err)
@@ -144,4 +154,9 @@ int cfr_xml_read(struct cfr_view document, cfr_xml_leaf *leaf, void *context, st
     XML_ParserFree(r.parser);
     cfr_secret_free(&r.text);
     return rc;
+}
+
+const char *cfr_xml_library(void)
+{
+    return XML_ExpatVersion() + strlen("expat_");
 }

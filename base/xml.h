@@ -2,8 +2,8 @@
 /* Reading small XML answers. The only user of expat. No document type, no entities beyond the five of XML and
  * the numeric ones, no namespaces (local names only), at most 32 levels; its memory is wiped when it is
  * freed. */
-#ifndef CFR_STS_XML_H
-#define CFR_STS_XML_H
+#ifndef CFR_BASE_XML_H
+#define CFR_BASE_XML_H
 
 #include "base/err.h"
 #include "base/view.h"
@@ -20,5 +20,8 @@ typedef int cfr_xml_leaf(void *context, const char *path, struct cfr_view text, 
  * what is not well-formed, has a document type, or is too deep, too long or too wide; CFR_E_NOMEM; or what
  * LEAF returned. */
 int cfr_xml_read(struct cfr_view document, cfr_xml_leaf *leaf, void *context, struct cfr_err *err);
+
+/* The version of expat, as in "2.5.0". */
+const char *cfr_xml_library(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Refusals as errors. */
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 #include "base/scrub.h"
 
@@ -14,6 +14,8 @@
 #define REQUEST_MAX 96 /* room for two ids */
 #define FRAME_MAX   40 /* what stands between the parts */
 
+#define HINT_REFUSED "the server refuses; check its URL, and the token, key or secret that it is shown"
+
 static const struct cfr_refusal_row redirect = {
     NULL, NULL, 0, CFR_E_REDIRECT,
     "this service never redirects; check its URL, and that no proxy stands between"};
@@ -22,18 +24,19 @@ static const struct cfr_refusal_row unexpected = {NULL, NULL, 0, CFR_E_ANSWER,
 static const struct cfr_refusal_row unavailable = {NULL, NULL, 0, CFR_E_UNAVAILABLE,
                                                    "the server is unavailable; it is tried again"};
 static const struct cfr_refusal_row of_status[] = {
-    {NULL, NULL, 401, CFR_E_DENIED, "the server refuses; check its URL and what is shown to it"},
-    {NULL, NULL, 403, CFR_E_DENIED, "the server refuses; check its URL and what is shown to it"},
+    {NULL, NULL, 401, CFR_E_DENIED, HINT_REFUSED},
+    {NULL, NULL, 403, CFR_E_DENIED, HINT_REFUSED},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no such service at this URL; check it"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no such service at this URL; check it"},
-    {NULL, NULL, 407, CFR_E_DENIED, "a proxy wants a login"},
+    {NULL, NULL, 407, CFR_E_DENIED,
+     "a proxy wants a login: write it into the proxy's URL, or name this server in no_proxy"},
     {NULL, NULL, 408, CFR_E_UNAVAILABLE, "the server is unavailable; it is tried again"},
     {NULL, NULL, 413, CFR_E_REJECTED, "the request is too large for the server"},
     {NULL, NULL, 429, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
     {0},
 };
 static const struct cfr_refusal_row rejected = {NULL, NULL, 0, CFR_E_REJECTED,
-                                                "the server does not take the request"};
+                                                "the server does not take the request; mend what its message names"};
 
 static bool contains(struct cfr_view text, const char *part)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "sts/xml.h"
+#include "base/xml.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Refusals of a cloud made into an error with a class and advice, by a table that each provider has. */
-#ifndef CFR_STS_REFUSAL_H
-#define CFR_STS_REFUSAL_H
+#ifndef CFR_BASE_REFUSAL_H
+#define CFR_BASE_REFUSAL_H
 
 #include "base/err.h"
 #include "base/view.h"

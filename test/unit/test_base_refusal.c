@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/err.h"
-#include "sts/refusal.h"
+#include "base/refusal.h"
 
 #define LONG_HINT                                                                                            \
     "ten words of advice, ten words of advice, ten words of advice, ten words of advice, ten words of "      \

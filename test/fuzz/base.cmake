@@ -1,0 +1,1 @@
+cfr_fuzz(xml cfr_base)
