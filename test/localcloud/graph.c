@@ -57,6 +57,14 @@ struct call {
     char owner[OWNER_BYTES]; /* of the keys that were minted */
 };
 
+/* What is checked when the configuration is read is always there. */
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
 /* Does TEXT, which follows "applications", name it: (appId='ID') or /OBJECT? */
 static bool is_named(json_t *application, const char *text)
 {
@@ -107,7 +115,7 @@ static int find_application(struct lc_visit *visit, struct call *call, const cha
     call->held = lc_service_hold(visit->cloud, &lc_azure_service, &settings);
     json_array_foreach(json_object_get(settings, "tenants"), index, tenant)
     {
-        if (strcasecmp(json_string_value(json_object_get(tenant, "id")), call->access.tenant) != 0) {
+        if (call->access.tenant == NULL || strcasecmp(text_of(tenant, "id"), call->access.tenant) != 0) {
             continue;
         }
         json_array_foreach(json_object_get(tenant, "applications"), inner, application)
@@ -121,10 +129,10 @@ static int find_application(struct lc_visit *visit, struct call *call, const cha
                                "objects are not present.",
                                path);
     }
-    lc_azure_owner(call->access.tenant, json_string_value(json_object_get(call->application, "client_id")),
+    lc_azure_owner(call->access.tenant, text_of(call->application, "client_id"),
                    call->owner, sizeof call->owner);
     (void)snprintf(visit->record.role, sizeof visit->record.role, "%s",
-                   json_string_value(json_object_get(call->application, "client_id")));
+                   text_of(call->application, "client_id"));
     return 0;
 }
 
@@ -133,8 +141,8 @@ static int check_owner(struct lc_visit *visit, const struct call *call)
 {
     json_t *owners = json_object_get(call->application, "owners");
     bool allowed = owners == NULL
-                       ? strcasecmp(json_string_value(json_object_get(call->application, "client_id")),
-                                    call->access.client_id) == 0
+                       ? call->access.client_id != NULL &&
+                             strcasecmp(text_of(call->application, "client_id"), call->access.client_id) == 0
                        : lc_json_holds(owners, call->access.client_id);
 
     return allowed ? 0
@@ -180,7 +188,7 @@ static struct lc_minted_lag lag_of(const struct call *call)
 
 static json_t *shown(json_t *secret, bool text)
 {
-    const char *value = json_string_value(json_object_get(secret, "value"));
+    const char *value = text_of(secret, "value");
     double expires_at = json_number_value(json_object_get(secret, "expires_at"));
     char starts[LC_TIME_BYTES];
     char ends[LC_TIME_BYTES];
@@ -198,7 +206,7 @@ static json_t *shown(json_t *secret, bool text)
 static bool is_settled(struct lc_visit *visit, const struct call *call, json_t *secret)
 {
     return !lc_minted_knows(visit->cloud->minted, call->owner,
-                            json_string_value(json_object_get(secret, "id")));
+                            text_of(secret, "id"));
 }
 
 static void show(struct lc_visit *visit)
@@ -312,7 +320,7 @@ static void add_password(struct lc_visit *visit)
             (void)json_object_set_new(
                 out, "@odata.context",
                 json_string(GRAPH "/v1.0/$metadata#microsoft.graph.passwordCredential"));
-            lc_visit_granted(visit, json_string_value(json_object_get(secret, "id")));
+            lc_visit_granted(visit, text_of(secret, "id"));
             lc_visit_json(visit, 200, out);
         }
         json_decref(secret);
@@ -328,7 +336,7 @@ static void adopt(struct lc_visit *visit, const struct call *call, const char *i
 
     json_array_foreach(json_object_get(call->application, "secrets"), index, secret)
     {
-        if (strcmp(json_string_value(json_object_get(secret, "id")), id) == 0) {
+        if (strcmp(text_of(secret, "id"), id) == 0) {
             lc_minted_adopt(visit->cloud->minted, call->owner, json_deep_copy(secret));
         }
     }
