@@ -201,8 +201,11 @@ static bool minted(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, 
 
 static bool verified(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
 {
-    if (!has_seal(r, f))
-        return enter(r, CFR_MINT_UNDOING, f->now_s);
+    /* It may have been published just before a crash: then removing it would end what consumers use. */
+    if (!has_seal(r, f)) {
+        wait_until(out, INT64_MAX);
+        return false;
+    }
     act(out, CFR_MINT_ACT_PUBLISH, r->journal.minted);
     return false;
 }
@@ -412,6 +415,10 @@ void cfr_mint_words(const struct cfr_mint_rotation *r, const struct cfr_mint_fac
     } else if (j->step == CFR_MINT_MINTED) {
         (void)snprintf(out, CFR_MINT_WORDS_MAX, "the cloud to accept the new key everywhere (%u of %u)",
                        r->successes, r->provider->verify_count);
+    } else if (j->step == CFR_MINT_VERIFIED && !has_seal(r, f)) {
+        (void)snprintf(out, CFR_MINT_WORDS_MAX,
+                       "somebody: the sealed file of the new key %.40s is gone or unreadable, and it may be published already: restore it",
+                       j->minted);
     } else if (j->step == CFR_MINT_PUBLISHED && left_s > 0) {
         (void)snprintf(out, CFR_MINT_WORDS_MAX, "the grace of the old key, %s more",
                        cfr_time_words(left_s * 1000, words));

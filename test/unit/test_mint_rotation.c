@@ -357,6 +357,26 @@ static void what_is_published_always_works(void **state)
         once(i * UINT64_C(0x9e3779b97f4a7c15) + 1, i % 2 == 0, i % 3 == 0, i % 5 == 0 ? 2 : 0);
 }
 
+/* It may be published already, so it is neither removed nor published from nothing. */
+static void a_verified_key_without_its_seal_is_left_alone(void **state)
+{
+    struct cfr_mint_provider provider = {.verify_count = 1};
+    struct cfr_mint_rotation r = {.provider = &provider, .credential = "robot", .journal = {.step = CFR_MINT_VERIFIED}};
+    struct cfr_mint_facts f = {.now_s = 1700000000};
+    struct cfr_mint_todo todo;
+    char words[CFR_MINT_WORDS_MAX];
+    bool save;
+
+    (void)state;
+    (void)snprintf(r.journal.minted, sizeof r.journal.minted, "key-1");
+    cfr_mint_next(&r, &f, &save, &todo);
+    assert_false(save);
+    assert_int_equal(todo.action, CFR_MINT_ACT_WAIT);
+    assert_true(todo.at_s == INT64_MAX);
+    cfr_mint_words(&r, &f, words);
+    assert_contains(words, "key-1");
+}
+
 static const char *const names[] = {
 #define X(name, text) #name,
     CFR_MINT_STEP_LIST(X)
@@ -388,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_published_always_works),
+        cmocka_unit_test(a_verified_key_without_its_seal_is_left_alone),
         cmocka_unit_test(the_steps_that_were_seen),
     };
 
