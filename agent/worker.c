@@ -75,6 +75,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         cfr_turns_expect(&host->turns, w->provider);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
+    w->look_boot_ms = INT64_MAX;
     w->token_watcher = (struct cfr_watcher){on_token, w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_credential_init(&w->c);

@@ -79,6 +79,8 @@ struct cfr_worker {
     double spread;
     int64_t retire_boot_ms;
     struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
+    int64_t look_boot_ms; /* when what could not be read is looked at again; INT64_MAX = there is no such thing */
+    unsigned looks;       /* how often it was */
     uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
     struct cfr_worker_kept *kept; /* the last grant, where somebody is served with it; NULL = none */
     bool wanted;   /* somebody asked for it, though the configuration says of nobody that he would */

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What cannot be read is looked at again after 0.2, 0.4, ... 3.2 seconds, 6.2 in all. */
+#define UNREADABLE_LOOKS   5
+#define UNREADABLE_LOOK_MS INT64_C(200)
+
 const char *cfr_worker_state_name(const struct cfr_worker *w)
 {
     return cfr_credential_state_name(w->c.state);
@@ -40,6 +44,7 @@ void cfr_worker_plan(struct cfr_worker *w)
     at = earlier(at, cfr_worker_ack_retire_at(w));
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
+    at = earlier(at, w->look_boot_ms);
     at = earlier(at, cfr_minter_deadline(w->minter));
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
         at = 0;
@@ -151,13 +156,28 @@ static bool is_outage(const struct cfr_worker *w)
                                                w->error_code == CFR_E_THROTTLED || w->error_code == CFR_E_UNAVAILABLE);
 }
 
-void cfr_worker_on_token(struct cfr_worker *w)
+/* Kubelets before Kubernetes 1.27 swap a volume first and then give its files their owner (their pull request 114464): who is
+ * quick finds a token that is not his yet. */
+static bool comes_soon(struct cfr_worker *w, const struct reading *r)
+{
+    if (r->rc != CFR_E_PERM || w->looks == UNREADABLE_LOOKS)
+        return false;
+    w->look_boot_ms = cfr_clock_now().boot_ms + (UNREADABLE_LOOK_MS << w->looks);
+    w->looks++;
+    cfr_worker_plan(w);
+    return true;
+}
+
+static void look(struct cfr_worker *w)
 {
     struct reading r;
     bool settled = w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING;
 
+    w->look_boot_ms = INT64_MAX;
     cfr_worker_read(w, &r);
-    if (settled && r.rc != 0) {
+    if (comes_soon(w, &r)) {
+        cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; it is looked at again soon", r.err.text);
+    } else if (settled && r.rc != 0) {
         /* Told now, not when the refresh that needs it is due. */
         cfr_worker_note_error(w, &r.err, w->c.refresh_boot_ms != INT64_MAX ? w->c.refresh_boot_ms - cfr_clock_now().boot_ms
                                                                           : INT64_MAX);
@@ -174,6 +194,12 @@ void cfr_worker_on_token(struct cfr_worker *w)
         cfr_worker_plan(w);
     }
     cfr_material_free(&r.material);
+}
+
+void cfr_worker_on_token(struct cfr_worker *w)
+{
+    w->looks = 0;
+    look(w);
 }
 
 static void retire(struct cfr_worker *w)
@@ -198,6 +224,8 @@ void cfr_worker_on_timer(struct cfr_worker *w)
     cfr_worker_ack_step(w, now);
     if (cfr_worker_ack_retire_at(w) <= now.boot_ms)
         retire(w);
+    if (w->look_boot_ms <= now.boot_ms)
+        look(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
         cfr_worker_check_overdue(w, now);
     cfr_hooks_step(w->hooks, now);

@@ -59,6 +59,17 @@ def eventually(condition, what="the condition", limit_s=LIMIT_S, pause_s=0.02):
         time.sleep(pause_s)
 
 
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def let_others_in(*directories):
+    """pytest makes directories that only their owner may enter."""
+    for directory in directories:
+        for path in [directory, *directory.parents]:
+            if str(path).startswith("/tmp/"):
+                path.chmod(0o755)
+
+
 def needs_namespace(*flags):
     """Skips the test, with the reason, where unshare(1) with FLAGS is refused: without root, or in a chroot whose root
     is no mount point."""
@@ -237,13 +248,14 @@ class Mounted:
         self.dir = pathlib.Path(directory)
         self.number = 0
 
-    def put(self, keys):
+    def put(self, keys, mode=0o644):
         self.dir.mkdir(parents=True, exist_ok=True)
         self.number += 1
         version = self.dir / f"..version_{self.number}"
         version.mkdir()
         for name, value in keys.items():
             (version / name).write_text(value)
+            (version / name).chmod(mode)
         data = self.dir / "..data"
         before = os.path.realpath(data) if data.is_symlink() else None
         os.symlink(version.name, self.dir / "..data_tmp")

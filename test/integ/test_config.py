@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import CREDFRESH, ROLE
+from conftest import AS_NOBODY, CREDFRESH, ROLE
 
 BASE = """\
 version: 1
@@ -233,7 +233,7 @@ def test_a_directory_that_refuses_us(machine, tmp_path_factory):
     for path in [machine.values["token"].parent, *machine.values["token"].parents]:
         if str(path).startswith("/tmp/"):
             os.chmod(path, 0o755)
-    done = machine.run("check", wrapper=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+    done = machine.run("check", wrapper=AS_NOBODY)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "/usr/credfresh-out: cannot write in /usr: Permission denied" in done.stdout
 

@@ -12,7 +12,7 @@ from email.utils import formatdate
 
 import pytest
 
-from conftest import CREDFRESH, ROLE, eventually, needs_namespace
+from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in, needs_namespace
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs/doctor.md"
 ISSUER_ROLE = "arn:aws:iam::123456789012:oidc-provider/"
@@ -178,9 +178,8 @@ def test_token_that_is_not_ours_to_read(sick):
     token = token_file(sick)
     os.chmod(token["file"], 0o600)
     sick.configure(token_only(sick, token=token))
-    for path in [sick.dir, *list(sick.dir.parents)[:3]]:
-        os.chmod(path, 0o755)
-    report = doctor(sick, "--offline", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    let_others_in(sick.dir)
+    report = doctor(sick, "--offline", wrapper=AS_NOBODY)
     found = report.one("volume.rights", "wrong", "uid 65534 gid 65534 may not read", "mode 0600, owner 0:0")
     assert "fsGroup" in found["remedy"]
     report.one("machine.state-dir", "wrong", "uid 65534 may not write")
@@ -404,11 +403,10 @@ def test_somebody_who_cannot_be_signalled(sick):
     consumer = subprocess.Popen(["sleep", "60"])
     try:
         (sick.dir / "app.pid").write_text(f"{consumer.pid}\n")
-        for path in [sick.dir, *list(sick.dir.parents)[:3]]:
-            os.chmod(path, 0o755)
+        let_others_in(sick.dir)
         sick.configure(token_only(sick, reload=[{"signal": {"pid_file": str(sick.dir / "app.pid"), "signal": "TERM"}}]))
         doctor(sick, "--offline").one("hook.pid-file", "ok", "can be signalled")
-        report = doctor(sick, "--offline", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+        report = doctor(sick, "--offline", wrapper=AS_NOBODY)
         report.one("hook.pid-file", "wrong", "not allowed to signal", "CAP_KILL")
         assert consumer.poll() is None
     finally:
@@ -418,11 +416,10 @@ def test_somebody_who_cannot_be_signalled(sick):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_owner_that_cannot_be_given(sick):
-    for path in [sick.dir, *list(sick.dir.parents)[:3]]:
-        os.chmod(path, 0o755)
+    let_others_in(sick.dir)
     publish = {"directory": str(sick.out), "owner": "1", "group": "1", "files": [{"name": "t", "format": "token"}]}
     sick.configure(token_only(sick, publish=publish))
-    report = doctor(sick, "--offline", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    report = doctor(sick, "--offline", wrapper=AS_NOBODY)
     report.one("publish.owner", "wrong", "without CAP_CHOWN")
     report.one("publish.group", "wrong", "is not in it")
 

@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from conftest import eventually
+from conftest import AS_NOBODY, eventually
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -327,7 +327,7 @@ for method, path in [("GET", "/v1/credentials"), ("POST", "/v1/credentials/demo/
     a = c.getresponse()
     print(a.status, a.read().decode().strip())
 """
-    argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", code, str(agent.socket)]
+    argv = [*AS_NOBODY, sys.executable, "-c", code, str(agent.socket)]
 
     def ask():
         return subprocess.run(argv, capture_output=True, text=True, timeout=20, cwd="/").stdout

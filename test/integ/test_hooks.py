@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import eventually, read_text
+from conftest import AS_NOBODY, eventually, let_others_in, read_text
 
 ROOT = os.geteuid() == 0
 
@@ -181,12 +181,10 @@ def test_a_signal_that_is_not_allowed_is_explained(hooked, consumer, tmp_path):
     pid_file = tmp_path / "pid"
     pid_file.write_text(str(consumer.process.pid))
     agent = hooked({"signal": {"pid_file": str(pid_file)}})
-    for path in [agent.dir, *agent.dir.parents, agent.cloud.dir, *agent.cloud.volumes["demo"].parents]:
-        if str(path).startswith("/tmp/"):
-            os.chmod(path, 0o755)
+    let_others_in(agent.dir, agent.cloud.dir, agent.cloud.volumes["demo"])
     os.chown(agent.dir, 65534, 65534)
     os.chmod(agent.cloud.ca, 0o644)
-    agent.start(wrapper=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+    agent.start(wrapper=AS_NOBODY)
     told = wait_hook(agent, "failed")
     assert told["error"] == (f"not allowed to signal process {consumer.process.pid} of uid 0 from uid 65534: run both as "
                              "the same user, or give credfresh the capability CAP_KILL")

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from conftest import CREDFRESH, eventually, read_text
+from conftest import AS_NOBODY, CREDFRESH, eventually, let_others_in, read_text
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 SANITIZED = b"__asan_init" in open(CREDFRESH, "rb").read()
@@ -165,16 +165,13 @@ def test_every_command_is_without_core_dumps(agent):
 @root_only
 def test_nobody_reads_its_memory(agent):
     """Of a process that is not dumpable everything below /proc belongs to root, whoever runs it."""
-    for path in [agent.dir, *agent.dir.parents, agent.cloud.dir, *agent.cloud.volumes["demo"].parents]:
-        if str(path).startswith("/tmp/"):
-            os.chmod(path, 0o755)
+    let_others_in(agent.dir, agent.cloud.dir, agent.cloud.volumes["demo"])
     os.chown(agent.dir, 65534, 65534)
-    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    agent.start(wrapper=as_nobody)
+    agent.start(wrapper=AS_NOBODY)
     agent.wait_generation(1)
     assert os.stat(f"/proc/{agent.process.pid}/mem").st_uid == 0
     for what in ("mem", "environ", "maps"):
-        done = subprocess.run([*as_nobody, "head", "-c1", f"/proc/{agent.process.pid}/{what}"], capture_output=True,
+        done = subprocess.run([*AS_NOBODY, "head", "-c1", f"/proc/{agent.process.pid}/{what}"], capture_output=True,
                               cwd="/")
         assert done.returncode != 0 and b"ermission" in done.stderr, (what, done)
 

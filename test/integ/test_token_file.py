@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import eventually, needs_namespace
+from conftest import AS_NOBODY, Mounted, eventually, let_others_in, needs_namespace
 
 
 @pytest.fixture
@@ -73,6 +73,26 @@ def test_missing_at_first_then_replaced_by_rename(own):
     put(own.token_path, own.cloud.token(expires_in_s=3500))
     own.wait_generation(2)
     assert own.status()["last_error"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@pytest.mark.parametrize("soon", [True, False], ids=["soon", "never"])
+def test_swapped_before_it_gets_its_owner(own, soon):
+    """As kubelets before 1.27 do: first comes the swap, then the owner."""
+    volume = Mounted(own.token_path.parent).put({"token": own.cloud.token()})
+    let_others_in(own.dir, own.cloud.dir)
+    os.chown(own.dir, 65534, 65534)
+    own.start(wrapper=AS_NOBODY)
+    own.wait_generation(1)
+    volume.put({"token": own.cloud.token(expires_in_s=3500)}, mode=0o600)
+    eventually(lambda: "Permission denied; it is looked at again soon" in own.log, lambda: own.log)
+    if soon:
+        os.chown(own.token_path, 65534, 65534)
+        own.wait_generation(2)
+        assert " error " not in own.log and " warn " not in own.log
+    else:
+        wait_error(own, "Permission denied")
+        assert own.generation() == 1 and own.status()["state"] == "fresh"
 
 
 @pytest.mark.parametrize("cut", ["in the claims", "in the signature"])
