@@ -13,7 +13,8 @@ started=$(date +%s)
 build_and_test() {
     cmake --preset "$1" >/dev/null
     cmake --build --preset "$1" -j "$jobs" | tail -n 1
-    ctest --preset "$1" -j "$jobs" --timeout 400
+    # Most tests wait for something most of the time.
+    ctest --preset "$1" -j "$((2 * jobs))" --timeout 400
 }
 
 for stage in "$@"; do
