@@ -89,6 +89,8 @@ def in_fish(where, line):
     script = f"source {FISH}; complete -C $argv[1]"
     lines = run(where, "fish", "--no-config", "-c", script, line).splitlines()
     answers = {answer.partition("\t")[0].replace("\\", "") for answer in lines}
+    # Newer ones also print what only resembles the word, but show it to nobody when anything begins with the word.
+    answers = {answer for answer in answers if answer.startswith(line.rpartition(" ")[2])} or answers
     return {answer.removeprefix("--format=").rstrip("/") for answer in answers}
 
 

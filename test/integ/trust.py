@@ -168,7 +168,7 @@ class NSSClient:
 
 SERVERS = {"openssl": OpenSSLServer, "gnutls": GnuTLSServer, "nss": NSSServer}
 CLIENTS = {"openssl": OpenSSLClient, "gnutls": GnuTLSClient, "nss": NSSClient}
-EXPIRED = re.compile("expired|SEC_ERROR_EXPIRED", re.I)
+EXPIRED = re.compile("expired|SEC_ERROR_UNKNOWN_ISSUER", re.I)  # newer NSS: who has ended is no issuer
 
 
 def needs_all():

@@ -245,7 +245,7 @@ static int read_wish(struct lc_visit *visit, const struct call *call, const char
     struct tm parts = {0};
     const char *rest = NULL;
 
-    *ends_at = lc_time_now() + TWO_YEARS_S;
+    *ends_at = lc_time_now() + (double)TWO_YEARS_S;
     if (json_object_size(call->body) > (wish == NULL ? 0 : 1) ||
         (wish != NULL && json_unpack_ex(wish, NULL, JSON_STRICT, "{s?s,s?s}", "displayName", name,
                                         "endDateTime", &end_time) != 0)) {
