@@ -248,7 +248,7 @@ void cfr_agent_keep_service_ca(struct cfr_agent *a)
         return;
     for (size_t i = 0; i < a->count; i++) {
         if (cfr_config_is_issued(a->workers[i]->config))
-            cfr_worker_on_token(a->workers[i]);
+            cfr_worker_look_soon(a->workers[i]);
     }
 }
 

@@ -32,6 +32,7 @@ struct cfr_agent {
     struct cfr_agent_options options;
     struct cfr_config *config;
     struct cfr_worker **workers; /* in configuration order */
+    bool swapping; /* workers are being replaced: nobody can be asked */
     struct cfr_worker **by_name; /* the same, sorted; NULL where memory was short */
     size_t count;
     struct cfr_server *control;

@@ -3,6 +3,7 @@
  * words. */
 #include "agent/doctor.h"
 
+#include "agent/http_crypto.h"
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -40,6 +41,8 @@ static void look_at(struct cfr_doctor *d, struct cfr_doctor_case *c)
         cfr_doctor_agent_credential(d, c->credential);
         cfr_doctor_targets(d, c->credential);
         cfr_doctor_hooks(d, c->credential);
+        cfr_doctor_mint(d, c->credential);
+        cfr_doctor_issued(d, c->credential);
     }
     cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
     cfr_doctor_source(d, c);
@@ -79,8 +82,10 @@ static void look_at_image(struct cfr_doctor *d, const struct cfr_config_image *i
 
 static void look_at_all(struct cfr_doctor *d)
 {
+    cfr_doctor_find_agent(d);
     cfr_doctor_machine(d);
     cfr_doctor_agent(d);
+    cfr_doctor_ca(d);
     for (size_t i = 0; i < d->config->credentials.count; i++) {
         if (cfr_doctor_wants(d, cfr_config_at(d->config, i)->name))
             look_at_credential(d, cfr_config_at(d->config, i));
@@ -90,6 +95,7 @@ static void look_at_all(struct cfr_doctor *d)
             look_at_image(d, cfr_config_image_at(d->config, i));
     }
     cfr_doctor_at(d, NULL, 0);
+    cfr_doctor_trust_unused(d);
     if (d->late)
         cfr_doctor_say(d, CFR_FINDING_WARNING, "doctor.time", "give it more: --timeout 2m",
                        "the time was up before everything was looked at");
@@ -169,6 +175,8 @@ int cfr_command_doctor(const struct cfr_options *o)
     int status = CFR_EXIT_USAGE;
 
     cfr_json_setup();
+    /* Requests are signed, and the service CA's key is read, before anything is connected to. */
+    (void)cfr_http_crypto_wipe();
     cfr_doctor_open(&d, o);
     if (cfr_config_load(o->config, cfr_doctor_env, &d.config, &all, &err) != 0) {
         tell_mistakes(&d, &all, &err);

@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_KEY      CFR_KEY_RSA_2048 /* Azure takes RS256 alone */
 #define DEFAULT_SETTLE_S 3600             /* an API server lets its key set be kept for an hour */
@@ -81,6 +80,16 @@ static int kind_of(const char *text, enum cfr_key_kind *out, struct cfr_err *err
     return 0;
 }
 
+/* Whoever serves or copies the web root would give the key away. */
+static bool holds(const char *web_root, const char *directory)
+{
+    size_t n = strlen(web_root);
+
+    while (n != 0 && web_root[n - 1] == '/')
+        n--;
+    return strncmp(directory, web_root, n) == 0 && (directory[n] == '\0' || directory[n] == '/');
+}
+
 static int check_init(const struct cfr_oidc_options *o, struct cfr_err *err)
 {
     if (o->issuer == NULL || o->token_life == NULL)
@@ -91,6 +100,9 @@ static int check_init(const struct cfr_oidc_options *o, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_USAGE, "--issuer: %s", err->text);
     if (o->web_root != NULL && o->web_root[0] != '/')
         return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s is no absolute path", o->web_root);
+    if (o->web_root != NULL && holds(o->web_root, o->directory))
+        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s would hold the signing key, which -d names the place of",
+                           o->web_root);
     return 0;
 }
 
@@ -117,6 +129,23 @@ static int settings(const struct cfr_oidc_options *o, struct cfr_issuer *i, stru
     return i->url != NULL && i->web_root != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
+/* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
+static int begin(struct cfr_issuer *next, struct cfr_oidc *d, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (d->issuer.signing.kid[0] != '\0' && d->issuer.key == next->key) {
+        next->signing = d->issuer.signing;
+        d->issuer.signing = (struct cfr_issuer_key){.public_pem = NULL};
+    } else {
+        rc = cfr_issuer_begin(next, err);
+    }
+    cfr_issuer_free(&d->issuer);
+    d->issuer = *next;
+    *next = (struct cfr_issuer){.url = NULL};
+    return rc != 0 ? rc : cfr_oidc_save(d, err);
+}
+
 static int init(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
 {
     struct cfr_issuer next = {.url = NULL};
@@ -128,13 +157,8 @@ static int init(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr
     if (rc == 0 && d->issuer.phase != CFR_ISSUER_BEGINNING)
         rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status", o->directory,
                          d->issuer.url);
-    if (rc == CFR_E_MISSING) {
-        rc = cfr_issuer_begin(&next, err);
-        d->issuer = next;
-        next = (struct cfr_issuer){.url = NULL};
-        if (rc == 0)
-            rc = cfr_oidc_save(d, err);
-    }
+    else if (rc == 0 || rc == CFR_E_MISSING)
+        rc = begin(&next, d, err);
     cfr_issuer_free(&next);
     return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
 }
@@ -143,7 +167,7 @@ static int init(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr
 
 static int open_existing(const char *directory, struct cfr_oidc *d, struct cfr_err *err)
 {
-    int rc = access(directory, F_OK) == 0 ? cfr_oidc_open(directory, d, err) : CFR_E_MISSING;
+    int rc = cfr_oidc_is_there(directory) ? cfr_oidc_open(directory, d, err) : CFR_E_MISSING;
 
     return rc != CFR_E_MISSING ? rc
                                : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh oidc init", directory);
@@ -165,6 +189,22 @@ static int step(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr
     return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
 }
 
+/* Nobody can have followed what was written this moment. */
+static int not_yet(const struct cfr_oidc_options *o, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "files of %.200s had to be written just now, for a step was interrupted or they were changed: let every "
+                       "signer use the new key, then confirm again",
+                       o->directory);
+}
+
+static int confirm(struct cfr_oidc *d, struct cfr_err *err)
+{
+    int rc = cfr_issuer_confirm(&d->issuer, now_s(), err);
+
+    return rc != 0 ? rc : cfr_oidc_save(d, err);
+}
+
 static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
 {
     bool resumed;
@@ -175,10 +215,11 @@ static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct c
         return rc;
     resumed = cfr_issuer_is_intent(&d->issuer);
     rc = cfr_oidc_settle(d, now_s(), &changed, err);
-    if (rc == 0 && o->confirm) {
-        rc = cfr_issuer_confirm(&d->issuer, now_s(), err);
-        return rc != 0 ? rc : cfr_oidc_save(d, err);
-    }
+    if (rc == 0 && changed && !resumed)
+        cfr_command_complain("files were missing or changed, and were put back: see that %s is what is served",
+                             d->issuer.web_root);
+    if (rc == 0 && o->confirm)
+        return resumed || changed ? not_yet(o, err) : confirm(d, err);
     /* What an earlier run began was this step. */
     return rc != 0 || resumed ? rc : step(o, d, err);
 }

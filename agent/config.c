@@ -219,13 +219,11 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
 /* Whose keys they are decides the published bytes; when and how they are rotated does not. */
 static uint64_t add_mint(uint64_t h, const struct cfr_config_mint *mint)
 {
-    const void *config = NULL;
-    const struct cfr_mint_provider *provider = mint != NULL ? cfr_config_mint_provider(mint, &config) : NULL;
-    const char *subject = provider != NULL ? provider->subject(config) : NULL;
+    char subject[CFR_MINT_SUBJECT_MAX];
 
-    if (subject == NULL)
+    if (mint == NULL)
         return h;
-    h = cfr_hash_add(h, provider->name, strlen(provider->name) + 1);
+    cfr_config_mint_subject(mint, subject);
     return cfr_hash_add(h, subject, strlen(subject) + 1);
 }
 

@@ -3,7 +3,7 @@
 #ifndef CFR_AGENT_CONFIG_MINT_H
 #define CFR_AGENT_CONFIG_MINT_H
 
-#include "mint/provider.h"
+#include "mint/rotation.h"
 
 #define CFR_MINT_OLD_SUFFIX ".old"   /* of the files that hold what was published before */
 #define CFR_MINT_FILE       "minted" /* when the published key was minted, and which it is */
@@ -30,5 +30,8 @@ struct cfr_config_mint {
 /* The provider and its configuration; NULL only while the configuration is being checked. */
 const struct cfr_mint_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
                                                          const void **provider_config);
+
+/* Whose keys these are, "aws/robot"; "" only while the configuration is being checked. */
+void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_MINT_SUBJECT_MAX]);
 
 #endif

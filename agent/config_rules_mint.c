@@ -4,6 +4,7 @@
 #include "agent/config_rules.h"
 #include "agent/config_tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct cfr_mint_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
@@ -20,6 +21,20 @@ const struct cfr_mint_provider *cfr_config_mint_provider(const struct cfr_config
         }
     }
     return NULL;
+}
+
+void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_MINT_SUBJECT_MAX])
+{
+    const void *config;
+    const struct cfr_mint_provider *provider = cfr_config_mint_provider(c, &config);
+    const char *whose = provider != NULL ? provider->subject(config) : "";
+
+    if (provider == NULL) {
+        out[0] = '\0';
+        return;
+    }
+    (void)snprintf(out, CFR_MINT_SUBJECT_MAX, "%s/%s%.256s", provider->name, whose == NULL ? "the user of " : "",
+                   whose != NULL ? whose : (c->with != NULL ? c->with : ""));
 }
 
 int cfr_config_rules_mint(const void *node, struct cfr_err *err)
@@ -136,6 +151,33 @@ static void check_with(const struct cfr_config *config, const struct cfr_config_
             name, c->mint->with);
 }
 
+/* Keys without names cannot be told apart: each would remove what the other one lost, and take its room. */
+static void check_alone(const struct cfr_config *config, size_t i, struct cfr_problems *ps)
+{
+    const struct cfr_config_credential *c = cfr_config_at(config, i);
+    char subject[CFR_MINT_SUBJECT_MAX];
+    char other[CFR_MINT_SUBJECT_MAX];
+    const void *unused;
+    const struct cfr_mint_provider *provider = cfr_config_mint_provider(c->mint, &unused);
+
+    if (c->mint->with == NULL || provider == NULL || provider->names)
+        return;
+    cfr_config_mint_subject(c->mint, subject);
+    for (size_t k = 0; k < i; k++) {
+        const struct cfr_config_credential *before = cfr_config_at(config, k);
+
+        if (before->mint == NULL || before->mint->with == NULL || strcmp(before->mint->with, c->mint->with) != 0)
+            continue;
+        cfr_config_mint_subject(before->mint, other);
+        if (strcmp(subject, other) == 0)
+            cfr_problems_add(ps, c->mint->node.line,
+                             "credential %.63s: mint: %.200s is looked after by %.63s already; give it one target more "
+                             "in `publish` instead, or a user of its own",
+                             c->name != NULL ? c->name : "without name", subject,
+                             before->name != NULL ? before->name : "one without name");
+    }
+}
+
 void cfr_config_check_mint(const struct cfr_config *config, struct cfr_problems *problems)
 {
     for (size_t i = 0; i < config->credentials.count; i++) {
@@ -144,6 +186,7 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_problems 
         if (c->mint == NULL)
             continue;
         check_with(config, c, problems);
+        check_alone(config, i, problems);
         if (lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run"))
             cfr_problems_add(problems, c->mint->node.line,
                              "credential %.63s: mint: needs a state_dir that outlives a restart of the "

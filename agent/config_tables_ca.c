@@ -28,8 +28,8 @@ static const struct cfr_field service_ca_fields[] = {
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_AUTHORITY_SUBJECT_MAX,
      .doc = "Common name of the first CA. All later ones have the same, so that it cannot be changed here any more."},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = "Kind of the CA's key, from the next rotation on. An RSA key holds up everything else while it is made, a second or "
-            "more."},
+     .doc = "Kind of the CA's key, from the next rotation on. An RSA key holds up everything else while it is made, up to some "
+            "seconds."},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "790d", .min = 20 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
      .doc = "How long a CA lives, from the next rotation on: 26 months."},
     {FIELD_AS("rotate_below", rotate_below_ms, DURATION), .fallback = "395d", .min = 10 * CFR_SECOND_MS,
@@ -58,7 +58,7 @@ static const struct cfr_field certificate_fields[] = {
      .doc = "The server's names; the first may begin with `*.` as any other. Required, unless there are `ip_addresses`."},
     {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX, .doc = "The server's addresses. Default: none."},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = "Kind of the key, a new one in each certificate."},
+     .doc = "Kind of the key, a new one in each certificate. An RSA key holds up everything else while it is made."},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "90d", .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
      .doc = "How long a certificate lives, at most as long as the CA. It is replaced at 80 % of that, and at once when the CA "
             "is."},

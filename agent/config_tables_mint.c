@@ -33,8 +33,11 @@ static const struct cfr_field mint_fields[] = {
      .doc = "How long an old key that was still used in the second half of its grace stays deactivated "
             "before it is deleted: "
             "whoever has not taken the new one finds out while the old one can still be brought back."},
-    {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .fallback = "10s", .min = 0, .max = CFR_HOUR_MS,
-     .doc = "How long to wait with a new key after it was accepted everywhere, several times in a row."},
+    {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
+     .max = CFR_HOUR_MS,
+     .doc = "How long to wait with a new key after it was accepted everywhere, several times in a row. "
+            "Default: 60s for "
+            "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others."},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS,
      .max = CFR_DAY_MS,
      .doc = "A new key that is not accepted everywhere by then is removed, and the old one stays."},

@@ -7,6 +7,7 @@
 #include "agent/client.h"
 #include "agent/material.h"
 #include "base/finding.h"
+#include "ca/authority.h"
 #include "sts/trust.h"
 #include "token/claims.h"
 
@@ -36,6 +37,14 @@ struct cfr_doctor_seen {
     int64_t boot_ms;
 };
 
+/* A file of the cloud's side that the command line names; read once, because it may be a pipe. */
+enum cfr_doctor_side { CFR_DOCTOR_AWS, CFR_DOCTOR_AZURE, CFR_DOCTOR_GCP, CFR_DOCTOR_DOCUMENTS };
+struct cfr_doctor_document {
+    struct cfr_str text;
+    struct cfr_err err; /* why it cannot be read; code 0 = it was */
+    bool used;          /* it was read, or tried, for a credential of that cloud */
+};
+
 struct cfr_doctor {
     const struct cfr_options *options;
     const char *config_path; /* NULL: the environment */
@@ -50,8 +59,12 @@ struct cfr_doctor {
     unsigned tally[CFR_FINDING_LEVELS];
     struct cfr_doctor_seen seen[CFR_DOCTOR_SEEN_MAX];
     size_t seen_count;
+    pid_t agent_pid; /* of whoever listens on the control socket; 0 = nobody, or not to be seen */
+    uid_t agent_uid; /* of agent_pid */
     struct cfr_client_answer agent;    /* what the running agent says; json NULL = nothing */
+    struct cfr_authority ca;           /* that of the store; without generations where it could not be read */
     const struct cfr_json *agent_next; /* the credential to look at first there: both lists have one order */
+    struct cfr_doctor_document documents[CFR_DOCTOR_DOCUMENTS]; /* agent/doctor_trust.c */
     /* The place of what is found next; borrowed. */
     const char *credential;
     const char *file;
@@ -99,12 +112,21 @@ void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out);
 
 /* ---- the looks, in the order in which they are taken ---- */
 
+/* agent/doctor_agent.c: finds agent_pid, before anything else. */
+void cfr_doctor_find_agent(struct cfr_doctor *d);
 /* agent/doctor_agent.c: what the running agent says of itself and its configuration; then of one credential.
  */
 void cfr_doctor_agent(struct cfr_doctor *d);
 void cfr_doctor_agent_credential(struct cfr_doctor *d, const struct cfr_config_credential *c);
 /* agent/doctor_machine.c: limits, privileges, the state directory. */
 void cfr_doctor_machine(struct cfr_doctor *d);
+/* agent/doctor_ca.c: the service CA; then what of it is published for one credential. */
+void cfr_doctor_ca(struct cfr_doctor *d);
+void cfr_doctor_issued(struct cfr_doctor *d, const struct cfr_config_credential *c);
+/* agent/doctor_mint.c: a long-lived key that is rotated; and what the agent says of it, CREDENTIAL being that
+ * of its status. */
+void cfr_doctor_mint(struct cfr_doctor *d, const struct cfr_config_credential *c);
+void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential);
 /* agent/doctor_target.c: where the credential is published, and whom it tells. */
 void cfr_doctor_targets(struct cfr_doctor *d, const struct cfr_config_credential *c);
 /* agent/doctor_kube.c */
@@ -121,11 +143,19 @@ void cfr_doctor_clock(struct cfr_doctor *d, const struct cfr_doctor_case *c);
 /* agent/doctor_cloud.c: the exchange itself, and the trust in the token. */
 void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c);
 
+/* agent/doctor_trust.c: compares the cloud's trust, where the command line names it, with the case's token;
+ * then says of what was named for no credential that was looked at. */
+void cfr_doctor_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c);
+void cfr_doctor_trust_unused(struct cfr_doctor *d);
+
 /* ---- shared ---- */
 
 const char *cfr_doctor_env(const char *name);
 /* Whether the command line asks for the credential NAME. */
 bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name);
+/* A warning of CHECK where PATH, WHAT being what is kept there, does not outlive a restart
+ * (agent/doctor_mint.c). */
+void cfr_doctor_lasting(struct cfr_doctor *d, const char *check, const char *what, const char *path);
 /* Decodes the case's token_text. False if it is no token; ERR says why. */
 bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err);
 /* Whether this process has the capability with this number (linux/capability.h). */

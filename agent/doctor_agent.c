@@ -4,7 +4,12 @@
 
 #include "base/time.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #define CALL_MAX_MS 10000
 
@@ -39,6 +44,60 @@ static int64_t number(const struct cfr_json *object, const char *key)
     return n;
 }
 
+/* ---- its process ---- */
+
+static const char *socket_of(const struct cfr_doctor *d)
+{
+    return d->options->socket != NULL ? d->options->socket : d->config->control_socket;
+}
+
+void cfr_doctor_find_agent(struct cfr_doctor *d)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct ucred peer = {.pid = 0};
+    socklen_t n = sizeof peer;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 ||
+        (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s", socket_of(d)) >= sizeof at.sun_path ||
+        connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+        peer.pid = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    d->agent_pid = peer.pid;
+    d->agent_uid = peer.uid;
+}
+
+/* Whether the process has another namespace of KIND than we; false where that cannot be seen. */
+static bool is_apart(pid_t pid, const char *kind)
+{
+    char path[64];
+    struct stat its;
+    struct stat ours;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, kind);
+    if (stat(path, &its) != 0)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+    return stat(path, &ours) == 0 && its.st_ino != ours.st_ino;
+}
+
+/* What a service manager or a container gives the agent nobody else sees. */
+static void tell_namespaces(struct cfr_doctor *d)
+{
+    bool mounts = d->agent_pid > 0 && is_apart(d->agent_pid, "mnt");
+    bool network = d->agent_pid > 0 && is_apart(d->agent_pid, "net");
+
+    if (mounts || network)
+        cfr_doctor_say(
+            d, CFR_FINDING_NOTE, "machine.namespace",
+            "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
+            "the running agent, process %d, has %s%s%s of its own: what is told here holds for yours",
+            (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
+            network ? "a network" : "");
+}
+
 /* ---- its configuration ---- */
 
 static void tell_config(struct cfr_doctor *d, const struct cfr_json *agent)
@@ -57,7 +116,8 @@ static void tell_config(struct cfr_doctor *d, const struct cfr_json *agent)
     }
     if (d->config_path == NULL || stat(d->config_path, &st) != 0 || loaded_s == 0)
         return;
-    if ((int64_t)st.st_mtim.tv_sec > loaded_s)
+    /* What was moved or copied there may have kept an old time of its content. */
+    if (st.st_mtim.tv_sec > loaded_s || st.st_ctim.tv_sec > loaded_s)
         cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.config", "`credfresh reload`",
                        "%s was changed after the agent took it: what it runs with may be something else",
                        d->config_path);
@@ -145,6 +205,7 @@ static void tell_credential(struct cfr_doctor *d, const struct cfr_json *c)
     tell_list(d, cfr_json_get(c, "hooks"), "agent.hook", "see the checks hook.* below");
     tell_list(d, cfr_json_get(c, "deliveries"), "agent.delivery", NULL);
     tell_consumers(d, c);
+    cfr_doctor_mint_agent(d, c);
 }
 
 /* From where the last one was found on, then from the beginning. */
@@ -211,16 +272,16 @@ static void tell_silence(struct cfr_doctor *d, int rc, long status, const char *
 
 void cfr_doctor_agent(struct cfr_doctor *d)
 {
-    const char *socket = d->options->socket != NULL ? d->options->socket : d->config->control_socket;
     struct cfr_err err = {0};
     int64_t left_ms = cfr_doctor_left_ms(d);
     int rc;
 
     if (left_ms == 0)
         return;
-    rc = cfr_client_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket, "GET",
+    rc = cfr_client_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET",
                                 "/v1/credentials", NULL, &d->agent, &err);
     cfr_doctor_at(d, NULL, 0);
+    tell_namespaces(d);
     if (rc == 0 && d->agent.status == 200 && d->agent.json != NULL) {
         tell_agent(d);
         return;

@@ -6,11 +6,6 @@
 #include "agent/publish.h"
 #include "agent/standalone.h"
 #include "base/time.h"
-#include "files/file.h"
-#include "sts/aws.h"
-#include "sts/gcp.h"
-
-#include <string.h>
 
 /* ---- the exchange ---- */
 
@@ -21,8 +16,8 @@ struct trial {
 
 static void tell_grant(const struct trial *t, struct cfr_exchange_result *result)
 {
-    struct cfr_publish_from from = {result->provider, result->config, result->contents,
-                                    result->content_count, NULL};
+    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count,
+                                    NULL};
     struct cfr_render render = {t->c->name, &from, result->grant, 1, NULL};
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_err err = {0};
@@ -98,54 +93,14 @@ static void tell_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 
 /* ---- trust ---- */
 
-static bool is(const struct cfr_doctor_case *c, const char *provider)
-{
-    return c->provider != NULL && strcmp(c->provider->name, provider) == 0;
-}
-
-static const char *file_for(const struct cfr_doctor *d, const struct cfr_doctor_case *c)
-{
-    if (is(c, "aws"))
-        return d->options->trust_policy;
-    if (is(c, "azure"))
-        return d->options->federated_credential;
-    return is(c, "gcp") ? d->options->pool_provider : NULL;
-}
-
-static void judge_file(struct cfr_doctor *d, const struct cfr_doctor_case *c, const char *path)
-{
-    struct cfr_secret text;
-    struct cfr_err err = {0};
-
-    d->file = path;
-    d->line = 0;
-    cfr_secret_init(&text, CFR_TRUST_FILE_MAX);
-    if (cfr_file_read(path, &text, &err) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "trust.file", NULL, "%s", err.text);
-    else if (is(c, "azure"))
-        cfr_trust_azure(cfr_secret_view(&text), &c->trusted, &d->sink);
-    else if (is(c, "gcp"))
-        cfr_trust_gcp(cfr_secret_view(&text), ((const struct cfr_sts_gcp *)c->config)->audience, &c->trusted,
-                      &d->sink);
-    else if (((const struct cfr_sts_aws *)c->config)->role_arn != NULL)
-        cfr_trust_aws(cfr_secret_view(&text), ((const struct cfr_sts_aws *)c->config)->role_arn, &c->trusted,
-                      &d->sink);
-    cfr_secret_free(&text);
-    cfr_doctor_at(d, c->name, c->line);
-}
-
 static void tell_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 {
-    const char *path = file_for(d, c);
-
-    if (!c->has_claims || c->provider == NULL)
+    if (!c->has_claims)
         return;
     if (c->refusal.code != 0)
         cfr_trust_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
     if (!c->exchanged)
         cfr_trust_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
-    if (path != NULL && cfr_sts_needs_token(c->provider, c->config))
-        judge_file(d, c, path);
 }
 
 void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -153,4 +108,5 @@ void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c)
     tell_exchange(d, c);
     cfr_doctor_clock(d, c);
     tell_trust(d, c);
+    cfr_doctor_trust(d, c);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define CONNECT_MAX_MS 3000
@@ -39,6 +40,13 @@ static void tell_interpreter(struct cfr_doctor *d, const char *program)
                        "%s is a script for %s, which cannot be run: %s", program, name, strerror(errno));
 }
 
+static bool is_noexec(const char *program)
+{
+    struct statvfs v;
+
+    return statvfs(program, &v) == 0 && (v.f_flag & ST_NOEXEC) != 0;
+}
+
 static void tell_program(struct cfr_doctor *d, const char *program)
 {
     struct stat st;
@@ -46,6 +54,12 @@ static void tell_program(struct cfr_doctor *d, const char *program)
     if (stat(program, &st) != 0) {
         cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program", "install it, or mend the path in `exec`",
                        "%s cannot be run: %s", program, strerror(errno));
+        return;
+    }
+    if (is_noexec(program)) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program",
+                       "mount it without noexec, or keep the program elsewhere",
+                       "%s cannot be run: its file system is mounted noexec", program);
         return;
     }
     if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) != 0) {

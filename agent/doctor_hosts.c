@@ -4,6 +4,7 @@
 
 #include "agent/doctor_resolve.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -80,21 +81,57 @@ void cfr_doctor_hosts_free(struct cfr_doctor_hosts *h)
     h->count = 0;
 }
 
-/* Whether the list of no_proxy, names and their endings, has NAME. */
+/* An address of version 4 or 6 as its bytes; how many, or 0. */
+static size_t take_address(const char *text, unsigned char out[16])
+{
+    if (inet_pton(AF_INET, text, out) == 1)
+        return 4;
+    return inet_pton(AF_INET6, text, out) == 1 ? 16 : 0;
+}
+
+/* Whether the address NAME is ITEM, or in the network ITEM (ADDRESS/BITS). */
+static bool in_network(const char *name, const char *item)
+{
+    char network[INET6_ADDRSTRLEN + 1];
+    unsigned char a[16];
+    unsigned char b[16];
+    const char *slash = strchr(item, '/');
+    size_t n = take_address(name, a);
+    size_t bits = slash != NULL ? (size_t)strtoul(slash + 1, NULL, 10) : n * 8;
+    unsigned mask = 0xffU & ~(0xffU >> bits % 8);
+
+    (void)snprintf(network, sizeof network, "%.*s", (int)strcspn(item, "/"), item);
+    if (n == 0 || bits > n * 8 || take_address(network, b) != n || memcmp(a, b, bits / 8) != 0)
+        return false;
+    return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0;
+}
+
+/* A name, or the end of one after a dot. */
+static bool is_ending(const char *name, const char *item)
+{
+    size_t length = strlen(name);
+    size_t m;
+
+    item += item[0] == '.' ? 1 : 0;
+    m = strlen(item);
+    return m != 0 && m <= length && strcasecmp(name + length - m, item) == 0 &&
+           (m == length || name[length - m - 1] == '.');
+}
+
+/* Whether the list of no_proxy, names, their endings and networks, has NAME. */
 static bool exempt(const char *name)
 {
     const char *list = getenv("no_proxy") != NULL ? getenv("no_proxy") : getenv("NO_PROXY");
-    size_t length = strlen(name);
+    bool address = cfr_doctor_is_address(name);
 
+    if (list != NULL && strcmp(list, "*") == 0)
+        return true;
     while (list != NULL && *list != '\0') {
         size_t n = strcspn(list, ", ");
-        const char *item = n != 0 && list[0] == '.' ? list + 1 : list;
-        size_t m = n - (size_t)(item - list);
+        char item[256];
 
-        if (m == 1 && item[0] == '*')
-            return true;
-        if (m != 0 && m <= length && strncasecmp(name + length - m, item, m) == 0 &&
-            (m == length || name[length - m - 1] == '.'))
+        (void)snprintf(item, sizeof item, "%.*s", (int)n, list);
+        if (address ? in_network(name, item) : is_ending(name, item))
             return true;
         list += n;
         list += strspn(list, ", ");
@@ -108,30 +145,48 @@ static bool is_near(const struct cfr_doctor_host *host)
            strcmp(host->name, "::1") == 0 || strncmp(host->name, "169.254.", 8) == 0;
 }
 
+/* HOST, HOST:PORT, or the same with an address in brackets. What is none may hold a password that went
+ * astray. */
+static bool is_host(struct cfr_view v)
+{
+    size_t i = v.n != 0 && v.p[0] == '[' ? v.n : 0;
+
+    for (size_t k = 0; i == v.n && k < v.n; k++)
+        i = v.p[k] == ']' ? k + 1 : i;
+    while (i < v.n && v.p[i] != ':' && v.p[i] != ']')
+        i++;
+    if (i == 0 || i == v.n || v.p[i] != ':')
+        return i == v.n && v.n != 0;
+    for (i++; i < v.n; i++) {
+        if (v.p[i] < '0' || v.p[i] > '9')
+            return false;
+    }
+    return true;
+}
+
 const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_LOOK_TEXT])
 {
     static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
-    char name[CFR_HTTP_LOOK_TEXT];
-    int port;
-    bool tls;
 
     if (!host->tls || is_near(host) || exempt(host->name))
         return NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
         const char *at;
-        char url[1024];
+        struct cfr_view host_port;
 
         if (value == NULL || value[0] == '\0')
             continue;
+        at = strstr(value, "://");
+        value = at != NULL ? at + 3 : value;
         /* A user and a password may stand there. */
         at = strrchr(value, '@');
-        (void)snprintf(url, sizeof url, "%s%s", strstr(value, "://") == NULL || at != NULL ? "http://" : "",
-                       at != NULL ? at + 1 : value);
-        if (!cfr_http_look_host(url, name, &port, &tls))
-            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%s (not a URL)", names[i]);
+        value = at != NULL ? at + 1 : value;
+        host_port = (struct cfr_view){value, strcspn(value, "/")};
+        if (is_host(host_port))
+            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%.*s, by %s", (int)host_port.n, host_port.p, names[i]);
         else
-            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%.200s:%d, by %s", name, port, names[i]);
+            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%s (not a URL)", names[i]);
         return out;
     }
     return NULL;

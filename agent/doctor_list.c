@@ -41,6 +41,9 @@ void cfr_doctor_close(struct cfr_doctor *d)
     cfr_config_free(d->config);
     d->config = NULL;
     cfr_client_answer_free(&d->agent);
+    cfr_authority_free(&d->ca);
+    for (int i = 0; i < CFR_DOCTOR_DOCUMENTS; i++)
+        cfr_str_free(&d->documents[i].text);
 }
 
 void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line)

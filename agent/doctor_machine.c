@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,27 +42,31 @@ bool cfr_doctor_capable(unsigned capability)
 static void tell_user(struct cfr_doctor *d)
 {
     struct stat st;
+    uid_t agent = d->agent_uid;
 
-    if (stat(d->config->state_dir, &st) == 0 && st.st_uid != geteuid())
+    if (d->agent_pid <= 0)
+        agent = stat(d->config->state_dir, &st) == 0 ? st.st_uid : geteuid();
+    if (agent != geteuid())
         cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.user",
                        "run doctor as the agent's user: `sudo -u USER credfresh doctor`, `kubectl exec`, or "
-                       "`systemd-run -p "
-                       "User=USER --pty`",
-                       "you are uid %u, and %s belongs to uid %u: what is told about rights holds for uid %u",
-                       (unsigned)geteuid(), d->config->state_dir, (unsigned)st.st_uid, (unsigned)geteuid());
+                       "`systemd-run -p User=USER --pty`",
+                       "you are uid %u, and %s uid %u: what is told about rights holds for uid %u",
+                       (unsigned)geteuid(),
+                       d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to",
+                       (unsigned)agent, (unsigned)geteuid());
 }
 
 static void tell_state(struct cfr_doctor *d)
 {
     const char *dir = d->config->state_dir;
     char at[PATH_MAX];
-    char copy[PATH_MAX];
     struct stat st = {0};
 
-    (void)snprintf(at, sizeof at, "%s", dir);
-    while (stat(at, &st) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
-        (void)snprintf(copy, sizeof copy, "%s", at);
-        (void)snprintf(at, sizeof at, "%s", dirname(copy));
+    cfr_doctor_nearest(dir, at);
+    if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
+                       "the state directory %s: %s is no directory", dir, at);
+        return;
     }
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written",
@@ -78,19 +81,51 @@ static void tell_state(struct cfr_doctor *d)
                        (unsigned)st.st_gid, strerror(errno));
 }
 
+/* The file NAME of the running agent, or else of this process. */
+static size_t read_its(const struct cfr_doctor *d, const char *name, char out[PROC_MAX])
+{
+    char path[64];
+    size_t n = 0;
+
+    if (d->agent_pid > 0) {
+        (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)d->agent_pid, name);
+        n = read_proc(path, out);
+    }
+    if (n != 0)
+        return n;
+    (void)snprintf(path, sizeof path, "/proc/self/%s", name);
+    return read_proc(path, out);
+}
+
+/* The hard limit, which the agent raises its soft one to by itself. */
+static rlim_t files_limit(const struct cfr_doctor *d)
+{
+    static const char title[] = "\nMax open files";
+    char limits[PROC_MAX];
+    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+    char *line = read_its(d, "limits", limits) != 0 ? strstr(limits, title) : NULL;
+    char *end;
+    unsigned long long hard;
+
+    (void)getrlimit(RLIMIT_NOFILE, &own);
+    if (line == NULL)
+        return own.rlim_max;
+    (void)strtoull(line + sizeof title - 1, &end, 10);
+    line = end;
+    hard = strtoull(line, &end, 10);
+    return end != line ? (rlim_t)hard : RLIM_INFINITY; /* "unlimited" */
+}
+
 static void tell_files(struct cfr_doctor *d)
 {
     int64_t needed = cfr_doctor_needed_files(d->config);
-    struct rlimit limit;
+    rlim_t limit = files_limit(d);
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    /* The agent raises its soft limit by itself. */
-    if (limit.rlim_max != RLIM_INFINITY && (int64_t)limit.rlim_max < needed)
+    if (limit != RLIM_INFINITY && (int64_t)limit < needed)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.open-files",
                        "raise it (systemd: LimitNOFILE=; container: --ulimit nofile)",
                        "at most %lld files may be open (hard limit), and this configuration may need %lld",
-                       (long long)limit.rlim_max, (long long)needed);
+                       (long long)limit, (long long)needed);
     else
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.open-files", NULL,
                        "the limit of open files suffices: up to %lld are needed", (long long)needed);
@@ -128,7 +163,7 @@ static void tell_memory(struct cfr_doctor *d)
 {
     char cgroup[PROC_MAX];
     char path[512] = "";
-    size_t n = read_proc("/proc/self/cgroup", cgroup);
+    size_t n = read_its(d, "cgroup", cgroup);
     int64_t limit = cfr_doctor_memory_limit((struct cfr_view){cgroup, n}, "/sys/fs/cgroup", path);
     int64_t needed = cfr_doctor_needed_memory(d->config);
 
@@ -141,6 +176,10 @@ static void tell_memory(struct cfr_doctor *d)
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
                        "the memory limit of %lld MiB suffices: up to %lld are needed",
                        (long long)(limit / 1048576), (long long)(needed / 1048576));
+    else if (n == 0)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL,
+                       "there is no /proc to tell of a memory limit; up to %lld MiB are needed",
+                       (long long)(needed / 1048576));
     else
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
                        "no memory limit holds here; up to %lld MiB are needed",

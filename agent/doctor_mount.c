@@ -4,11 +4,14 @@
 
 #include "base/secret.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOUNTINFO_MAX 4194304
@@ -131,4 +134,28 @@ bool cfr_doctor_mount_of(const char *path, struct cfr_doctor_mount *out, char re
 bool cfr_doctor_mount_is_part(const struct cfr_doctor_mount *m)
 {
     return strstr(m->root, "/volume-subpaths/") != NULL || strstr(m->root, "/..20") != NULL;
+}
+
+const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m)
+{
+    if (strcmp(m->type, "tmpfs") == 0 || strcmp(m->type, "ramfs") == 0)
+        return "is in memory, and gone when the machine, or the pod, starts again";
+    if (strstr(m->root, "/kubernetes.io~empty-dir/") != NULL)
+        return "is an emptyDir, and gone with the pod";
+    if (strcmp(m->type, "overlay") == 0)
+        return "is in the container's own file system, and gone with the container";
+    return NULL;
+}
+
+void cfr_doctor_nearest(const char *path, char out[PATH_MAX])
+{
+    struct stat st;
+
+    (void)snprintf(out, PATH_MAX, "%s", path);
+    while (stat(out, &st) != 0 && errno == ENOENT && strcmp(out, "/") != 0) {
+        char copy[PATH_MAX];
+
+        (void)snprintf(copy, sizeof copy, "%s", out);
+        (void)snprintf(out, PATH_MAX, "%s", dirname(copy));
+    }
 }

@@ -21,5 +21,10 @@ bool cfr_doctor_mount_of(const char *path, struct cfr_doctor_mount *out, char re
 /* True for a part of a volume that the kubelet mounted by subPath, or a version of one that was mounted by
  * somebody else: it never changes. */
 bool cfr_doctor_mount_is_part(const struct cfr_doctor_mount *m);
+/* Why what is kept on M does not outlive the machine's restart, or the pod: "is in memory (tmpfs) ..."; NULL
+ * if it does, as far as that can be told. Pure. A literal. */
+const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m);
+/* The nearest of PATH and the directories above it that exists, or cannot be looked at. Blocks on disk. */
+void cfr_doctor_nearest(const char *path, char out[4096]);
 
 #endif

@@ -21,20 +21,6 @@
 #define INODES_LEAST  32
 #define GROUPS_MAX    256
 
-/* The nearest directory at or above PATH that exists. */
-static void nearest(const char *path, char out[PATH_MAX])
-{
-    struct stat st;
-
-    (void)snprintf(out, PATH_MAX, "%s", path);
-    while (stat(out, &st) != 0 && errno == ENOENT && strcmp(out, "/") != 0) {
-        char copy[PATH_MAX];
-
-        (void)snprintf(copy, sizeof copy, "%s", out);
-        (void)snprintf(out, PATH_MAX, "%s", dirname(copy));
-    }
-}
-
 static bool in_memory(const char *type)
 {
     return strcmp(type, "tmpfs") == 0 || strcmp(type, "ramfs") == 0;
@@ -43,11 +29,12 @@ static bool in_memory(const char *type)
 /* Room and kind of the file system that DIR lies on. */
 static void tell_file_system(struct cfr_doctor *d, const char *dir)
 {
-    struct cfr_doctor_mount m = {.type = "unknown"};
+    struct cfr_doctor_mount m = {.type = "something", .options = "there is no /proc to tell"};
     struct statvfs v;
     int64_t room;
+    bool known;
 
-    (void)cfr_doctor_mount_of(dir, &m, NULL);
+    known = cfr_doctor_mount_of(dir, &m, NULL);
     if (statvfs(dir, &v) != 0) {
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.filesystem", NULL,
                        "%s: cannot look at its file system: %s", dir, strerror(errno));
@@ -71,25 +58,26 @@ static void tell_file_system(struct cfr_doctor *d, const char *dir)
     else
         cfr_doctor_say(d, CFR_FINDING_OK, "publish.filesystem", NULL, "%s lies on %s (%s), %lld MiB are left",
                        dir, m.type, m.options, (long long)(room / 1048576));
-    if (!in_memory(m.type))
+    if (known && !in_memory(m.type))
         cfr_doctor_say(
             d, CFR_FINDING_NOTE, "publish.on-disk",
             "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
             "%s lies on %s: what is published there is on a disk", dir, m.type);
 }
 
+/* DIR is the nearest that is there, or PATH itself: a file that is written in place. */
 static void tell_rights(struct cfr_doctor *d, const char *path, const char *dir)
 {
     struct stat st = {0};
+    bool file = stat(dir, &st) == 0 && !S_ISDIR(st.st_mode);
 
-    if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0) {
+    if (faccessat(AT_FDCWD, dir, file ? W_OK : W_OK | X_OK, AT_EACCESS) == 0) {
         cfr_doctor_say(d, CFR_FINDING_OK, "publish.rights", NULL, "%s can be written%s", path,
                        strcmp(path, dir) == 0 ? "" : " (it is still to be made)");
         return;
     }
     if (errno == EROFS)
         return; /* told with the file system */
-    (void)stat(dir, &st);
     cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights",
                    "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
                    "securityContext.fsGroup)",
@@ -138,8 +126,14 @@ static void tell_owner(struct cfr_doctor *d, const char *owner, const char *grou
 static void tell_directory(struct cfr_doctor *d, const char *path)
 {
     char dir[PATH_MAX];
+    struct stat st;
 
-    nearest(path, dir);
+    cfr_doctor_nearest(path, dir);
+    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights", "remove it, or publish elsewhere",
+                       "%s cannot be written: %s is no directory", path, dir);
+        return;
+    }
     tell_file_system(d, dir);
     tell_rights(d, path, dir);
 }
@@ -168,9 +162,16 @@ static void tell_generation(struct cfr_doctor *d, const char *directory)
 
 static void tell_file(struct cfr_doctor *d, const struct cfr_config_file *f)
 {
-    tell_parent(d, f->path);
+    bool mount = cfr_file_is_mount(f->path);
+
+    if (mount && f->in_place) {
+        tell_file_system(d, f->path);
+        tell_rights(d, f->path, f->path);
+    } else {
+        tell_parent(d, f->path);
+    }
     tell_owner(d, f->owner, f->group);
-    if (!f->in_place && cfr_file_is_mount(f->path))
+    if (mount && !f->in_place)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
                        "%s is a mount point of its own and cannot be replaced by rename", f->path);
 }

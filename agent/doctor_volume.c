@@ -83,15 +83,24 @@ static bool tell_mount(struct cfr_doctor *d, const char *path)
 
     if (!self && !(known && cfr_doctor_mount_is_part(&m)))
         return false;
-    cfr_doctor_say(
-        d, CFR_FINDING_WRONG, "volume.subpath", REMEDY_PART,
-        "%s is a subPath mount (%s%s): what is mounted like this never changes, and the token in it expires",
-        path, self ? "the file itself is a mount point" : "of ", self ? "" : m.root);
+    if (!known || !cfr_doctor_mount_is_part(&m))
+        cfr_doctor_say(
+            d, CFR_FINDING_WARNING, "volume.subpath",
+            "mount the directory that it is in; or have it written in place, not replaced",
+            "%s is a mount point of its own: whoever replaces the file changes nothing here, and the token "
+            "in it expires",
+            path);
+    else
+        cfr_doctor_say(
+            d, CFR_FINDING_WRONG, "volume.subpath", REMEDY_PART,
+            "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
+            "expires",
+            path, m.root);
     return true;
 }
 
-/* When `..data` was swapped last, and whether there is one. */
-static void tell_layout(struct cfr_doctor *d, const char *path)
+/* When `..data` was swapped last; false if there is none. */
+static bool tell_layout(struct cfr_doctor *d, const char *path)
 {
     char dir[PATH_MAX];
     char link[PATH_MAX];
@@ -102,24 +111,24 @@ static void tell_layout(struct cfr_doctor *d, const char *path)
 
     (void)snprintf(dir, sizeof dir, "%s", path);
     if ((size_t)snprintf(link, sizeof link, "%s/..data", dirname(dir)) >= sizeof link)
-        return;
+        return false;
     n = readlink(link, target, sizeof target - 1);
     if (n < 0) {
         cfr_doctor_say(
             d, CFR_FINDING_NOTE, "volume.layout", NULL,
             "%s has no ..data beside it: it is no volume of the kubelet, and somebody else must renew it",
             path);
-        return;
+        return false;
     }
     target[n] = '\0';
-    if (lstat(link, &st) != 0)
-        return;
-    cfr_doctor_say(
-        d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
-        cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
+    if (lstat(link, &st) == 0)
+        cfr_doctor_say(
+            d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
+            cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
+    return true;
 }
 
-static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool kubelet)
 {
     int64_t due_ms = cfr_token_file_overdue_ms(c->claims.iat, cfr_claims_expires(&c->claims));
     int64_t late_ms = cfr_clock_now().wall_ms - due_ms;
@@ -130,9 +139,10 @@ static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     if (late_ms >= 0)
         cfr_doctor_say(
             d, CFR_FINDING_WARNING, "volume.age",
-            "look at the kubelet of this node (its journal, its way to the API server) and at the pod's "
-            "events; a "
-            "pod that is being deleted gets no new token",
+            kubelet ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
+                      "pod's "
+                      "events; a pod that is being deleted gets no new token"
+                    : "look at what writes the file",
             "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
             cfr_time_words(late_ms, words));
     else
@@ -143,10 +153,11 @@ static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 
 void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c, const char *path)
 {
+    bool kubelet;
+
     if (!tell_rights(d, path))
         return;
-    if (!tell_mount(d, path))
-        tell_layout(d, path);
+    kubelet = !tell_mount(d, path) && tell_layout(d, path);
     if (c->has_claims)
-        tell_age(d, c);
+        tell_age(d, c, kubelet);
 }

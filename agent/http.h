@@ -21,6 +21,8 @@ struct cfr_http_request {
     const char *proxy;                /* URL of the http(s) proxy to use whatever the environment says; NULL = by it */
     bool link_local;                  /* plain http to AWS's container credential addresses is meant; never proxied */
     const char *keep_header;          /* literal; the answer's header of this name is kept for `header`; NULL = none */
+    bool once;                        /* to be sent once only: an idle connection may turn out to be dead, and what is sent
+                                       * on one of those is sent again */
     bool direct;                      /* never through a proxy, whatever the environment and `proxy` say */
     const struct cfr_secret *headers; /* "Name: value" each, without a line end; copied */
     size_t header_count;

@@ -207,7 +207,7 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
     bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     bad |= curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_tls);
     bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
-    bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh || r->once ? 1L : 0L);
     bad |= curl_easy_setopt(e, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
     if (r->client_cert.n == 0)
         return bad;

@@ -27,12 +27,27 @@ static void set_rules(struct cfr_minter *m, const struct cfr_config_credential *
         .expire_after_s = c->expire_after_ms / 1000,
         .grace_s = (c->grace_ms + 999) / 1000,
         .grace_most_s = (c->grace_most_ms + 999) / 1000,
-        .verify_wait_s = (c->verify_wait_ms + 999) / 1000,
+        .verify_wait_s =
+            c->verify_wait_ms >= 0 ? (c->verify_wait_ms + 999) / 1000 : m->provider->verify_wait_s,
         .verify_most_s = (c->verify_timeout_ms + 999) / 1000,
         .inactive_s = (c->inactive_ms + 999) / 1000,
         .settle_s = (c->settle_ms + 999) / 1000,
         .spread = m->r.rules.spread,
     };
+}
+
+void cfr_minter_forsake(const struct cfr_minter *m)
+{
+    const struct cfr_mint_journal *j = &m->r.journal;
+    bool unknown = j->step == CFR_MINT_INTENT || j->step == CFR_MINT_LOST;
+
+    if (j->current[0] != '\0' || j->minted[0] != '\0' || unknown)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the keys of %.200s are not looked after any more: %s%s%s%s%s stay as they are until "
+                "somebody removes them%s",
+                j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old,
+                j->minted[0] != '\0' ? ", " : "", j->minted,
+                unknown ? "; one more may have been made a moment ago" : "");
 }
 
 /* What an earlier run knew of another user's keys is not about these. */
@@ -41,25 +56,28 @@ static void check_subject(struct cfr_minter *m)
     struct cfr_mint_journal *j = &m->r.journal;
     char subject[CFR_MINT_SUBJECT_MAX];
 
-    (void)snprintf(subject, sizeof subject, "%s/%.256s", m->provider->name,
-                   m->provider->subject(m->provider_config));
+    cfr_config_mint_subject(m->config->mint, subject);
     if (j->subject[0] != '\0' && strcmp(j->subject, subject) != 0) {
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "the keys of %.200s are not looked after any more: %s%s%s%s%s stay as they are until "
-                "somebody removes them",
-                j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old,
-                j->minted[0] != '\0' ? ", " : "", j->minted);
+        cfr_minter_forsake(m);
         *j = (struct cfr_mint_journal){.step = CFR_MINT_REST};
     }
     (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
+}
+
+/* Also when what was broken may have been mended. */
+static void load(struct cfr_minter *m)
+{
+    cfr_minter_free_seal(&m->seal);
+    m->broken = (struct cfr_err){0};
+    if (cfr_minter_load(m, &m->broken) == 0)
+        m->broken.code = 0;
+    check_subject(m);
 }
 
 int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_config_credential *config,
                     double spread, struct cfr_minter **out, struct cfr_err *err)
 {
     struct cfr_minter *m = calloc(1, sizeof *m);
-    struct cfr_err why = {0};
-    int rc;
 
     if (m == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -67,14 +85,11 @@ int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_confi
     m->r.rules.spread = spread;
     m->deadline_boot_ms = 0;
     set_rules(m, config);
-    rc = cfr_minter_load(m, &why);
-    if (rc == CFR_E_NOMEM) {
+    load(m);
+    if (m->broken.code == CFR_E_NOMEM) {
         cfr_minter_close(m);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    if (rc != 0)
-        m->broken = why;
-    check_subject(m);
     *out = m;
     return 0;
 }
@@ -90,6 +105,9 @@ void cfr_minter_close(struct cfr_minter *m)
 
 void cfr_minter_rebind(struct cfr_minter *m, const struct cfr_config_credential *config)
 {
+    /* A try borrows the former copy; another one costs nothing. */
+    if (m->call.trial != NULL)
+        cfr_minter_hang_up(m);
     set_rules(m, config);
     m->deadline_boot_ms = 0;
 }
@@ -111,6 +129,14 @@ bool cfr_minter_is_settled(const struct cfr_minter *m)
 int64_t cfr_minter_due_ms(const struct cfr_minter *m)
 {
     return cfr_mint_due_s(&m->r.journal, &m->r.rules) * 1000;
+}
+
+int64_t cfr_minter_ends_ms(const struct cfr_minter *m)
+{
+    const struct cfr_mint_journal *j = &m->r.journal;
+    int64_t ends_s = j->step == CFR_MINT_VERIFIED ? j->minted_ends_s : j->current_ends_s;
+
+    return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
 }
 
 bool cfr_minter_counts(const struct cfr_minter *m)
@@ -153,11 +179,15 @@ static void get_facts(struct cfr_minter *m, struct cfr_mint_facts *out)
         .now_s = now.wall_ms / 1000,
         .chance = (uint32_t)(cfr_clock_chance() * UINT32_MAX),
         .wanted = m->wish.done != NULL && m->wish.wanted,
+        .alone = m->wish.done == NULL,
         .sealed = m->seal.held && m->seal.stored && strcmp(m->seal.name, m->r.journal.name) == 0,
         .sealed_id = m->seal.key.id,
+        .sealed_ends_s = m->seal.key.ends_s,
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
         .used_by_all = m->world.used_by_all(m->world.ctx),
     };
+    if (m->r.journal.step == CFR_MINT_VERIFIED && !out->sealed)
+        out->stands = m->world.stands(m->world.ctx, m->r.journal.minted);
 }
 
 /* What must be written before anything else is done. */
@@ -180,20 +210,17 @@ static bool is_idle(const struct cfr_minter *m)
 {
     enum cfr_mint_step step = m->r.journal.step;
 
-    return step == CFR_MINT_REST && (*m->world.draining || (m->wish.done == NULL && !m->seal.stored));
+    return step == CFR_MINT_REST &&
+           (*m->world.draining || (m->wish.done == NULL && !m->seal.stored && m->r.journal.aside_count == 0));
 }
 
 static void publish(struct cfr_minter *m)
 {
     struct cfr_grant grant = {0};
     struct cfr_exchange_result result = {.grant = &grant, .retry_after_s = -1};
-    struct cfr_mint_journal next = m->r.journal;
-    int rc = cfr_minter_copy_grant(&m->seal.grant, &grant, &result.err);
 
-    (void)snprintf(next.current, sizeof next.current, "%s", next.minted);
-    next.current_s = next.minted_s;
-    grant.refresh_s = cfr_mint_due_s(&next, &m->r.rules);
-    result.rc = rc;
+    result.rc = cfr_minter_copy_grant(&m->seal.grant, &grant, &result.err);
+    grant.expires_s = m->r.journal.minted_ends_s;
     cfr_minter_finish(m, &result);
     cfr_grant_free(&grant);
 }
@@ -250,17 +277,21 @@ static bool act(struct cfr_minter *m, const struct cfr_mint_todo *todo, const st
     struct cfr_err err = {0};
 
     m->deadline_boot_ms = INT64_MAX;
-    if (todo->action == CFR_MINT_ACT_PUBLISH && m->wish.done == NULL)
-        return false;
-    if (todo->action == CFR_MINT_ACT_PUBLISH) {
-        publish(m);
-        return true;
+    if (todo->action == CFR_MINT_ACT_PUBLISH || todo->action == CFR_MINT_ACT_ADOPT) {
+        bool waited_for = m->wish.done != NULL;
+
+        if (waited_for && todo->action == CFR_MINT_ACT_PUBLISH)
+            publish(m);
+        else if (waited_for)
+            cfr_minter_finish(m, &(struct cfr_exchange_result){.retry_after_s = -1});
+        return waited_for;
     }
     if (todo->action == CFR_MINT_ACT_WAIT) {
         wait_until(m, todo->at_s);
         if (m->r.journal.step != CFR_MINT_REST || m->wish.done == NULL)
             return false;
-        m->deadline_boot_ms = INT64_MAX;
+        /* What is aside is seen to without anybody who waits. */
+        m->deadline_boot_ms = m->r.journal.aside_count != 0 ? 0 : INT64_MAX;
         if (m->r.listed_s == 0)
             cfr_minter_finish(m, &(struct cfr_exchange_result){.retry_after_s = -1});
         else
@@ -298,6 +329,11 @@ static bool step(struct cfr_minter *m)
     get_facts(m, &facts);
     cfr_mint_next(&m->r, &facts, &changed, &todo);
     m->unsaved = m->unsaved || changed;
+    if (changed && before == m->r.journal.step) {
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL,
+                "the key %s, which was deactivated, is active again or gone: it is left alone", m->r.suspect);
+        return true;
+    }
     if (changed) {
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s",
                 (unsigned long long)m->r.journal.rotation, cfr_mint_step_name(m->r.journal.step));
@@ -340,6 +376,8 @@ void cfr_minter_step(struct cfr_minter *m)
 void cfr_minter_start(struct cfr_minter *m, bool wanted, cfr_exchange_fn *done, void *ctx)
 {
     m->wish = (struct cfr_minter_wish){done, ctx, wanted};
+    if (m->broken.code != 0)
+        load(m);
     /* Whoever made room must not wait for the list to be old. */
     if (m->r.journal.step == CFR_MINT_REST)
         m->r.listed_s = 0;
@@ -379,6 +417,12 @@ int64_t cfr_minter_deadline(const struct cfr_minter *m)
     return m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
 }
 
+bool cfr_minter_goes_on(const struct cfr_minter *m)
+{
+    return m != NULL && (cfr_minter_is_calling(m) || (m->patience != 0 && m->patience <= PATIENCE) ||
+                         cfr_minter_deadline(m) <= cfr_clock_now().boot_ms);
+}
+
 bool cfr_minter_is_busy(const struct cfr_minter *m)
 {
     return m != NULL && cfr_minter_is_calling(m);
@@ -392,7 +436,8 @@ void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out)
     get_facts(m, &facts);
     cfr_mint_words(&m->r, &facts, m->words);
     *out = (struct cfr_status_mint){
-        .state = cfr_mint_state(j, m->failed || m->broken.code != 0),
+        .state = cfr_mint_state(j, m->failed || m->broken.code != 0 ||
+                                       (m->error.code != 0 && j->step != CFR_MINT_MINTED)),
         .step = cfr_mint_step_name(j->step),
         .waits_for = m->words[0] != '\0' ? m->words : NULL,
         .error = m->broken.code != 0  ? m->broken.text

@@ -23,8 +23,9 @@ struct cfr_minter_world {
     bool (*offer)(void *ctx, const char *name, struct cfr_offer *out);
     void *offer_ctx;
     bool (*used_by_all)(void *ctx); /* every consumer that acknowledges uses what is published */
+    bool (*stands)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
-    void *ctx;                 /* of the latter two */
+    void *ctx;                 /* of the latter three */
 };
 
 /* Reads what an earlier run left; starts nothing. What is wrong with the journal is told by every start.
@@ -33,6 +34,8 @@ int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_confi
                     double spread, struct cfr_minter **out, struct cfr_err *err);
 /* Ends what is under way, where the next run takes it up again. NULL is allowed. */
 void cfr_minter_close(struct cfr_minter *m);
+/* Says in the log which keys nobody looks after from now on. */
+void cfr_minter_forsake(const struct cfr_minter *m);
 /* After a reload: borrow the new copy of the configuration, which is about the same keys. */
 void cfr_minter_rebind(struct cfr_minter *m, const struct cfr_config_credential *config);
 
@@ -43,6 +46,8 @@ const char *cfr_minter_provider(const struct cfr_minter *m);
 bool cfr_minter_is_settled(const struct cfr_minter *m);
 /* When the next rotation is due, by the wall clock. */
 int64_t cfr_minter_due_ms(const struct cfr_minter *m);
+/* When the key that is published, or is about to be, ends by itself, by the wall clock; INT64_MAX = it does not. */
+int64_t cfr_minter_ends_ms(const struct cfr_minter *m);
 /* True if what is published next answers somebody who asks for a rotation now: it was not begun before for
  * its age. */
 bool cfr_minter_counts(const struct cfr_minter *m);
@@ -55,13 +60,15 @@ void cfr_minter_start(struct cfr_minter *m, bool wanted, cfr_exchange_fn *done, 
 void cfr_minter_cancel(struct cfr_minter *m);
 /* What DONE was given stands as GENERATION. */
 void cfr_minter_published(struct cfr_minter *m, uint64_t generation);
-/* What DONE was given: when it was minted, and its id; NULL if it is not known any more. */
+/* What DONE was given, or what stands already if it was given nothing: when it was minted, and its id; NULL if there is none. */
 const char *cfr_minter_fresh(const struct cfr_minter *m, int64_t *minted_s);
 
 /* Does what is due, and whatever the world has changed. */
 void cfr_minter_step(struct cfr_minter *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
 int64_t cfr_minter_deadline(const struct cfr_minter *m);
+/* True while there is something to do at once, or `with` is about to have something to offer. For NULL, too. */
+bool cfr_minter_goes_on(const struct cfr_minter *m);
 /* True while a request is under way. For NULL, too. */
 bool cfr_minter_is_busy(const struct cfr_minter *m);
 /* Strings live until the next call of any function here. */

@@ -128,6 +128,8 @@ static int send_request(struct cfr_minter *m, struct cfr_err *err)
     http.headers = r->headers;
     http.header_count = r->header_count;
     http.body = &r->body;
+    /* Another key would be made, of which nobody hears. */
+    http.once = m->call.op == CFR_MINT_CREATE;
     return cfr_http_start(m->world.http, &http, on_answer, m, &m->call.handle, err);
 }
 
@@ -158,6 +160,7 @@ int cfr_minter_call(struct cfr_minter *m, enum cfr_mint_op op, const char *id, s
     cfr_minter_hang_up(m);
     m->call.op = op;
     m->call.place = 0;
+    m->call.pages = 0;
     (void)snprintf(m->call.id, sizeof m->call.id, "%s", id != NULL ? id : "");
     rc = op == CFR_MINT_VERIFY && m->provider->trial != NULL ? try_key(m, err) : send_request(m, err);
     if (rc != 0)
@@ -196,8 +199,10 @@ static int read_answer(struct cfr_minter *m, const struct cfr_http_answer *answe
                                    .content_type = answer->content_type,
                                    .body = answer->body,
                                    .request_id = answer->request_id};
+    static const struct cfr_grant nobody;
     const struct cfr_grant *admin = NULL;
     struct cfr_mint_ask ask;
+    int rc;
 
     if (answer->error != 0) {
         *err = answer->err;
@@ -205,8 +210,12 @@ static int read_answer(struct cfr_minter *m, const struct cfr_http_answer *answe
     }
     /* Only for what its answer must not repeat: it may have gone meanwhile. */
     (void)find_admin(m, &admin, NULL);
-    ask = ask_of(m, admin);
-    return m->provider->parse(m->provider_config, &ask, &reply, &m->call.answer, err);
+    ask = ask_of(m, admin != NULL ? admin : &nobody);
+    rc = m->provider->parse(m->provider_config, &ask, &reply, &m->call.answer, err);
+    if (rc == 0 && m->call.answer.next[0] != '\0' && ++m->call.pages == CFR_MINT_KEYS_MAX)
+        return cfr_err_set(err, CFR_E_ANSWER, "the list of keys has no end: %d pages, and there are more",
+                           CFR_MINT_KEYS_MAX);
+    return rc;
 }
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)

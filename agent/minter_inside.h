@@ -28,6 +28,7 @@ struct cfr_minter_call {
     enum cfr_mint_op op;
     char id[CFR_MINT_ID_MAX];
     size_t place;
+    unsigned pages;
     struct cfr_mint_request request;
     struct cfr_mint_answer answer; /* of the pages so far */
     void *handle;                  /* NULL = none is under way; a trial may be */

@@ -13,6 +13,8 @@
 #define PAUSE_MOST_MS 300000
 #define PAUSE_STOP_MS 10000
 
+#define NEVER_S       (INT64_C(100) * 365 * 86400)
+
 void cfr_minter_tell(struct cfr_minter *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     m->failed = true;
@@ -53,6 +55,9 @@ void cfr_minter_trouble(struct cfr_minter *m, const struct cfr_err *err, int64_t
     cfr_log(again ? CFR_LOG_DEBUG : CFR_LOG_WARN, m->config->name, NULL, "%s [%s, %s]; next try in %s",
             err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)),
             cfr_time_words(delay_ms, words));
+    if (m->wish.done != NULL)
+        cfr_minter_finish(
+            m, &(struct cfr_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
 }
 
 static void all_well(struct cfr_minter *m)
@@ -64,9 +69,16 @@ static void all_well(struct cfr_minter *m)
 
 static void on_created(struct cfr_minter *m, struct cfr_minter_outcome *o, int64_t now_s)
 {
+    if (o->rc == 0 && !cfr_mint_is_new(&m->r, m->call.answer.made.id)) {
+        o->rc = cfr_err_set(&o->err, CFR_E_ANSWER, "the answer has the key %s, which there was before", m->call.answer.made.id);
+        o->status = 0;
+    }
     if (o->rc == 0) {
         (void)snprintf(m->seal.name, sizeof m->seal.name, "%s", m->r.journal.name);
         m->seal.key = m->call.answer.made;
+        /* Google's keys that do not end, end in the year 9999. */
+        if (m->call.answer.grant.expires_s < now_s + NEVER_S)
+            m->seal.key.ends_s = m->call.answer.grant.expires_s;
         cfr_grant_move(&m->seal.grant, &m->call.answer.grant);
         m->seal.held = true;
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "made the key %s; it is tried before it is published",
@@ -104,6 +116,19 @@ static void on_deleted(struct cfr_minter *m, int64_t now_s)
     m->unsaved = cfr_mint_deleted(&m->r, now_s) || m->unsaved;
 }
 
+static void on_deactivated(struct cfr_minter *m, int64_t now_s)
+{
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (m->r.journal.step == CFR_MINT_LOST)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "deactivated the key %s of %s: it may be the one whose answer was lost, or somebody else's; "
+                "it is removed in %s "
+                "unless it is made active again",
+                m->call.id, m->r.journal.subject, cfr_time_words(m->r.rules.inactive_s * 1000, words));
+    m->unsaved = cfr_mint_deactivated(&m->r, now_s) || m->unsaved;
+}
+
 void cfr_minter_on_outcome(struct cfr_minter *m, struct cfr_minter_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
@@ -120,7 +145,7 @@ void cfr_minter_on_outcome(struct cfr_minter *m, struct cfr_minter_outcome *o)
     else if (m->call.op == CFR_MINT_LIST)
         m->unsaved = cfr_mint_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
     else if (m->call.op == CFR_MINT_DEACTIVATE)
-        m->unsaved = cfr_mint_deactivated(&m->r, now_s) || m->unsaved;
+        on_deactivated(m, now_s);
     else if (m->call.op == CFR_MINT_LAST_USED)
         m->unsaved = cfr_mint_used(&m->r, m->call.answer.used_s, now_s) || m->unsaved;
     else

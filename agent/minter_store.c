@@ -47,6 +47,7 @@ static int load_journal(struct cfr_minter *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
+    char subject[CFR_MINT_SUBJECT_MAX];
     int rc;
 
     cfr_secret_init(&text, CFR_STATE_MAX);
@@ -56,12 +57,13 @@ static int load_journal(struct cfr_minter *m, struct cfr_err *err)
     cfr_secret_free(&text);
     if (rc == CFR_E_MISSING)
         return 0;
+    cfr_config_mint_subject(m->config->mint, subject);
     return rc == 0 || rc == CFR_E_NOMEM ? rc
                                         : cfr_err_prefix(err,
                                                          "the journal %s.json in state_dir cannot be used, "
                                                          "and without it nothing is done; restore it, "
                                                          "or remove it with the keys of %s that nobody uses",
-                                                         name, m->provider->subject(m->provider_config));
+                                                         name, subject);
 }
 
 /* ---- the seal ---- */
@@ -81,6 +83,8 @@ static int write_seal(const struct cfr_minter_seal *s, struct cfr_secret *out, s
     rc = rc != 0 ? rc : put_text(out, ",\"id\":", cfr_view_of(s->key.id), err);
     rc = rc != 0 ? rc
                  : put_text(out, ",\"created\":", cfr_view_of(cfr_time_format(s->key.created_s, made)), err);
+    if (rc == 0 && s->key.ends_s != 0)
+        rc = put_text(out, ",\"ends\":", cfr_view_of(cfr_time_format(s->key.ends_s, made)), err);
     rc = rc != 0 ? rc : put_text(out, ",\"identity\":", cfr_view_of(s->grant.identity), err);
     rc = rc != 0 ? rc : cfr_secret_append_str(out, ",\"fields\":{", err);
     for (size_t i = 0; rc == 0 && i < s->grant.field_count; i++) {
@@ -162,15 +166,21 @@ static int read_seal(struct cfr_view text, struct cfr_minter_seal *out, struct c
 {
     struct cfr_json *doc;
     char made[CFR_TIME_RFC3339_MAX];
+    int64_t version = 0;
     int rc = cfr_json_parse(text, &doc, err);
 
     if (rc != 0)
         return rc;
-    if (!read_text(doc, "name", out->name, sizeof out->name) ||
+    if (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != 1)
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it is not of this version");
+    else if (!read_text(doc, "name", out->name, sizeof out->name) ||
         !read_text(doc, "id", out->key.id, sizeof out->key.id) ||
         !read_text(doc, "created", made, sizeof made) ||
         !cfr_time_parse(cfr_view_of(made), &out->key.created_s))
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not whole");
+    if (rc == 0 && cfr_json_get(doc, "ends") != NULL &&
+        !(read_text(doc, "ends", made, sizeof made) && cfr_time_parse(cfr_view_of(made), &out->key.ends_s)))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it has no proper end");
     if (rc == 0)
         rc = read_fields(doc, &out->grant, err);
     cfr_json_free(doc);

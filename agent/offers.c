@@ -38,6 +38,8 @@ struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name)
     size_t low = 0;
     size_t high = a->count;
 
+    if (a->swapping)
+        return NULL;
     if (a->by_name == NULL)
         return look_through(a, name);
     while (low < high) {

@@ -18,6 +18,15 @@
 #define MODE_OF_KEY     0600
 #define MODE_FOR_PUBLIC 0644
 
+bool cfr_oidc_is_there(const char *directory)
+{
+    struct cfr_file_mark mark;
+    char path[PATH_MAX];
+
+    return (size_t)snprintf(path, sizeof path, "%s/" JOURNAL ".json", directory) < sizeof path &&
+           cfr_single_mark(path, &mark, NULL) != CFR_E_MISSING;
+}
+
 int cfr_oidc_open(const char *directory, struct cfr_oidc *out, struct cfr_err *err)
 {
     struct cfr_secret text;

@@ -13,6 +13,8 @@ struct cfr_oidc {
     struct cfr_issuer issuer;
 };
 
+/* True if DIRECTORY holds a journal; changes nothing. */
+bool cfr_oidc_is_there(const char *directory);
 /* Makes (mode 0700), opens and locks DIRECTORY, and reads the journal. CFR_E_MISSING if there is none, CFR_E_CONFLICT if another
  * process has it. The caller closes in every case. Blocks on disk, as all that follows. */
 int cfr_oidc_open(const char *directory, struct cfr_oidc *out, struct cfr_err *err);

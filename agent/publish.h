@@ -23,6 +23,8 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
 int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err);
 /* 0 if something complete stands at every target, whoever wrote it; else what is missing. */
 int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
+/* True if what stands at every target is the long-lived key ID. Single files and profiles do not tell which it is. */
+bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);
 /* When the newest of the targets on this machine came to stand, in nanoseconds by the clock of its file system; 0 if there is

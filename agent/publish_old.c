@@ -2,12 +2,15 @@
 /* The old beside the new. */
 #include "agent/publish_old.h"
 
+#include "agent/publish.h"
 #include "base/time.h"
 #include "files/file.h"
 #include "files/format.h"
+#include "files/generation.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 int cfr_publish_old_line(const struct cfr_publish_minted *minted, struct cfr_secret *out, struct cfr_err *err)
 {
@@ -22,16 +25,17 @@ int cfr_publish_old_line(const struct cfr_publish_minted *minted, struct cfr_sec
 static int read_file(const char *directory, const char *name, const char *suffix, struct cfr_secret *out,
                      bool *there, struct cfr_err *err)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s%s", directory, name, suffix);
+    char path[NAME_MAX + 1];
+    int n = snprintf(path, sizeof path, "%s%s", name, suffix);
     int rc;
 
     *there = false;
     if (n < 0 || (size_t)n >= sizeof path)
-        return cfr_err_set(err, CFR_E_PATH, "%s: the path is too long", directory);
-    rc = cfr_file_read(path, out, err);
+        return cfr_err_set(err, CFR_E_PATH, "%s: the name is too long", name);
+    rc = cfr_generation_read(directory, path, out, err);
     *there = rc == 0;
-    return rc == CFR_E_MISSING ? 0 : rc;
+    /* What is there but no file of ours is as good as nothing. */
+    return rc == CFR_E_MISSING || rc == CFR_E_PATH ? 0 : rc;
 }
 
 int cfr_publish_old_read(const char *directory, const char *name, struct cfr_view line,
@@ -49,4 +53,36 @@ int cfr_publish_old_read(const char *directory, const char *name, struct cfr_vie
                        err);
     cfr_secret_free(&present);
     return rc;
+}
+
+/* The id in what stands there. */
+static bool names_key(const char *directory, const char *id)
+{
+    struct cfr_secret line;
+    struct cfr_view text;
+    bool there = false;
+    bool same = false;
+    size_t n = strlen(id);
+
+    cfr_secret_init(&line, CFR_FORMAT_OUTPUT_MAX);
+    if (read_file(directory, CFR_MINT_FILE, "", &line, &there, NULL) == 0 && there) {
+        text = cfr_view_trim(cfr_secret_view(&line));
+        same =
+            n != 0 && text.n > n && text.p[text.n - n - 1] == ' ' && memcmp(text.p + text.n - n, id, n) == 0;
+    }
+    cfr_secret_free(&line);
+    return same;
+}
+
+bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id)
+{
+    if (c->publish.count == 0 || cfr_publish_present(c, NULL) != 0)
+        return false;
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *t = (const struct cfr_config_publish *)c->publish.items + i;
+
+        if (t->directory == NULL || !names_key(t->directory, id))
+            return false;
+    }
+    return true;
 }

@@ -75,6 +75,7 @@ static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr
     if (workers == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     a->host.config = next;
+    a->swapping = true;
     for (size_t i = 0; i < next->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(next, i);
         struct cfr_worker **old = find_worker(a, c);
@@ -97,12 +98,15 @@ static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr
             continue;
         cfr_log(CFR_LOG_INFO, a->workers[i]->config->name, NULL,
                 "is not in the configuration any more: what it published stays, unrenewed");
+        if (a->workers[i]->minter != NULL)
+            cfr_minter_forsake(a->workers[i]->minter);
         cfr_worker_close(a->workers[i]);
     }
     free(a->workers);
     a->workers = workers;
     a->count = count;
     cfr_agent_index_workers(a);
+    a->swapping = false;
     return 0;
 }
 

@@ -2,6 +2,7 @@
 /* The service CA at work. */
 #include "agent/service_ca.h"
 
+#include "agent/ca_store.h"
 #include "agent/config_tables.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -11,26 +12,25 @@
 #include "token/refresh.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define DOCUMENT   "authority"
 #define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
 #define NAME       "service-ca" /* in the log */
 #define RETRY_MS   2000
 #define CAP_MS     300000
+#define LOOK_MS    60000 /* at the store, whatever is due */
 #define TEXT_LIMIT 262144
 
 struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
     struct cfr_authority authority;
-    bool loaded;
-    bool used; /* there was a CA: there must be a store */
+    struct cfr_ca_store store;
+    bool used;         /* there was a CA: there must be a store */
+    bool subject_told; /* that another one is configured */
     int state_fd;
-    int store_fd;
-    int lock_fd;
     int64_t next_boot_ms;
     uint64_t mark; /* as of the last step; 0 = nothing can be issued */
     unsigned failures;
@@ -53,23 +53,12 @@ static struct cfr_authority_rules rules_of(const struct cfr_service_ca *s)
     };
 }
 
-static void close_store(struct cfr_service_ca *s)
-{
-    if (s->store_fd >= 0)
-        (void)close(s->store_fd);
-    if (s->lock_fd >= 0)
-        (void)close(s->lock_fd);
-    s->store_fd = -1;
-    s->lock_fd = -1;
-    s->loaded = false;
-    cfr_authority_free(&s->authority);
-}
-
 void cfr_service_ca_close(struct cfr_service_ca *s)
 {
     if (s == NULL)
         return;
-    close_store(s);
+    cfr_ca_store_close(&s->store);
+    cfr_authority_free(&s->authority);
     cfr_field_free(&cfr_config_service_ca_table, &s->config);
     free(s);
 }
@@ -83,7 +72,7 @@ static bool has_marker(int state_fd)
     bool found;
 
     cfr_secret_init(&text, CFR_STATE_MAX);
-    found = cfr_state_load(state_fd, MARKER, &text, NULL) == 0;
+    found = cfr_state_load(state_fd, MARKER, &text, NULL) != CFR_E_MISSING;
     cfr_secret_free(&text);
     return found;
 }
@@ -103,10 +92,8 @@ static struct cfr_service_ca *make(void)
 {
     struct cfr_service_ca *s = calloc(1, sizeof *s);
 
-    if (s != NULL) {
-        s->store_fd = -1;
-        s->lock_fd = -1;
-    }
+    if (s != NULL)
+        s->store = (struct cfr_ca_store)CFR_CA_STORE_NONE;
     return s;
 }
 
@@ -125,65 +112,35 @@ int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *conf
         cfr_field_free(&cfr_config_service_ca_table, &next);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0)
-        close_store(*s);
+    if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0) {
+        cfr_ca_store_close(&(*s)->store);
+        cfr_authority_free(&(*s)->authority);
+    }
     cfr_field_free(&cfr_config_service_ca_table, &(*s)->config);
     (*s)->config = next;
     (*s)->state_fd = state_fd;
     (*s)->used = has_marker(state_fd);
+    (*s)->subject_told = false;
     (*s)->next_boot_ms = 0;
     return 0;
 }
 
-/* ---- the store ---- */
-
-static int read_store(struct cfr_service_ca *s, struct cfr_err *err)
+static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
 {
-    struct cfr_secret text;
-    int rc;
+    int rc = cfr_ca_store_follow(&s->store, s->config.store, &s->authority, err);
 
-    cfr_secret_init(&text, CFR_AUTHORITY_STORE_MAX);
-    rc = cfr_state_load(s->store_fd, DOCUMENT, &text, err);
     if (rc == CFR_E_MISSING && s->used)
-        rc = cfr_err_set(err, CFR_E_CONFLICT,
-                         "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
-                         "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
-                         s->config.store);
-    else if (rc == CFR_E_MISSING)
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
+                           "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
+                           s->config.store);
+    if (rc == CFR_E_MISSING)
         rc = 0;
-    else if (rc != 0 || cfr_authority_load(cfr_secret_view(&text), &s->authority, err) != 0)
-        rc = cfr_err_prefix(err, "%s/" DOCUMENT ".json", s->config.store);
-    cfr_secret_free(&text);
-    return rc;
-}
-
-static int open_store(struct cfr_service_ca *s, struct cfr_err *err)
-{
-    int rc = 0;
-
-    if (s->store_fd < 0)
-        s->store_fd = cfr_state_open(s->config.store, &s->lock_fd, err);
-    if (s->store_fd < 0)
-        rc = s->store_fd;
-    else if (!s->loaded)
-        rc = read_store(s, err);
-    s->loaded = rc == 0;
-    if (rc == 0 && s->authority.count != 0 && strcmp(s->authority.subject, s->config.subject) != 0)
+    if (rc == 0 && !s->subject_told && s->authority.count != 0 && strcmp(s->authority.subject, s->config.subject) != 0) {
         cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with", s->authority.subject);
+        s->subject_told = true;
+    }
     return rc;
-}
-
-static int write_store(struct cfr_service_ca *s, const struct cfr_authority *a, struct cfr_err *err)
-{
-    struct cfr_secret text;
-    int rc;
-
-    cfr_secret_init(&text, CFR_AUTHORITY_STORE_MAX);
-    rc = cfr_authority_store(a, &text, err);
-    if (rc == 0)
-        rc = cfr_state_save(s->store_fd, DOCUMENT, cfr_secret_view(&text), err);
-    cfr_secret_free(&text);
-    return rc != 0 ? cfr_err_prefix(err, "cannot keep a new CA in %s", s->config.store) : 0;
 }
 
 /* ---- rotation ---- */
@@ -198,7 +155,7 @@ static void announce(const struct cfr_authority *a, enum cfr_authority_need need
             need == CFR_AUTHORITY_FORCED ? ", forced: " : need == CFR_AUTHORITY_DUE ? ", because the one before is old" : "",
             need == CFR_AUTHORITY_FORCED && a->reason != NULL ? a->reason : "",
             cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
-    if (a->count == before->count && oldest != NULL && oldest->ends_s > now_s)
+    if (a->count <= before->count && oldest != NULL && oldest->ends_s > now_s)
         cfr_log(CFR_LOG_WARN, NAME, NULL,
                 "the oldest CA is not in the bundle any more, though it would have been trusted for %s: whoever missed %zu "
                 "rotations is cut off; raise generations to keep more",
@@ -214,7 +171,7 @@ static int rotate(struct cfr_service_ca *s, enum cfr_authority_need need, int64_
     if (rc == 0)
         rc = cfr_authority_rotate(&next, &rules, now_s, err);
     if (rc == 0)
-        rc = write_store(s, &next, err);
+        rc = cfr_ca_store_write(&s->store, s->config.store, &next, err);
     if (rc == 0) {
         announce(&next, need, &s->authority, now_s);
         cfr_authority_move(&s->authority, &next);
@@ -227,7 +184,7 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
     const struct cfr_authority_rules rules = rules_of(s);
     enum cfr_authority_need need;
-    int rc = open_store(s, err);
+    int rc = follow_store(s, err);
 
     if (rc != 0)
         return rc;
@@ -251,12 +208,14 @@ static void plan(struct cfr_service_ca *s, int rc, struct cfr_now now)
     const struct cfr_authority_rules rules = rules_of(s);
 
     if (rc == 0) {
+        int64_t wait_ms = cfr_authority_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
+
         s->failures = 0;
-        s->next_boot_ms = now.boot_ms + cfr_authority_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
+        s->next_boot_ms = now.boot_ms + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS);
         return;
     }
     s->next_boot_ms = now.boot_ms + cfr_refresh_backoff(s->failures, RETRY_MS, CAP_MS, cfr_clock_chance());
-    s->failures += s->failures < 32;
+    s->failures += s->failures < UINT_MAX;
 }
 
 bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
@@ -272,7 +231,7 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     if (rc != 0 && s->err.code != rc)
         cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)));
     changed = rc != s->err.code;
-    s->err = err;
+    s->err = rc != 0 ? err : (struct cfr_err){0};
     name_key(s);
     plan(s, rc, now);
     mark = s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
@@ -359,11 +318,12 @@ bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_status_aut
         .reason = a->reason,
         .error = s->err.code != 0 ? s->err.text : NULL,
         .error_code = s->err.code,
+        .failures = s->failures,
     };
     if (a->count != 0) {
         out->subject = a->subject;
         out->key_id = s->key_id;
-        out->issued_s = a->generations[0].root.begins_s + CFR_CERT_BACKDATE_S;
+        out->issued_s = a->made_s;
         out->expires_s = a->generations[0].root.ends_s;
         out->rotates_s = cfr_authority_due_s(a, &rules);
     }

@@ -255,6 +255,9 @@ bool cfr_worker_is_busy(const struct cfr_worker *w)
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
+    /* What is left of a rotation, and is due, belongs to it. */
+    if (cfr_minter_goes_on(w->minter))
+        return CFR_WORKER_BUSY;
     if (w->c.state == CFR_STATE_FRESH && cfr_delivery_pending(w->delivery))
         return cfr_delivery_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
     if (w->c.state == CFR_STATE_FRESH && !cfr_hooks_pending(w->hooks))

@@ -79,7 +79,7 @@ struct cfr_worker {
     double spread;
     int64_t retire_boot_ms;
     struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
-    int64_t look_boot_ms; /* when what could not be read is looked at again; INT64_MAX = there is no such thing */
+    int64_t look_boot_ms; /* when the source is looked at again, such as one that could not be read; INT64_MAX = no more */
     unsigned looks;       /* how often it was */
     uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
     struct cfr_worker_kept *kept; /* the last grant, where somebody is served with it; NULL = none */
@@ -117,6 +117,8 @@ void cfr_worker_free_kept(struct cfr_worker_kept *kept);
 
 /* Events from the loop. */
 void cfr_worker_on_token(struct cfr_worker *w);
+/* The same by its timer, for what concerns many at once: they are too many for one turn of the loop, where each makes a key. */
+void cfr_worker_look_soon(struct cfr_worker *w);
 void cfr_worker_on_timer(struct cfr_worker *w);
 void cfr_worker_on_child(struct cfr_worker *w);
 void cfr_worker_on_clock(struct cfr_worker *w);

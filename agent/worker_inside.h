@@ -93,6 +93,8 @@ struct cfr_worker_granted {
                               * were read */
 };
 void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted);
+/* What was granted at ISSUED_S stands at all targets, though it may not be on record. */
+void cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
 
 /* worker_keep.c */
 /* The credential is served, and there is no good grant in memory. */

@@ -10,6 +10,13 @@ static bool used_by_all(void *ctx)
     return cfr_worker_ack_all(ctx);
 }
 
+static bool stands(void *ctx, const char *id)
+{
+    const struct cfr_worker *w = ctx;
+
+    return cfr_publish_stands(w->config, id);
+}
+
 static void replan(void *ctx)
 {
     cfr_worker_plan(ctx);
@@ -24,6 +31,7 @@ int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err)
         .offer = w->host->offer,
         .offer_ctx = w->host->offer_ctx,
         .used_by_all = used_by_all,
+        .stands = stands,
         .replan = replan,
         .ctx = w,
     };
@@ -37,7 +45,7 @@ void cfr_worker_mint_step(struct cfr_worker *w)
         cfr_minter_step(w->minter);
 }
 
-/* The refresh is the next rotation; nothing else ends the key. */
+/* The refresh is the next rotation. */
 static void set_due(struct cfr_worker *w, struct cfr_now now)
 {
     int64_t due_ms = cfr_minter_due_ms(w->minter);
@@ -58,13 +66,25 @@ bool cfr_worker_mint_adopt(struct cfr_worker *w, struct cfr_now now)
 static void rest(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_refresh_life life = {w->record.issued_ms, INT64_MAX};
+    struct cfr_refresh_life life = {w->record.issued_ms, cfr_minter_ends_ms(w->minter)};
 
     cfr_worker_clear_error(w);
     (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     set_due(w, now);
     cfr_worker_step(w, CFR_EVENT_GRANTED);
     cfr_worker_step(w, CFR_EVENT_SAME);
+}
+
+/* An earlier run published it, and came no further. */
+static void adopt(struct cfr_worker *w, int64_t minted_s)
+{
+    struct cfr_now now = cfr_clock_now();
+    struct cfr_refresh_life life = {minted_s * 1000, cfr_minter_ends_ms(w->minter)};
+
+    cfr_worker_clear_error(w);
+    (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    cfr_worker_step(w, CFR_EVENT_GRANTED);
+    cfr_worker_publish_found(w, minted_s);
 }
 
 static void publish(struct cfr_worker *w, struct cfr_exchange_result *result)
@@ -81,15 +101,18 @@ static void publish(struct cfr_worker *w, struct cfr_exchange_result *result)
 static void on_minted(void *ctx, struct cfr_exchange_result *result)
 {
     struct cfr_worker *w = ctx;
+    int64_t minted_s = 0;
 
     cfr_status_observe(&w->duration, result->duration_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         cfr_worker_fail(w, &result->err, result->retry_after_s);
-    } else if (result->grant == NULL) {
-        rest(w);
-    } else {
+    } else if (result->grant != NULL) {
         publish(w, result);
+    } else if (cfr_minter_fresh(w->minter, &minted_s) != NULL) {
+        adopt(w, minted_s);
+    } else {
+        rest(w);
     }
     cfr_worker_plan(w);
 }
@@ -108,6 +131,8 @@ void cfr_worker_mint_try(struct cfr_worker *w)
 
 void cfr_worker_mint_published(struct cfr_worker *w)
 {
-    if (w->minter != NULL)
-        cfr_minter_published(w->minter, w->record.generation);
+    if (w->minter == NULL)
+        return;
+    cfr_minter_published(w->minter, w->record.generation);
+    set_due(w, cfr_clock_now());
 }

@@ -45,7 +45,8 @@ static bool source_changed(const struct cfr_worker *w)
 /* Whatever is granted now takes the place of what is there. */
 static bool replaces(const struct cfr_worker *w)
 {
-    return w->forced || w->replace || source_changed(w) || cfr_config_is_issued(w->config);
+    return w->forced || w->replace || source_changed(w) || cfr_config_is_issued(w->config) ||
+           w->minter != NULL;
 }
 
 static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
@@ -168,6 +169,30 @@ static int deliver(struct cfr_worker *w, const struct cfr_worker_granted *g, con
     return cfr_delivery_request(w->delivery, &render, expires_ms, m->now, err);
 }
 
+/* GENERATION stands, and consumers are to know. */
+static void tell_all(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
+{
+    bool first = w->record.generation == 0;
+
+    remember_generation(w, generation, now);
+    cfr_worker_ack_published(w);
+    if (!cfr_worker_hooks_wait(w))
+        cfr_hooks_request(w->hooks, generation, first, now);
+    w->first_delivery = w->first_delivery || first;
+    cfr_worker_save(w);
+    cfr_worker_mint_published(w);
+    announce(w, first, now);
+    cfr_worker_step(w, CFR_EVENT_PUBLISHED);
+}
+
+/* What stands is what stood. */
+static void tell_none(struct cfr_worker *w)
+{
+    cfr_worker_save(w);
+    cfr_worker_mint_published(w);
+    cfr_worker_step(w, CFR_EVENT_SAME);
+}
+
 void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted)
 {
     struct cfr_now now = cfr_clock_now();
@@ -201,21 +226,28 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     remember_life(w, grant, now);
     w->known = true;
     cfr_worker_keep(w, grant, life_ms, true, true);
-    changed = changed || w->config->publish.count == 0;
     /* What stands without being on record, after a crash or a lost state directory, nobody was told of either. */
-    if (changed || !known) {
-        remember_generation(w, generation, now);
-        cfr_worker_ack_published(w);
-        if (!cfr_worker_hooks_wait(w))
-            cfr_hooks_request(w->hooks, generation, first, now);
-        w->first_delivery = w->first_delivery || first;
-        cfr_worker_save(w);
-        cfr_worker_mint_published(w);
-        announce(w, first, now);
-        cfr_worker_step(w, CFR_EVENT_PUBLISHED);
-    } else {
-        cfr_worker_save(w);
-        cfr_worker_mint_published(w);
-        cfr_worker_step(w, CFR_EVENT_SAME);
+    if (changed || w->config->publish.count == 0 || !known)
+        tell_all(w, generation, now);
+    else
+        tell_none(w);
+}
+
+void cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)
+{
+    struct cfr_now now = cfr_clock_now();
+    uint64_t generation = cfr_publish_newest(w->config);
+
+    finish_rotation(w);
+    w->known = true;
+    if (generation == w->record.generation) {
+        tell_none(w);
+        return;
     }
+    w->record.issued_ms = issued_s * 1000;
+    w->record.expires_ms = w->c.life.expires_ms;
+    w->record.last_success_s = now.wall_ms / 1000;
+    free(w->record.identity);
+    w->record.identity = NULL;
+    tell_all(w, generation, now);
 }

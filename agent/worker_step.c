@@ -202,6 +202,13 @@ void cfr_worker_on_token(struct cfr_worker *w)
     look(w);
 }
 
+void cfr_worker_look_soon(struct cfr_worker *w)
+{
+    w->looks = 0;
+    w->look_boot_ms = cfr_clock_now().boot_ms;
+    cfr_worker_plan(w);
+}
+
 static void retire(struct cfr_worker *w)
 {
     struct cfr_err err = {0};

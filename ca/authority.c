@@ -23,7 +23,7 @@ static bool is_forced(const struct cfr_authority *a, const struct cfr_authority_
 int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules)
 {
     const struct cfr_cert *root = &a->generations[0].root;
-    int64_t life_s = root->ends_s - (root->begins_s + CFR_CERT_BACKDATE_S);
+    int64_t life_s = root->ends_s - a->made_s;
     int64_t left_s = rules->rotate_below_s < life_s / 2 ? rules->rotate_below_s : life_s / 2;
 
     return root->ends_s - left_s;
@@ -38,15 +38,19 @@ enum cfr_authority_need cfr_authority_need(const struct cfr_authority *a, const 
     return now_s >= cfr_authority_due_s(a, rules) ? CFR_AUTHORITY_DUE : CFR_AUTHORITY_NOTHING;
 }
 
+/* NEXT_S, or when C is gone if that comes before. */
+static int64_t or_gone_s(const struct cfr_cert *c, int64_t now_s, int64_t next_s)
+{
+    return c->pem != NULL && c->ends_s >= now_s && c->ends_s + 1 < next_s ? c->ends_s + 1 : next_s;
+}
+
 int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s)
 {
     int64_t next_s = a->count != 0 ? cfr_authority_due_s(a, rules) : now_s;
 
-    for (size_t i = 1; i < a->count; i++) {
-        int64_t gone_s = a->generations[i].outgoing.ends_s + 1;
-
-        if (gone_s > now_s && gone_s < next_s)
-            next_s = gone_s;
+    for (size_t i = 0; i < a->count; i++) {
+        next_s = or_gone_s(&a->generations[i].outgoing, now_s, next_s);
+        next_s = or_gone_s(&a->generations[i].incoming, now_s, next_s);
     }
     return next_s;
 }
@@ -63,6 +67,7 @@ struct turn {
     const struct cfr_authority *old;
     const struct cfr_authority_rules *rules;
     int64_t now_s;
+    int64_t begins_s;
     int64_t ends_s;
 };
 
@@ -73,6 +78,7 @@ static int make_root(struct cfr_authority *a, const struct turn *t, struct cfr_e
         .subject = a->subject,
         .issuer = a->subject,
         .now_s = t->now_s,
+        .begins_s = t->begins_s,
         .ends_s = t->ends_s,
     };
     int rc;
@@ -84,9 +90,11 @@ static int make_root(struct cfr_authority *a, const struct turn *t, struct cfr_e
     return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);
 }
 
-/* The new CA for those who trust the one before. */
+/* The new CA for those who trust the one before, for as long as either lives: those who trust that one may need it even to get
+ * to the CA after a short-lived one. */
 static int make_incoming(struct cfr_authority *a, const struct turn *t, struct cfr_err *err)
 {
+    int64_t before_ends_s = t->old->generations[0].root.ends_s;
     struct cfr_cert_order order = {
         .ca = true,
         .subject = a->subject,
@@ -94,7 +102,8 @@ static int make_incoming(struct cfr_authority *a, const struct turn *t, struct c
         .of = &a->generations[0].root,
         .signer = cfr_secret_view(&t->old->key),
         .now_s = t->now_s,
-        .ends_s = t->ends_s,
+        .begins_s = t->begins_s,
+        .ends_s = before_ends_s > t->ends_s ? before_ends_s : t->ends_s,
     };
 
     return t->old->count != 0 ? cfr_cert_make(&order, &a->generations[0].incoming, err) : 0;
@@ -135,6 +144,7 @@ static int take_over(struct cfr_authority *a, const struct turn *t, size_t index
         .of = &from->root,
         .signer = cfr_secret_view(&a->key),
         .now_s = t->now_s,
+        .begins_s = t->begins_s,
         .ends_s = trusted_until(t, index),
     };
     int rc;
@@ -178,6 +188,7 @@ static int make_next(struct cfr_authority *a, const struct turn *t, bool forced,
     int rc;
 
     a->number = t->old->number + 1;
+    a->made_s = t->now_s;
     (void)snprintf(a->subject, sizeof a->subject, "%s", t->old->count != 0 ? t->old->subject : t->rules->subject);
     rc = make_root(a, t, err);
     if (rc == 0)
@@ -201,7 +212,7 @@ int cfr_authority_rotate(struct cfr_authority *a, const struct cfr_authority_rul
     bool forced = is_forced(a, rules);
     bool special = forced && a->count != 0 && rules->force_validity_s != 0;
     int64_t life_s = special ? rules->force_validity_s : rules->validity_s;
-    struct turn turn = {a, rules, now_s, now_s + life_s};
+    struct turn turn = {a, rules, now_s, a->generations[0].root.begins_s, now_s + life_s};
     struct cfr_authority next = {.number = 0};
     int rc = make_next(&next, &turn, forced, err);
 

@@ -2,8 +2,9 @@
 /* A certification authority that is replaced without breaking trust. Its successive CAs have one subject and each a new key; each
  * replacement (rotation) makes two kinds of bridges: the kept older CAs signed by the new key, for the bundle that clients trust,
  * and the new CA signed by the key before, which goes with serving certificates. So whatever was issued verifies by every bundle
- * of the generations that are kept, older and newer. The key that a rotation replaces is wiped within it. Pure: time is a
- * parameter, in seconds of the wall clock. */
+ * of the generations that are kept, older and newer. The key that a rotation replaces is wiped within it. All CAs and bridges
+ * begin when the first CA did, so that a rotation by a clock that is wrong, and set right again, breaks nothing, either. Pure:
+ * time is a parameter, in seconds of the wall clock. */
 #ifndef CFR_CA_AUTHORITY_H
 #define CFR_CA_AUTHORITY_H
 
@@ -36,6 +37,7 @@ struct cfr_authority_generation {
 struct cfr_authority {
     uint64_t number; /* how many CAs there have been */
     char subject[CFR_AUTHORITY_SUBJECT_MAX + 1];
+    int64_t made_s;        /* when the newest was */
     struct cfr_secret key; /* PEM, of the newest */
     struct cfr_authority_generation generations[CFR_AUTHORITY_GENERATIONS_MAX]; /* the newest first */
     size_t count;
@@ -58,7 +60,7 @@ enum cfr_authority_need cfr_authority_need(const struct cfr_authority *a, const 
 int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules);
 /* The next moment at which a rotation is due or the bundle changes, after NOW_S. */
 int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s);
-/* True if the newest CA has not begun at NOW_S: the clock was set back. */
+/* True if the CAs have not begun at NOW_S: the first was made by a clock that was ahead, or this one is behind. */
 bool cfr_authority_is_ahead(const struct cfr_authority *a, int64_t now_s);
 /* Makes the first CA, or replaces the newest. A forced rotation uses up its reason, also where one was due. On error A is as it
  * was. The caller writes A down before anything that depends on it is published. */

@@ -3,70 +3,52 @@
 #include "ca/authority.h"
 
 #include "base/json.h"
+#include "base/pen.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION 1
 
-/* Appends until something fails, and then nothing more. */
-struct pen {
-    struct cfr_secret *out;
-    struct cfr_err *err;
-    int rc;
-};
-
-static void text(struct pen *p, const char *s)
+/* BEFORE is what stands before the value: `,"key":`. */
+static void member(struct cfr_pen *p, const char *before, struct cfr_view value)
 {
-    if (p->rc == 0)
-        p->rc = cfr_secret_append_str(p->out, s, p->err);
+    cfr_pen_text(p, before);
+    cfr_pen_json(p, value);
 }
 
-/* A member with its comma before it, unless it is the first. */
-static void member(struct pen *p, const char *before, const char *key, struct cfr_view value)
+static void generation(struct cfr_pen *p, const struct cfr_authority_generation *g)
 {
-    text(p, before);
-    text(p, "\"");
-    text(p, key);
-    text(p, "\":");
-    if (p->rc == 0)
-        p->rc = cfr_secret_append_json(p->out, value, p->err);
-}
-
-static void generation(struct pen *p, const struct cfr_authority_generation *g)
-{
-    member(p, "{", "root", cfr_view_of(g->root.pem));
+    member(p, "{\"root\":", cfr_view_of(g->root.pem));
     if (g->outgoing.pem != NULL)
-        member(p, ",", "outgoing", cfr_view_of(g->outgoing.pem));
+        member(p, ",\"outgoing\":", cfr_view_of(g->outgoing.pem));
     if (g->incoming.pem != NULL)
-        member(p, ",", "incoming", cfr_view_of(g->incoming.pem));
-    text(p, "}");
+        member(p, ",\"incoming\":", cfr_view_of(g->incoming.pem));
+    cfr_pen_text(p, "}");
 }
 
 int cfr_authority_store(const struct cfr_authority *a, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct pen p = {out, err, 0};
-    char head[64];
+    struct cfr_pen p = {out, err, 0};
 
-    (void)snprintf(head, sizeof head, "{\"version\":%d,\"number\":%" PRIu64, VERSION, a->number);
-    text(&p, head);
-    member(&p, ",", "key", cfr_secret_view(&a->key));
+    cfr_pen_text(&p, "{\"version\":");
+    cfr_pen_number(&p, VERSION);
+    cfr_pen_text(&p, ",\"number\":");
+    cfr_pen_number(&p, (int64_t)a->number);
+    cfr_pen_text(&p, ",\"made\":");
+    cfr_pen_number(&p, a->made_s);
+    member(&p, ",\"key\":", cfr_secret_view(&a->key));
     if (a->reason != NULL)
-        member(&p, ",", "reason", cfr_view_of(a->reason));
-    text(&p, ",\"reasons\":[");
-    for (size_t i = 0; i < a->reason_count; i++) {
-        text(&p, i != 0 ? "," : "");
-        if (p.rc == 0)
-            p.rc = cfr_secret_append_json(out, cfr_view_of(a->reasons[i]), err);
-    }
-    text(&p, "],\"generations\":[");
+        member(&p, ",\"reason\":", cfr_view_of(a->reason));
+    cfr_pen_text(&p, ",\"reasons\":[");
+    for (size_t i = 0; i < a->reason_count; i++)
+        member(&p, i != 0 ? "," : "", cfr_view_of(a->reasons[i]));
+    cfr_pen_text(&p, "],\"generations\":[");
     for (size_t i = 0; i < a->count; i++) {
-        text(&p, i != 0 ? "," : "");
+        cfr_pen_text(&p, i != 0 ? "," : "");
         generation(&p, &a->generations[i]);
     }
-    text(&p, "]}\n");
+    cfr_pen_text(&p, "]}\n");
     return p.rc;
 }
 
@@ -159,6 +141,17 @@ static int read_head(const struct cfr_json *doc, struct cfr_authority *a, struct
     return cfr_secret_append(&a->key, key, err);
 }
 
+/* Stores of before it was written have CAs that begin when they were made. */
+static int read_made(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+{
+    const struct cfr_cert *newest = &a->generations[0].root;
+
+    a->made_s = newest->begins_s + CFR_CERT_BACKDATE_S;
+    if (cfr_json_get(doc, "made") != NULL && !cfr_json_integer(cfr_json_get(doc, "made"), &a->made_s))
+        return wrong("made", err);
+    return a->made_s >= newest->begins_s && a->made_s <= newest->ends_s ? 0 : wrong("made", err);
+}
+
 /* That the parts are each other's. */
 static int check(struct cfr_authority *a, struct cfr_err *err)
 {
@@ -193,6 +186,8 @@ int cfr_authority_load(struct cfr_view content, struct cfr_authority *a, struct 
         rc = read_head(doc, a, err);
     if (rc == 0)
         rc = read_generations(cfr_json_get(doc, "generations"), a, err);
+    if (rc == 0)
+        rc = read_made(doc, a, err);
     if (rc == 0)
         rc = read_reasons(doc, a, err);
     if (rc == 0)

@@ -20,11 +20,23 @@ static bool is_label(const char *s, size_t n)
     return n != 0 && n <= LABEL_MAX && strspn(s, inside) >= n && s[0] != '-' && s[n - 1] != '-';
 }
 
+/* Not by OpenSSL, which a program may have to set up before its first use, and after its configuration. */
+static bool is_address(const char *text)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
+}
+
 int cfr_cert_check_dns_name(const char *text, struct cfr_err *err)
 {
     const char *at = strncmp(text, "*.", 2) == 0 ? text + 2 : text;
     bool good = strlen(text) <= DNS_MAX;
 
+    if (is_address(text))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "\"%.80s\" is an address, which clients do not look for among names; write it into ip_addresses",
+                           text);
     while (good && *at != '\0') {
         size_t n = strcspn(at, ".");
 
@@ -41,10 +53,7 @@ int cfr_cert_check_dns_name(const char *text, struct cfr_err *err)
 
 int cfr_cert_check_ip_address(const char *text, struct cfr_err *err)
 {
-    unsigned char address[sizeof(struct in6_addr)];
-
-    /* Not by OpenSSL, which a program may have to set up before its first use, and after its configuration. */
-    if (inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1)
+    if (is_address(text))
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is no address of IPv4 or IPv6", text);
 }
@@ -220,6 +229,8 @@ static int sign(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer,
     int rc;
 
     out->begins_s = o->now_s - CFR_CERT_BACKDATE_S;
+    if (o->begins_s != 0 && o->begins_s < out->begins_s)
+        out->begins_s = o->begins_s;
     out->ends_s = o->ends_s;
     ok = x != NULL && key_id(key, out->subject_key) && key_id(signer, out->authority_key) && fill(x, o, out, key) &&
          X509_sign(x, signer, digest) > 0;

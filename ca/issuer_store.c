@@ -1,67 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /* The issuer's journal as a document. */
 #include "base/json.h"
+#include "base/pen.h"
 #include "ca/issuer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION 1
 
-/* Appends until something fails, and then nothing more. */
-struct pen {
-    struct cfr_secret *out;
-    struct cfr_err *err;
-    int rc;
-};
-
-static void text(struct pen *p, const char *s)
+static void member(struct cfr_pen *p, const char *key, struct cfr_view value)
 {
-    if (p->rc == 0)
-        p->rc = cfr_secret_append_str(p->out, s, p->err);
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, key);
+    cfr_pen_text(p, "\":");
+    cfr_pen_json(p, value);
 }
 
-static void member(struct pen *p, const char *key, struct cfr_view value)
+static void number(struct cfr_pen *p, const char *key, int64_t value)
 {
-    text(p, ",\"");
-    text(p, key);
-    text(p, "\":");
-    if (p->rc == 0)
-        p->rc = cfr_secret_append_json(p->out, value, p->err);
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, key);
+    cfr_pen_text(p, "\":");
+    cfr_pen_number(p, value);
 }
 
-static void number(struct pen *p, const char *key, int64_t value)
-{
-    char line[96];
-
-    (void)snprintf(line, sizeof line, ",\"%s\":%" PRId64, key, value);
-    text(p, line);
-}
-
-static void key(struct pen *p, const char *name, const struct cfr_issuer_key *k)
+static void key(struct cfr_pen *p, const char *name, const struct cfr_issuer_key *k)
 {
     if (k->kid[0] == '\0')
         return;
-    text(p, ",\"");
-    text(p, name);
-    text(p, "\":{\"kid\":\"");
-    text(p, k->kid);
-    text(p, "\"");
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, name);
+    cfr_pen_text(p, "\":{\"kid\":");
+    cfr_pen_json(p, cfr_view_of(k->kid));
     member(p, "public", cfr_view_of(k->public_pem));
     if (k->private_pem.len != 0)
         member(p, "private", cfr_secret_view(&k->private_pem));
-    text(p, "}");
+    cfr_pen_text(p, "}");
 }
 
 int cfr_issuer_store(const struct cfr_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct pen p = {out, err, 0};
-    char head[32];
+    struct cfr_pen p = {out, err, 0};
 
-    (void)snprintf(head, sizeof head, "{\"version\":%d", VERSION);
-    text(&p, head);
+    cfr_pen_text(&p, "{\"version\":");
+    cfr_pen_number(&p, VERSION);
     member(&p, "issuer", cfr_view_of(issuer->url));
     member(&p, "web_root", cfr_view_of(issuer->web_root));
     member(&p, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
@@ -74,7 +57,7 @@ int cfr_issuer_store(const struct cfr_issuer *issuer, struct cfr_secret *out, st
     number(&p, "rotations", (int64_t)issuer->rotations);
     key(&p, "signing", &issuer->signing);
     key(&p, "other", &issuer->other);
-    text(&p, "}\n");
+    cfr_pen_text(&p, "}\n");
     return p.rc;
 }
 

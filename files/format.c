@@ -4,7 +4,6 @@
 
 #include "files/format_inside.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,31 +20,6 @@ static bool needs_no_quotes(struct cfr_view value, size_t i)
     if (c == '~')
         return i != 0 && strchr(":=", value.p[i - 1]) == NULL;
     return c != '\0' && strchr(ENV_CHARS, c) != NULL;
-}
-
-void cfr_pen_view(struct cfr_pen *p, struct cfr_view text)
-{
-    if (p->rc == 0)
-        p->rc = cfr_secret_append(p->out, text, p->err);
-}
-
-void cfr_pen_text(struct cfr_pen *p, const char *text)
-{
-    cfr_pen_view(p, cfr_view_of(text));
-}
-
-void cfr_pen_number(struct cfr_pen *p, int64_t number)
-{
-    char text[24];
-
-    (void)snprintf(text, sizeof text, "%" PRId64, number);
-    cfr_pen_text(p, text);
-}
-
-void cfr_pen_json(struct cfr_pen *p, struct cfr_view text)
-{
-    if (p->rc == 0)
-        p->rc = cfr_secret_append_json(p->out, text, p->err);
 }
 
 struct cfr_view cfr_format_get(const struct cfr_format_input *in, const char *field)

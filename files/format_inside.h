@@ -4,20 +4,9 @@
 #ifndef CFR_FILES_FORMAT_INSIDE_H
 #define CFR_FILES_FORMAT_INSIDE_H
 
+#include "base/pen.h"
 #include "files/format.h"
 
-/* A document being put together: the first error stays, and what follows it does nothing. */
-struct cfr_pen {
-    struct cfr_secret *out;
-    struct cfr_err *err;
-    int rc;
-};
-
-void cfr_pen_view(struct cfr_pen *p, struct cfr_view text);
-void cfr_pen_text(struct cfr_pen *p, const char *text);
-void cfr_pen_number(struct cfr_pen *p, int64_t number);
-/* TEXT as a JSON string with its quotes. */
-void cfr_pen_json(struct cfr_pen *p, struct cfr_view text);
 /* `,"KEY":"VALUE"`, or nothing if VALUE is empty. */
 void cfr_pen_member(struct cfr_pen *p, const char *key, struct cfr_view value);
 /* A line KEY=VALUE (KEY in capitals), or nothing if VALUE is empty; CODE if VALUE would need quotes. */

@@ -447,3 +447,25 @@ int cfr_generation_verify(const char *directory, const char *const *names, size_
         (void)cfr_err_prefix(err, "%s", directory);
     return rc;
 }
+
+int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_layout current;
+    int dir_fd;
+    int fd;
+    int rc = look(directory, &dir_fd, &current, err);
+
+    if (rc != 0)
+        return rc;
+    if (current.name[0] == '\0') {
+        (void)close(dir_fd);
+        return cfr_err_set(err, CFR_E_MISSING, "%s: nothing is published there", directory);
+    }
+    fd = cfr_path_openat(dir_fd, current.name, O_RDONLY | O_DIRECTORY, 0, err);
+    (void)close(dir_fd);
+    if (fd < 0)
+        return fd;
+    rc = cfr_file_read_at(fd, name, out, err);
+    (void)close(fd);
+    return rc != 0 ? cfr_err_prefix(err, "%s", directory) : 0;
+}

@@ -290,6 +290,7 @@ const struct cfr_mint_provider cfr_mint_aws_provider = {
     .tells_use = true,
     .most = 2,
     .verify_count = 3,
+    .verify_wait_s = 10,
     .subject = subject,
     .places = places,
     .build = build,

@@ -201,6 +201,7 @@ const struct cfr_mint_provider cfr_mint_azure_provider = {
     .table = &cfr_mint_azure_table,
     .names = true,
     .verify_count = 3,
+    .verify_wait_s = 30,
     .subject = subject,
     .places = places,
     .build = build,

@@ -171,6 +171,7 @@ const struct cfr_mint_provider cfr_mint_gcp_provider = {
     .deactivates = true,
     .most = 10,
     .verify_count = 3,
+    .verify_wait_s = 60,
     .subject = subject,
     .places = places,
     .build = build,

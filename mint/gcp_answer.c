@@ -58,10 +58,13 @@ static bool take_id(const struct cfr_json *key, struct cfr_mint_key *out)
 {
     struct cfr_view name = cfr_mint_rest_text(key, "name");
     ptrdiff_t at = cfr_view_find(name, "/keys/");
-    size_t skip = at >= 0 ? (size_t)at + strlen("/keys/") : name.n;
-    struct cfr_view id = {name.p + skip, name.n - skip};
+    struct cfr_view id;
 
-    return at >= 0 && cfr_view_find(id, "/") < 0 && cfr_view_find(id, " ") < 0 &&
+    if (at < 0)
+        return false;
+    id.p = name.p + at + strlen("/keys/");
+    id.n = name.n - (size_t)at - strlen("/keys/");
+    return cfr_view_find(id, "/") < 0 && cfr_view_find(id, " ") < 0 &&
            cfr_mint_rest_copy(out->id, sizeof out->id, id);
 }
 
@@ -70,7 +73,12 @@ static bool take_key(const struct cfr_json *key, struct cfr_mint_key *out)
     bool disabled = false;
 
     (void)cfr_json_bool(cfr_json_get(key, "disabled"), &disabled);
-    *out = (struct cfr_mint_key){.created_s = cfr_mint_rest_time(key, "validAfterTime"), .active = !disabled};
+    /* Of a key that is uploaded somebody else has the private half. */
+    *out =
+        (struct cfr_mint_key){.created_s = cfr_mint_rest_time(key, "validAfterTime"),
+                              .active = !disabled,
+                              .foreign = cfr_view_is(cfr_mint_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
+    (void)cfr_mint_rest_copy(out->maker, sizeof out->maker, cfr_mint_rest_text(key, "creator"));
     return take_id(key, out);
 }
 

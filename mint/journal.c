@@ -36,10 +36,13 @@ int cfr_mint_journal_write(const struct cfr_mint_journal *j, struct cfr_str *out
     put_number(out, "rotation", (int64_t)j->rotation);
     put_text(out, "subject", j->subject);
     put_text(out, "name", j->name);
+    put_text(out, "maker", j->maker);
     put_text(out, "current", j->current);
     put_number(out, "current_s", j->current_s);
+    put_number(out, "current_ends_s", j->current_ends_s);
     put_text(out, "minted", j->minted);
     put_number(out, "minted_s", j->minted_s);
+    put_number(out, "minted_ends_s", j->minted_ends_s);
     put_text(out, "old", j->old);
     put_number(out, "intent_s", j->intent_s);
     put_number(out, "step_s", j->step_s);
@@ -50,6 +53,12 @@ int cfr_mint_journal_write(const struct cfr_mint_journal *j, struct cfr_str *out
     for (size_t i = 0; i < j->known_count; i++) {
         cfr_str_addz(out, i == 0 ? "" : ",");
         cfr_str_add_json(out, cfr_view_of(j->known[i]));
+    }
+    cfr_str_addz(out, "],\"aside\":[");
+    for (size_t i = 0; i < j->aside_count; i++) {
+        cfr_str_addf(out, "%s{\"since_s\":\"%" PRId64 "\"", i == 0 ? "" : ",", j->aside[i].since_s);
+        put_text(out, "id", j->aside[i].id);
+        cfr_str_addz(out, "}");
     }
     cfr_str_addz(out, "]}\n");
     return out->failed ? CFR_E_NOMEM : 0;
@@ -103,16 +112,37 @@ static enum cfr_mint_step get_step(struct reader *r)
     return CFR_MINT_REST;
 }
 
-/* What a step needs is there: a journal that was cut by hand must not lead to a key without a name being
- * deleted. */
+static bool is_current(const struct cfr_mint_journal *j, const char *id)
+{
+    return id[0] != '\0' && strcmp(id, j->current) == 0;
+}
+
+/* What a step needs is there: a journal that was changed by hand must not lead to a key without a name, or
+ * the one that is published, being deleted. */
 static bool is_whole(const struct cfr_mint_journal *j)
 {
     bool has_new = j->step == CFR_MINT_MINTED || j->step == CFR_MINT_VERIFIED || j->step == CFR_MINT_UNDOING;
     bool has_old =
         j->step == CFR_MINT_RETIRING || j->step == CFR_MINT_INACTIVE || j->step == CFR_MINT_DELETING;
 
-    return (!has_new || j->minted[0] != '\0') &&
-           (!has_old || (j->old[0] != '\0' && strcmp(j->old, j->current) != 0));
+    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') &&
+           !is_current(j, j->minted) && !is_current(j, j->old);
+}
+
+static void get_aside(struct reader *r, struct cfr_mint_journal *out)
+{
+    const struct cfr_json *aside = cfr_json_get(r->doc, "aside");
+    size_t count = cfr_json_count(aside);
+
+    r->good = r->good && cfr_json_is_array(aside) && count <= CFR_MINT_ASIDE_MAX;
+    for (out->aside_count = 0; r->good && out->aside_count < count; out->aside_count++) {
+        struct cfr_mint_aside *one = &out->aside[out->aside_count];
+        struct reader item = {cfr_json_at(aside, out->aside_count), true};
+
+        get_text(&item, "id", one->id, sizeof one->id);
+        one->since_s = get_number(&item, "since_s");
+        r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id);
+    }
 }
 
 static void decode(struct reader *r, struct cfr_mint_journal *out)
@@ -141,6 +171,15 @@ static void decode(struct reader *r, struct cfr_mint_journal *out)
     out->generation = (uint64_t)get_number(r, "generation");
     for (out->known_count = 0; out->known_count < cfr_json_count(known); out->known_count++)
         copy_text(r, cfr_json_at(known, out->known_count), out->known[out->known_count], CFR_MINT_ID_MAX);
+    /* Journals of the first version have none of these. */
+    if (cfr_json_get(r->doc, "current_ends_s") != NULL) {
+        out->current_ends_s = get_number(r, "current_ends_s");
+        out->minted_ends_s = get_number(r, "minted_ends_s");
+    }
+    if (cfr_json_get(r->doc, "maker") != NULL)
+        get_text(r, "maker", out->maker, sizeof out->maker);
+    if (cfr_json_get(r->doc, "aside") != NULL)
+        get_aside(r, out);
 }
 
 int cfr_mint_journal_read(struct cfr_view text, struct cfr_mint_journal *out, struct cfr_err *err)

@@ -192,7 +192,7 @@ static const char *subject(const void *config)
 {
     const struct cfr_mint_openstack *c = config;
 
-    return c->user_id != NULL ? c->user_id : "the user of `with`";
+    return c->user_id;
 }
 
 static size_t places(const void *config)
@@ -206,6 +206,7 @@ const struct cfr_mint_provider cfr_mint_openstack_provider = {
     .table = &cfr_mint_openstack_table,
     .names = true,
     .verify_count = 3,
+    .verify_wait_s = 10,
     .subject = subject,
     .places = places,
     .build = build,

@@ -10,6 +10,8 @@
 
 #define CFR_MINT_ID_MAX      132    /* with its NUL; of what the cloud calls a key */
 #define CFR_MINT_NAME_MAX    96     /* of what we call it, where the cloud takes names */
+#define CFR_MINT_NAME_OURS   "credfresh-" /* how the names of our keys begin */
+#define CFR_MINT_MAKER_MAX   320    /* of whom the cloud says that he made it */
 #define CFR_MINT_KEYS_MAX    64     /* that a list may hold; clouds allow 2 to 20 */
 #define CFR_MINT_NEXT_MAX    1024   /* of what names the next page of a list */
 #define CFR_MINT_HEADERS_MAX 8      /* with those that a signature adds */
@@ -28,8 +30,11 @@ enum cfr_mint_op {
 struct cfr_mint_key {
     char id[CFR_MINT_ID_MAX];
     char name[CFR_MINT_NAME_MAX]; /* "" where the cloud's keys have none */
+    char maker[CFR_MINT_MAKER_MAX]; /* who made it, in the cloud's words; "" = it does not say */
     int64_t created_s;            /* by the cloud's clock; 0 = it does not say */
+    int64_t ends_s;               /* of a new one: when it ends by itself; 0 = it does not */
     bool active;
+    bool foreign; /* made in a way that is not ours */
 };
 
 struct cfr_mint_keys {
@@ -106,7 +111,9 @@ struct cfr_mint_provider {
     bool tells_use;                /* knows LAST_USED */
     unsigned most;                 /* keys that may exist at once; 0 = no limit is known */
     unsigned verify_count;         /* successes in a row, in each place, before a new key is published */
-    /* Whose keys these are, in the cloud's words: a user's name, an account's email. Not secret. */
+    int64_t verify_wait_s;         /* default of how long to wait after them */
+    /* Whose keys these are, in the cloud's words: a user's name, an account's email; NULL = they are
+     * the own ones of whoever makes them. Not secret. */
     const char *(*subject)(const void *config);
     /* In how many places a new key is tried. */
     size_t (*places)(const void *config);

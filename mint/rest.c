@@ -9,7 +9,6 @@
 
 #define TOKEN_MAX 65536
 #define NEVER_S   253370764800 /* 9999-01-01 */
-#define OURS      "credfresh-" /* how the names of our keys begin */
 
 /* ---- URLs ---- */
 
@@ -150,11 +149,16 @@ bool cfr_mint_rest_copy(char *to, size_t size, struct cfr_view text)
     return fits;
 }
 
+static bool is_ours(const struct cfr_mint_key *key)
+{
+    return strncmp(key->name, CFR_MINT_NAME_OURS, sizeof CFR_MINT_NAME_OURS - 1) == 0;
+}
+
 /* Makes room by leaving out one that is not ours. */
 static bool drop_other(struct cfr_mint_keys *keys)
 {
     for (size_t i = 0; i < keys->count; i++) {
-        if (strncmp(keys->key[i].name, OURS, strlen(OURS)) != 0) {
+        if (!is_ours(&keys->key[i])) {
             keys->key[i] = keys->key[--keys->count];
             return true;
         }
@@ -167,7 +171,7 @@ int cfr_mint_rest_keep(struct cfr_mint_keys *keys, const struct cfr_mint_key *ke
 {
     bool full = keys->count == CFR_MINT_KEYS_MAX;
 
-    if (full && names && strncmp(key->name, OURS, strlen(OURS)) != 0)
+    if (full && names && !is_ours(key))
         return 0;
     if (full && !(names && drop_other(keys)))
         return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that nobody uses",

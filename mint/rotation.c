@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rotation of one long-lived key, step by step. */
-#include "mint/rotation.h"
-
-#include "base/time.h"
+#include "mint/rotation_inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,13 +55,17 @@ static bool is_known(const struct cfr_mint_journal *j, const char *id)
 
 int64_t cfr_mint_due_s(const struct cfr_mint_journal *j, const struct cfr_mint_rules *rules)
 {
+    int64_t life_s = rules->expire_after_s;
+
     if (j->current[0] == '\0')
         return 0;
-    return j->current_s + rules->expire_after_s -
-           (int64_t)(rules->spread * (double)rules->expire_after_s / 10);
+    /* The last fifth is for what may go wrong. */
+    if (j->current_ends_s > j->current_s && life_s > (j->current_ends_s - j->current_s) / 5 * 4)
+        life_s = (j->current_ends_s - j->current_s) / 5 * 4;
+    return j->current_s + life_s - (int64_t)(rules->spread * (double)life_s / 10);
 }
 
-static bool is_full(const struct cfr_mint_rotation *r)
+bool cfr_mint_is_full(const struct cfr_mint_rotation *r)
 {
     return r->provider->most != 0 && r->seen.count >= r->provider->most;
 }
@@ -73,35 +75,80 @@ static bool begin(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
     struct cfr_mint_journal *j = &r->journal;
 
     j->rotation++;
-    (void)snprintf(j->name, sizeof j->name, "credfresh-%.48s-%llu-%08lx", r->credential,
+    (void)snprintf(j->name, sizeof j->name, CFR_MINT_NAME_OURS "%.48s-%llu-%08lx", r->credential,
                    (unsigned long long)j->rotation, (unsigned long)f->chance);
     j->known_count = 0;
     for (size_t i = 0; i < r->seen.count; i++)
         copy(j->known[j->known_count++], CFR_MINT_ID_MAX, r->seen.key[i].id);
     j->minted[0] = '\0';
     j->minted_s = 0;
+    j->minted_ends_s = 0;
     j->late_use = false;
     j->asked = f->wanted;
     j->intent_s = f->now_s;
     return enter(r, CFR_MINT_INTENT, f->now_s);
 }
 
-static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+/* An old list would make keys of the time since look like ours. */
+static bool is_stale(const struct cfr_mint_rotation *r, int64_t now_s, int64_t age_s)
 {
-    int64_t due_s = cfr_mint_due_s(&r->journal, &r->rules);
+    return r->listed_s == 0 || now_s >= r->listed_s + age_s || now_s < r->listed_s;
+}
 
-    if (!f->wanted && f->now_s < due_s) {
-        r->listed_s = 0;
-        wait_until(out, due_s);
+int64_t cfr_mint_aside_due_s(const struct cfr_mint_rotation *r)
+{
+    int64_t wait_s = r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
+
+    return r->journal.aside_count == 0 ? INT64_MAX : r->journal.aside[0].since_s + wait_s;
+}
+
+static void forget_aside(struct cfr_mint_journal *j)
+{
+    j->aside_count--;
+    memmove(&j->aside[0], &j->aside[1], j->aside_count * sizeof j->aside[0]);
+}
+
+/* Removes the oldest that is aside, unless somebody made it active again. *DONE: there is nothing to do about
+ * it. */
+static bool tidy(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out,
+                 bool *done)
+{
+    *done = f->now_s < cfr_mint_aside_due_s(r);
+    if (*done)
         return false;
-    }
-    /* An old list would make keys of the time since look like ours. */
-    if (r->listed_s == 0 || f->now_s >= r->listed_s + (is_full(r) ? FULL_S : LOOK_AGAIN_S) ||
-        f->now_s < r->listed_s) {
+    if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
         act(out, CFR_MINT_ACT_LIST, NULL);
         return false;
     }
-    if (is_full(r)) {
+    copy(r->suspect, sizeof r->suspect, r->journal.aside[0].id);
+    for (size_t i = 0; i < r->seen.count; i++) {
+        if (strcmp(r->seen.key[i].id, r->suspect) == 0 && !r->seen.key[i].active) {
+            act(out, CFR_MINT_ACT_DELETE, r->suspect);
+            return false;
+        }
+    }
+    forget_aside(&r->journal);
+    return true;
+}
+
+static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+{
+    int64_t due_s = cfr_mint_due_s(&r->journal, &r->rules);
+    bool tidied;
+    bool save = tidy(r, f, out, &tidied);
+
+    if (!tidied)
+        return save;
+    if (f->alone || (!f->wanted && f->now_s < due_s)) {
+        r->listed_s = 0;
+        wait_until(out, f->alone || cfr_mint_aside_due_s(r) < due_s ? cfr_mint_aside_due_s(r) : due_s);
+        return false;
+    }
+    if (is_stale(r, f->now_s, cfr_mint_is_full(r) ? FULL_S : LOOK_AGAIN_S)) {
+        act(out, CFR_MINT_ACT_LIST, NULL);
+        return false;
+    }
+    if (cfr_mint_is_full(r)) {
         wait_until(out, r->listed_s + FULL_S);
         return false;
     }
@@ -112,6 +159,9 @@ static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
 
 static bool intent(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
 {
+    /* It took long to write it down, and nothing was sent: what was listed then says nothing about now. */
+    if (r->begun && (f->now_s < r->journal.intent_s || f->now_s > r->journal.intent_s + LOOK_AGAIN_S))
+        return enter(r, CFR_MINT_REST, f->now_s);
     if (r->begun) {
         act(out, CFR_MINT_ACT_CREATE, NULL);
         return false;
@@ -122,30 +172,57 @@ static bool intent(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, 
         return enter(r, CFR_MINT_LOST, f->now_s);
     copy(r->journal.minted, CFR_MINT_ID_MAX, f->sealed_id);
     r->journal.minted_s = f->now_s;
+    r->journal.minted_ends_s = f->sealed_ends_s;
     return enter(r, CFR_MINT_MINTED, f->now_s);
+}
+
+static bool is_aside(const struct cfr_mint_journal *j, const char *id)
+{
+    for (size_t i = 0; i < j->aside_count; i++) {
+        if (strcmp(j->aside[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of a key without a name: whether it can be the one whose answer was lost. */
+static bool may_be_lost(const struct cfr_mint_rotation *r, const struct cfr_mint_key *key)
+{
+    const struct cfr_mint_journal *j = &r->journal;
+    bool other = j->maker[0] != '\0' && key->maker[0] != '\0' && strcmp(j->maker, key->maker) != 0;
+    bool then =
+        key->created_s >= j->intent_s - SKEW_S && key->created_s <= j->intent_s + r->rules.settle_s + SKEW_S;
+
+    return !key->foreign && !other && (key->created_s == 0 || then);
 }
 
 static bool may_be_ours(const struct cfr_mint_rotation *r, const struct cfr_mint_key *key)
 {
     const struct cfr_mint_journal *j = &r->journal;
 
-    if (is_known(j, key->id) || strcmp(key->id, j->current) == 0)
+    if (is_known(j, key->id) || is_aside(j, key->id) || strcmp(key->id, j->current) == 0)
         return false;
-    if (strcmp(key->id, j->minted) == 0)
-        return true;
-    if (r->provider->names)
-        return strcmp(key->name, j->name) == 0;
-    return key->created_s == 0 || key->created_s >= j->intent_s - SKEW_S;
+    /* After UNDOING it is known which one it is. */
+    if (j->minted[0] != '\0')
+        return strcmp(key->id, j->minted) == 0;
+    return r->provider->names ? strcmp(key->name, j->name) == 0 : may_be_lost(r, key);
 }
 
-/* A secret that nobody knows was used by nobody; one that was undone was used by us. */
+/* A secret that nobody knows was used by nobody; one that was undone was used by us. Where nothing tells
+ * whether it is ours, it can be brought back for a while. */
 static void suspect(struct cfr_mint_rotation *r, const char *id, struct cfr_mint_todo *out)
 {
+    bool certain = r->provider->names || strcmp(id, r->journal.minted) == 0;
+
     if (strcmp(r->suspect, id) != 0) {
         copy(r->suspect, sizeof r->suspect, id);
-        r->judged = r->provider->names || !r->provider->tells_use || strcmp(id, r->journal.minted) == 0;
+        r->judged = certain || !r->provider->tells_use;
     }
-    act(out, r->judged ? CFR_MINT_ACT_DELETE : CFR_MINT_ACT_LAST_USED, r->suspect);
+    act(out,
+        !r->judged                                                       ? CFR_MINT_ACT_LAST_USED
+        : certain || r->provider->tells_use || !r->provider->deactivates ? CFR_MINT_ACT_DELETE
+                                                                         : CFR_MINT_ACT_DEACTIVATE,
+        r->suspect);
 }
 
 static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
@@ -154,8 +231,13 @@ static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
     bool settled = f->now_s >= end_s || f->now_s < r->journal.intent_s - SKEW_S;
 
     out->drop_seal = f->sealed;
+    /* Lists lag: what was just removed is not asked for again and again. */
+    if (f->now_s < r->try_s && r->try_s <= f->now_s + LOOK_AGAIN_S) {
+        wait_until(out, r->try_s);
+        return false;
+    }
     if (r->listed_s == 0 || (f->now_s >= r->listed_s + LOOK_AGAIN_S && !settled) ||
-        (settled && r->listed_s < end_s)) {
+        (settled && r->listed_s < end_s && f->now_s >= end_s)) {
         act(out, CFR_MINT_ACT_LIST, NULL);
         return false;
     }
@@ -175,7 +257,7 @@ static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
 
 /* ---- a new key ---- */
 
-static bool has_seal(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
+bool cfr_mint_has_seal(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
 {
     return f->sealed && strcmp(f->sealed_id, r->journal.minted) == 0;
 }
@@ -184,7 +266,7 @@ static bool minted(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, 
 {
     bool enough = r->successes >= r->provider->verify_count;
 
-    if (!has_seal(r, f))
+    if (!cfr_mint_has_seal(r, f))
         return enter(r, CFR_MINT_UNDOING, f->now_s);
     if (enough && f->now_s >= r->verified_s + r->rules.verify_wait_s)
         return enter(r, CFR_MINT_VERIFIED, f->now_s);
@@ -202,11 +284,12 @@ static bool minted(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, 
 static bool verified(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
 {
     /* It may have been published just before a crash: then removing it would end what consumers use. */
-    if (!has_seal(r, f)) {
+    if (cfr_mint_has_seal(r, f))
+        act(out, CFR_MINT_ACT_PUBLISH, r->journal.minted);
+    else if (f->stands)
+        act(out, CFR_MINT_ACT_ADOPT, r->journal.minted);
+    else
         wait_until(out, INT64_MAX);
-        return false;
-    }
-    act(out, CFR_MINT_ACT_PUBLISH, r->journal.minted);
     return false;
 }
 
@@ -302,10 +385,17 @@ bool cfr_mint_listed(struct cfr_mint_rotation *r, const struct cfr_mint_keys *ke
     return false;
 }
 
+bool cfr_mint_is_new(const struct cfr_mint_rotation *r, const char *id)
+{
+    return !is_known(&r->journal, id) && strcmp(r->journal.current, id) != 0;
+}
+
 bool cfr_mint_made(struct cfr_mint_rotation *r, const struct cfr_mint_key *key, int64_t now_s)
 {
     copy(r->journal.minted, CFR_MINT_ID_MAX, key->id);
+    copy(r->journal.maker, CFR_MINT_MAKER_MAX, key->maker);
     r->journal.minted_s = now_s;
+    r->journal.minted_ends_s = key->ends_s;
     return enter(r, CFR_MINT_MINTED, now_s);
 }
 
@@ -334,6 +424,7 @@ bool cfr_mint_published(struct cfr_mint_rotation *r, uint64_t generation, int64_
     copy(j->old, CFR_MINT_ID_MAX, j->current);
     copy(j->current, CFR_MINT_ID_MAX, j->minted);
     j->current_s = j->minted_s;
+    j->current_ends_s = j->minted_ends_s;
     j->minted[0] = '\0';
     j->published_s = now_s;
     j->generation = generation;
@@ -342,7 +433,17 @@ bool cfr_mint_published(struct cfr_mint_rotation *r, uint64_t generation, int64_
 
 bool cfr_mint_deactivated(struct cfr_mint_rotation *r, int64_t now_s)
 {
-    return enter(r, CFR_MINT_INACTIVE, now_s);
+    struct cfr_mint_journal *j = &r->journal;
+
+    if (j->step != CFR_MINT_LOST)
+        return enter(r, CFR_MINT_INACTIVE, now_s);
+    /* More than there is room for: the oldest stays deactivated. */
+    if (j->aside_count == CFR_MINT_ASIDE_MAX)
+        forget_aside(j);
+    copy(j->aside[j->aside_count].id, CFR_MINT_ID_MAX, r->suspect);
+    j->aside[j->aside_count++].since_s = now_s;
+    r->suspect[0] = '\0';
+    return true;
 }
 
 bool cfr_mint_used(struct cfr_mint_rotation *r, int64_t used_s, int64_t now_s)
@@ -368,70 +469,18 @@ bool cfr_mint_deleted(struct cfr_mint_rotation *r, int64_t now_s)
 {
     struct cfr_mint_journal *j = &r->journal;
 
-    if (j->step == CFR_MINT_LOST) {
+    if (j->step == CFR_MINT_LOST || j->step == CFR_MINT_REST) {
         r->listed_s = 0;
+        r->try_s = now_s + LOOK_AGAIN_S;
         r->suspect[0] = '\0';
-        return false;
+        if (j->step == CFR_MINT_REST)
+            forget_aside(j);
+        return j->step == CFR_MINT_REST;
     }
-    /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have settled. */
+    /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have
+     * settled. */
     if (j->step == CFR_MINT_UNDOING)
         return enter(r, CFR_MINT_LOST, now_s);
     j->old[0] = '\0';
     return enter(r, CFR_MINT_REST, now_s);
-}
-
-/* ---- words ---- */
-
-const char *cfr_mint_state(const struct cfr_mint_journal *j, bool failed)
-{
-    if (j->step == CFR_MINT_LOST || j->step == CFR_MINT_UNDOING || (j->step == CFR_MINT_REST && failed))
-        return "UPDATE_FAILED";
-    return j->step == CFR_MINT_REST ? "UPDATE_COMPLETE" : "UPDATE_IN_PROGRESS";
-}
-
-static void list_seen(const struct cfr_mint_rotation *r, char *out, size_t size)
-{
-    size_t n = 0;
-
-    out[0] = '\0';
-    for (size_t i = 0; i < r->seen.count && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%.40s", i == 0 ? "" : ", ", r->seen.key[i].id);
-}
-
-void cfr_mint_words(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f,
-                    char out[CFR_MINT_WORDS_MAX])
-{
-    const struct cfr_mint_journal *j = &r->journal;
-    char words[CFR_TIME_WORDS_MAX];
-    char ids[88];
-    int64_t left_s = j->published_s + r->rules.grace_s - f->now_s;
-
-    out[0] = '\0';
-    if (j->step == CFR_MINT_REST && r->listed_s != 0 && is_full(r)) {
-        list_seen(r, ids, sizeof ids);
-        (void)snprintf(out, CFR_MINT_WORDS_MAX,
-                       "room: the cloud allows %u keys and there are %s; remove one that is not used",
-                       r->provider->most, ids);
-    } else if (j->step == CFR_MINT_MINTED) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX, "the cloud to accept the new key everywhere (%u of %u)",
-                       r->successes, r->provider->verify_count);
-    } else if (j->step == CFR_MINT_VERIFIED && !has_seal(r, f)) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX,
-                       "somebody: the sealed file of the new key %.40s is gone or unreadable, and it may be published already: restore it",
-                       j->minted);
-    } else if (j->step == CFR_MINT_PUBLISHED && left_s > 0) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX, "the grace of the old key, %s more",
-                       cfr_time_words(left_s * 1000, words));
-    } else if (j->step == CFR_MINT_PUBLISHED) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX, "consumers to say that they use generation %llu",
-                       (unsigned long long)j->generation);
-    } else if (j->step == CFR_MINT_INACTIVE && j->late_use) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX,
-                       "somebody: the old key %.40s was still used late in its grace; it is deactivated, and "
-                       "deleted later",
-                       j->old);
-    } else if (j->step == CFR_MINT_LOST) {
-        (void)snprintf(out, CFR_MINT_WORDS_MAX,
-                       "a key that may have been made while its answer was lost, to remove it");
-    }
 }

@@ -317,6 +317,9 @@ static void add_authority(struct cfr_str *out, const struct cfr_status *s)
     cfr_str_addf(out, "credfresh_service_ca_number %" PRIu64 "\n", a.number);
     head(out, "credfresh_service_ca_generations", "gauge", "How many CAs the bundle holds.");
     cfr_str_addf(out, "credfresh_service_ca_generations %zu\n", a.generations);
+    head(out, "credfresh_service_ca_made_timestamp_seconds", "gauge",
+         "When the newest CA was made, which was the last rotation, in seconds since the epoch; 0 while there is none.");
+    cfr_str_addf(out, "credfresh_service_ca_made_timestamp_seconds %" PRId64 "\n", a.issued_s);
     head(out, "credfresh_service_ca_expiry_timestamp_seconds", "gauge",
          "When the newest CA ends, in seconds since the epoch; 0 while there is none.");
     cfr_str_addf(out, "credfresh_service_ca_expiry_timestamp_seconds %" PRId64 "\n", a.expires_s);
@@ -325,6 +328,8 @@ static void add_authority(struct cfr_str *out, const struct cfr_status *s)
     cfr_str_addf(out, "credfresh_service_ca_rotation_timestamp_seconds %" PRId64 "\n", a.rotates_s);
     head(out, "credfresh_service_ca_ok", "gauge", "1 when the last look at the service CA's store and age went well.");
     cfr_str_addf(out, "credfresh_service_ca_ok %d\n", a.error == NULL ? 1 : 0);
+    head(out, "credfresh_service_ca_consecutive_failures", "gauge", "Failed looks and rotations since the last that went well.");
+    cfr_str_addf(out, "credfresh_service_ca_consecutive_failures %u\n", a.failures);
 }
 
 void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)

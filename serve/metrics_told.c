@@ -12,19 +12,24 @@ static bool hook_is_first(const struct cfr_status_credential *c, size_t i)
     return true;
 }
 
+static void runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+                 const char *label, const char *name, uint64_t ok, uint64_t failed)
+{
+    cfr_metrics_begin(out, family, c->name, label, name);
+    cfr_str_addz(out, ",result=\"ok\"");
+    cfr_metrics_end_count(out, ok);
+    cfr_metrics_begin(out, family, c->name, label, name);
+    cfr_str_addz(out, ",result=\"failed\"");
+    cfr_metrics_end_count(out, failed);
+}
+
 void cfr_metrics_hook_runs(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
                            int64_t now_s)
 {
     (void)now_s;
     for (size_t i = 0; i < c->hook_count; i++) {
-        if (!hook_is_first(c, i))
-            continue;
-        cfr_metrics_begin(out, family, c->name, "hook", c->hooks[i].name);
-        cfr_str_addz(out, ",result=\"ok\"");
-        cfr_metrics_end_count(out, c->hooks[i].runs_ok);
-        cfr_metrics_begin(out, family, c->name, "hook", c->hooks[i].name);
-        cfr_str_addz(out, ",result=\"failed\"");
-        cfr_metrics_end_count(out, c->hooks[i].runs_failed);
+        if (hook_is_first(c, i))
+            runs(out, family, c, "hook", c->hooks[i].name, c->hooks[i].runs_ok, c->hooks[i].runs_failed);
     }
 }
 
@@ -32,14 +37,9 @@ void cfr_metrics_delivery_runs(struct cfr_str *out, const char *family, const st
                                int64_t now_s)
 {
     (void)now_s;
-    for (size_t i = 0; i < c->delivery_count; i++) {
-        cfr_metrics_begin(out, family, c->name, "target", c->deliveries[i].name);
-        cfr_str_addz(out, ",result=\"ok\"");
-        cfr_metrics_end_count(out, c->deliveries[i].runs_ok);
-        cfr_metrics_begin(out, family, c->name, "target", c->deliveries[i].name);
-        cfr_str_addz(out, ",result=\"failed\"");
-        cfr_metrics_end_count(out, c->deliveries[i].runs_failed);
-    }
+    for (size_t i = 0; i < c->delivery_count; i++)
+        runs(out, family, c, "target", c->deliveries[i].name, c->deliveries[i].runs_ok,
+             c->deliveries[i].runs_failed);
 }
 
 void cfr_metrics_delivery_generation(struct cfr_str *out, const char *family,

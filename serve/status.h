@@ -113,6 +113,7 @@ struct cfr_status_authority {
     const char *reason; /* that it was made for; NULL: it was due, or the first */
     const char *error;  /* why the last look at it failed, or NULL */
     int error_code;
+    unsigned failures;  /* consecutive */
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its

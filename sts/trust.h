@@ -49,7 +49,12 @@ void cfr_trust_gcp(struct cfr_view document, const char *audience, const struct 
 
 /* ---- for the parts above ---- */
 
-enum cfr_trust_verdict { CFR_TRUST_NO, CFR_TRUST_YES, CFR_TRUST_UNKNOWN };
+enum cfr_trust_verdict {
+    CFR_TRUST_NO,
+    CFR_TRUST_YES,
+    CFR_TRUST_UNKNOWN,
+    CFR_TRUST_ABSENT /* an expression needs a claim that is not there: neither it nor its opposite is true */
+};
 
 /* TEXT fit for a terminal and cut to CFR_TRUST_SHOWN_MAX. Returns OUT. */
 const char *cfr_trust_show(struct cfr_view text, char out[CFR_TRUST_SHOWN_MAX]);

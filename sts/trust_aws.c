@@ -82,9 +82,8 @@ static bool is_action(struct cfr_view pattern)
     return cfr_trust_like((struct cfr_view){low, pattern.n}, cfr_view_of(want));
 }
 
-static bool has_action(const struct cfr_json *statement)
+static bool lists_action(const struct cfr_json *actions)
 {
-    const struct cfr_json *actions = cfr_json_get(statement, "Action");
     struct cfr_view text;
 
     for (const struct cfr_json *a = cfr_trust_first(actions); a != NULL; a = cfr_trust_next(actions, a)) {
@@ -94,83 +93,126 @@ static bool has_action(const struct cfr_json *statement)
     return false;
 }
 
+static bool has_action(const struct cfr_json *statement)
+{
+    const struct cfr_json *others = cfr_json_get(statement, "NotAction");
+
+    return others != NULL ? !lists_action(others) : lists_action(cfr_json_get(statement, "Action"));
+}
+
 /* ---- Principal ---- */
+
+/* Whether VALUE is "*", or a list with it. */
+static bool is_anybody(const struct cfr_json *value)
+{
+    struct cfr_view text;
+
+    for (const struct cfr_json *v = cfr_trust_first(value); v != NULL; v = cfr_trust_next(value, v)) {
+        if (cfr_json_string(v, &text) && cfr_view_is(text, "*"))
+            return true;
+    }
+    return false;
+}
+
+static void tell_provider(const struct cfr_trust_policy *p, const struct cfr_json *federated)
+{
+    char shown[CFR_TRUST_SHOWN_MAX];
+    struct cfr_view nearest = {NULL, 0};
+    const char *why = "";
+
+    for (const struct cfr_json *f = cfr_trust_first(federated); f != NULL && why[0] == '\0';
+         f = cfr_trust_next(federated, f)) {
+        if (cfr_json_string(f, &nearest))
+            why = cfr_trust_difference(nearest, cfr_view_of(p->provider));
+    }
+    if (nearest.n != 0 && !p->trusted)
+        cfr_trust_aws_mismatch(
+            p,
+            "change Principal.Federated to the ARN that the token needs, or have the token "
+            "issued by the other issuer",
+            "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
+            cfr_trust_show(nearest, shown), p->provider, why[0] != '\0' ? ": " : "", why);
+}
 
 static enum cfr_trust_verdict judge_principal(const struct cfr_trust_policy *p,
                                               const struct cfr_json *statement)
 {
     const struct cfr_json *principal = cfr_json_get(statement, "Principal");
     const struct cfr_json *federated = cfr_json_get(principal, "Federated");
-    char shown[CFR_TRUST_SHOWN_MAX];
-    struct cfr_view text = {NULL, 0};
-    const char *why = "";
+    struct cfr_view text;
 
-    if (cfr_json_string(principal, &text) && cfr_view_is(text, "*"))
+    if (cfr_json_get(statement, "NotPrincipal") != NULL)
+        return cfr_trust_aws_unknown(p, "is written with NotPrincipal, which is not judged here");
+    if (p->quiet && is_anybody(principal))
         return CFR_TRUST_YES;
+    if (is_anybody(principal) || is_anybody(federated) ||
+        (p->quiet && is_anybody(cfr_json_get(principal, "AWS"))))
+        return cfr_trust_aws_unknown(
+            p, "is for everybody (`*`); whether that includes tokens is not judged here");
     for (const struct cfr_json *f = cfr_trust_first(federated); f != NULL; f = cfr_trust_next(federated, f)) {
-        if (!cfr_json_string(f, &text))
-            continue;
-        if (cfr_view_is(text, p->provider))
+        if (cfr_json_string(f, &text) && cfr_view_is(text, p->provider))
             return CFR_TRUST_YES;
-        why = cfr_trust_difference(text, cfr_view_of(p->provider));
     }
-    if (text.n == 0)
-        return CFR_TRUST_NO;
-    cfr_trust_aws_mismatch(p,
-                           "change Principal.Federated to the ARN that the token needs, or have the token "
-                           "issued by the other issuer",
-                           "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
-                           cfr_trust_show(text, shown), p->provider, why[0] != '\0' ? ": " : "", why);
+    tell_provider(p, federated);
     return CFR_TRUST_NO;
 }
 
 /* ---- statements ---- */
 
+/* Numbers of statements; 0 = none. */
 struct outcome {
-    size_t allowed_by; /* number of a statement, 0 = none */
+    size_t allowed_by;
     size_t maybe_by;
     size_t denied_by;
-    size_t about; /* statements that are about tokens at all */
+    size_t maybe_denied_by;
+    size_t about;   /* how many are about tokens at all */
+    size_t trusted; /* how many of them trust the token's provider */
 };
+
+static bool is_about_tokens(const struct cfr_json *statement)
+{
+    const struct cfr_json *principal = cfr_json_get(statement, "Principal");
+
+    return cfr_json_get(principal, "Federated") != NULL || is_anybody(principal) ||
+           cfr_json_get(statement, "NotPrincipal") != NULL;
+}
 
 static void judge_statement(struct cfr_trust_policy *p, const struct cfr_json *s, struct outcome *out)
 {
     struct cfr_view effect = {NULL, 0};
-    enum cfr_trust_verdict v;
+    enum cfr_trust_verdict who;
+    enum cfr_trust_verdict when;
+    size_t *certain;
+    size_t *perhaps;
 
     (void)cfr_json_string(cfr_json_get(s, "Effect"), &effect);
-    if (cfr_json_get(s, "NotAction") != NULL || cfr_json_get(s, "NotPrincipal") != NULL) {
-        (void)cfr_trust_aws_unknown(p, "is written with NotAction or NotPrincipal, which is not judged here");
-        return;
-    }
+    p->quiet = cfr_view_is(effect, "Deny");
     if (!has_action(s))
         return;
-    p->quiet = cfr_view_is(effect, "Deny");
-    out->about += p->quiet || cfr_json_get(cfr_json_get(s, "Principal"), "Federated") == NULL ? 0 : 1;
-    v = judge_principal(p, s);
-    if (v == CFR_TRUST_YES)
-        v = cfr_trust_aws_conditions(p, s);
-    if (v == CFR_TRUST_NO)
+    out->about += !p->quiet && is_about_tokens(s) ? 1 : 0;
+    who = judge_principal(p, s);
+    out->trusted += !p->quiet && who == CFR_TRUST_YES ? 1 : 0;
+    when = who != CFR_TRUST_NO ? cfr_trust_aws_conditions(p, s) : CFR_TRUST_NO;
+    if (when == CFR_TRUST_NO)
         return;
-    if (p->quiet)
-        out->denied_by = v == CFR_TRUST_YES ? p->number : out->denied_by;
-    else if (v == CFR_TRUST_YES)
-        out->allowed_by = p->number;
-    else
-        out->maybe_by = p->number;
+    certain = p->quiet ? &out->denied_by : &out->allowed_by;
+    perhaps = p->quiet ? &out->maybe_denied_by : &out->maybe_by;
+    *(who == CFR_TRUST_YES && when == CFR_TRUST_YES ? certain : perhaps) = p->number;
 }
 
 /* A mismatch of one statement is no trouble where another one lets the token in. */
 struct hold {
     const struct cfr_finding_sink *sink;
-    bool let_through;
+    const struct cfr_trust_policy *policy;
+    bool all;
+    bool denials; /* what a Deny leaves open */
 };
 
 static void pass_on(void *ctx, const struct cfr_finding *f)
 {
     const struct hold *h = ctx;
 
-    if (h->let_through)
+    if (h->all || (h->denials && h->policy->quiet))
         h->sink->take(h->sink->ctx, f);
 }
 
@@ -185,37 +227,51 @@ static void each_statement(struct cfr_trust_policy *p, const struct cfr_json *st
     }
 }
 
+static void tell_allowed(const struct outcome *o, const struct cfr_finding_sink *sink)
+{
+    if (o->maybe_denied_by != 0)
+        cfr_finding_say(
+            sink, CFR_FINDING_WARNING, CHECK, NULL,
+            "statement %zu of the trust policy lets this token in, unless statement %zu denies it, which "
+            "could not be judged",
+            o->allowed_by, o->maybe_denied_by);
+    else
+        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL,
+                        "statement %zu of the trust policy lets this token in", o->allowed_by);
+}
+
 static void judge(const struct cfr_json *statements, const char *provider,
                   const struct cfr_trust_token *token, const struct cfr_finding_sink *sink)
 {
-    struct hold hold = {sink, false};
+    struct hold hold = {.sink = sink};
     struct cfr_finding_sink held = {pass_on, &hold};
     struct cfr_trust_policy p = {.token = token, .sink = &held};
     struct outcome o;
 
+    hold.policy = &p;
     (void)snprintf(p.provider, sizeof p.provider, "%s", provider);
     each_statement(&p, statements, &o);
     if (o.denied_by != 0) {
         cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, "take the token out of what that statement denies",
                         "statement %zu of the trust policy denies this token", o.denied_by);
-    } else if (o.allowed_by != 0) {
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL,
-                        "statement %zu of the trust policy lets this token in", o.allowed_by);
-    } else {
-        if (o.about == 0)
-            cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK,
-                            "add a statement with Effect Allow, Action " ACTION
-                            ", and Principal.Federated the ARN of the identity provider",
-                            "no statement of the trust policy allows " ACTION
-                            " to an identity provider; it has to "
-                            "trust \"%s\"",
-                            provider);
-        hold.let_through = true;
-        each_statement(&p, statements, &o);
-        if (o.maybe_by != 0)
-            cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
-                            "statement %zu lets this token in if what could not be judged holds", o.maybe_by);
+        return;
     }
+    if (o.allowed_by == 0 && o.about == 0)
+        cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK,
+                        "add a statement with Effect Allow, Action " ACTION
+                        ", and Principal.Federated the ARN of the identity provider",
+                        "no statement of the trust policy allows " ACTION
+                        " to an identity provider; it has to trust \"%s\"",
+                        provider);
+    hold.all = o.allowed_by == 0;
+    hold.denials = true;
+    p.trusted = o.trusted != 0;
+    each_statement(&p, statements, &o);
+    if (o.allowed_by != 0)
+        tell_allowed(&o, sink);
+    else if (o.maybe_by != 0)
+        cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
+                        "statement %zu lets this token in if what could not be judged holds", o.maybe_by);
 }
 
 /* IAM itself gives the policy percent-encoded in a string; its command line decodes it. */

@@ -18,7 +18,8 @@ struct cfr_trust_policy {
     const struct cfr_finding_sink *sink;
     char provider[CFR_TRUST_AWS_ARN_MAX]; /* the ARN that has to be trusted */
     size_t number;                        /* of the statement, from 1 */
-    bool quiet; /* a mismatch is not told: a Deny that does not match is as it should be */
+    bool quiet;   /* a mismatch is not told: a Deny that does not match is as it should be */
+    bool trusted; /* another statement trusts the provider: one that does not is about other tokens */
 };
 
 /* Evaluates the Condition of STATEMENT, telling what does not match and what cannot be known. */

@@ -14,6 +14,7 @@ struct cfr_op {
     bool no_case;
     bool null;
     bool if_exists;
+    bool any; /* ForAnyValue */
     bool all; /* ForAllValues */
 };
 
@@ -26,6 +27,7 @@ static bool take_operator(struct cfr_view name, struct cfr_op *out)
     for (size_t i = 0; i < 2; i++) {
         n = strlen(prefixes[i]);
         if (name.n > n && cfr_view_is_nocase((struct cfr_view){name.p, n}, prefixes[i])) {
+            out->any = i == 0;
             out->all = i == 1;
             name = (struct cfr_view){name.p + n, name.n - n};
         }
@@ -105,11 +107,45 @@ static bool holds(const struct cfr_op *op, const struct cfr_json *wanted, const 
 {
     size_t good = 0;
 
+    /* Of a negated operator every value has to be another one, unless it asks for any. */
     if (key->count == 0)
-        return op->if_exists || op->negated || op->all;
+        return op->if_exists || op->all || (op->negated && !op->any);
     for (size_t i = 0; i < key->count; i++)
         good += fits_any(op, wanted, key->values[i]) != op->negated ? 1 : 0;
-    return op->all || op->negated ? good == key->count : good != 0;
+    return op->all || (op->negated && !op->any) ? good == key->count : good != 0;
+}
+
+/* Of Null: a text or a truth value, alone or in a list. */
+static bool is_true(const struct cfr_json *wanted)
+{
+    const struct cfr_json *one = cfr_trust_first(wanted);
+    struct cfr_view text;
+    bool b = false;
+
+    return cfr_json_string(one, &text) ? cfr_view_is_nocase(text, "true") : cfr_json_bool(one, &b) && b;
+}
+
+static bool has_variable(const struct cfr_json *wanted)
+{
+    struct cfr_view text;
+
+    for (const struct cfr_json *w = cfr_trust_first(wanted); w != NULL; w = cfr_trust_next(wanted, w)) {
+        if (cfr_json_string(w, &text) && cfr_view_find(text, "${") >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* True for a key that tokens of some other issuer have. */
+static bool is_foreign(struct cfr_view name)
+{
+    static const char *const ends[] = {":sub", ":aud", ":amr"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (name.n > 4 && cfr_view_is_nocase((struct cfr_view){name.p + name.n - 4, 4}, ends[i]))
+            return true;
+    }
+    return false;
 }
 
 /* The values of a condition as a list in quotes. */
@@ -154,47 +190,72 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     return "change the condition";
 }
 
+static void tell_foreign(const struct cfr_trust_policy *p, struct cfr_view name)
+{
+    char shown[CFR_TRUST_SHOWN_MAX];
+    char own[CFR_TRUST_SHOWN_MAX];
+    char keys[CFR_TRUST_SHOWN_MAX];
+
+    cfr_trust_aws_mismatch(
+        p, "name the key after the token's issuer, without https:// and with every letter of its path",
+        "asks for the key \"%s\", which a token of the issuer %.200s does not have: its keys begin with "
+        "\"%.200s:\"",
+        cfr_trust_show(name, shown), cfr_trust_show(p->token->iss, own),
+        cfr_trust_show(cfr_trust_bare_issuer(p->token->iss), keys));
+}
+
+static void tell_presence(const struct cfr_trust_policy *p, struct cfr_view name, bool there)
+{
+    char shown[CFR_TRUST_SHOWN_MAX];
+
+    cfr_trust_aws_mismatch(p, "change the condition",
+                           "asks by Null for a token %s the key \"%s\", and yours has %s",
+                           there ? "without" : "with", cfr_trust_show(name, shown), there ? "it" : "none");
+}
+
+static void tell_values(const struct cfr_trust_policy *p, const struct cfr_op *op, struct cfr_view name,
+                        const struct cfr_json *wanted, const struct key *key)
+{
+    struct cfr_trust_token as_list = *p->token;
+    char shown[CFR_TRUST_SHOWN_MAX];
+    char values[CFR_TRUST_SHOWN_MAX];
+    char has[CFR_TRUST_SHOWN_MAX];
+    const char *why;
+    const char *remedy = remedy_of(op, key, wanted, &why);
+
+    as_list.aud = key->values;
+    as_list.aud_count = key->count;
+    cfr_trust_aws_mismatch(
+        p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key->what,
+        op->negated ? "not " : "", list(wanted, values), op->base, cfr_trust_show(name, shown),
+        key->count != 0 ? cfr_trust_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
+}
+
 static enum cfr_trust_verdict judge_condition(const struct cfr_trust_policy *p, const struct cfr_op *op,
                                               struct cfr_view name, const struct cfr_json *wanted)
 {
     char shown[CFR_TRUST_SHOWN_MAX];
-    char values[CFR_TRUST_SHOWN_MAX];
-    char has[CFR_TRUST_SHOWN_MAX];
-    struct cfr_trust_token as_list = *p->token;
-    struct cfr_view flag = {NULL, 0};
     struct key key;
-    const char *why;
-    const char *remedy;
+    bool own = take_key(p, name, &key);
+    bool fits;
 
-    if (!take_key(p, name, &key)) {
-        bool claim = cfr_view_find(name, ":sub") >= 0 || cfr_view_find(name, ":aud") >= 0;
-
-        if (!claim)
-            return cfr_trust_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
-                                         cfr_trust_show(name, shown));
-        if (op->if_exists || op->negated)
-            return CFR_TRUST_YES;
-        cfr_trust_aws_mismatch(
-            p, "name the key after the token's issuer, without https:// and with every letter of its path",
-            "asks for the key \"%s\", which a token of the issuer %.200s does not have: its keys begin with "
-            "\"%.200s:\"",
-            cfr_trust_show(name, shown), cfr_trust_show(p->token->iss, has),
-            cfr_trust_show(cfr_trust_bare_issuer(p->token->iss), values));
-        return CFR_TRUST_NO;
-    }
-    if (op->null) {
-        (void)cfr_json_string(wanted, &flag);
-        return (key.count == 0) == cfr_view_is_nocase(flag, "true") ? CFR_TRUST_YES : CFR_TRUST_NO;
-    }
-    if (holds(op, wanted, &key))
+    if (!own && !is_foreign(name))
+        return cfr_trust_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
+                                     cfr_trust_show(name, shown));
+    fits = op->null ? (key.count == 0) == is_true(wanted) : holds(op, wanted, &key);
+    /* What a variable stands for could turn it round. */
+    if (!op->null && key.count != 0 && fits == op->negated && has_variable(wanted))
+        return cfr_trust_aws_unknown(p,
+                                     "compares \"%s\" with a policy variable, whose value is not known here",
+                                     cfr_trust_show(name, shown));
+    if (fits)
         return CFR_TRUST_YES;
-    remedy = remedy_of(op, &key, wanted, &why);
-    as_list.aud = key.values;
-    as_list.aud_count = key.count;
-    cfr_trust_aws_mismatch(
-        p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key.what,
-        op->negated ? "not " : "", list(wanted, values), op->base, cfr_trust_show(name, shown),
-        key.count != 0 ? cfr_trust_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
+    if (op->null)
+        tell_presence(p, name, key.count != 0);
+    else if (!own)
+        tell_foreign(p, name);
+    else
+        tell_values(p, op, name, wanted, &key);
     return CFR_TRUST_NO;
 }
 

@@ -52,6 +52,12 @@ static unsigned mismatches(const struct record *r, const struct cfr_trust_token 
            (has_audience(t, r->audience) ? 0U : 1U);
 }
 
+/* Of two that fit as well the one that is certain is the better. */
+static bool is_better(const struct record *r, unsigned off, const struct record *best, unsigned best_off)
+{
+    return off < best_off || (off == best_off && best->flexible && !r->flexible);
+}
+
 static void say(const struct record *r, const char *what, struct cfr_view expected, struct cfr_view has,
                 const char *remedy, const struct cfr_finding_sink *sink)
 {
@@ -103,7 +109,7 @@ static void look(const struct cfr_json *object, const struct cfr_trust_token *t,
     if (!take(object, &r))
         return;
     off = mismatches(&r, t);
-    if (s->count++ == 0 || off < s->off) {
+    if (s->count++ == 0 || is_better(&r, off, &s->best, s->off)) {
         s->best = r;
         s->off = off;
     }

@@ -213,7 +213,7 @@ static bool contains(struct cfr_view a, struct cfr_view b)
     return b.n == 0 || (a.n != 0 && memmem(a.p, a.n, b.p, b.n) != NULL);
 }
 
-/* A missing claim makes Google refuse the token, whatever stands on the other side. */
+/* A missing claim is an error, for which Google refuses the token, whatever stands on the other side. */
 static enum cfr_trust_verdict compare(const struct cel *e, struct cfr_view left, struct cfr_view right,
                                       compare_fn *fn)
 {
@@ -227,7 +227,7 @@ static enum cfr_trust_verdict compare(const struct cel *e, struct cfr_view left,
         out = of(fn(a.p != NULL ? cfr_str_view(&a) : cfr_view_of(""),
                     b.p != NULL ? cfr_str_view(&b) : cfr_view_of("")));
     else if (l == CFR_TRUST_NO || r == CFR_TRUST_NO)
-        out = CFR_TRUST_NO;
+        out = CFR_TRUST_ABSENT;
     cfr_str_free(&a);
     cfr_str_free(&b);
     return out;
@@ -254,7 +254,11 @@ static enum cfr_trust_verdict is_in(const struct cel *e, struct cfr_view left, s
     }
     if (!claim_of(e, list, &claim) || (claim != NULL && !cfr_json_is_array(claim)))
         return CFR_TRUST_UNKNOWN;
-    any = text_of(e, left, &a) == CFR_TRUST_YES ? CFR_TRUST_NO : CFR_TRUST_UNKNOWN;
+    any = text_of(e, left, &a);
+    if (any == CFR_TRUST_NO || claim == NULL)
+        any = CFR_TRUST_ABSENT;
+    else if (any == CFR_TRUST_YES)
+        any = CFR_TRUST_NO;
     for (const struct cfr_json *i = cfr_json_first(claim); i != NULL && any == CFR_TRUST_NO;
          i = cfr_json_next(i))
         any = of(cfr_json_string(i, &text) && cfr_view_eq(text, cfr_str_view(&a)));
@@ -283,7 +287,7 @@ static enum cfr_trust_verdict method(const struct cel *e, struct cfr_view v)
 
 static enum cfr_trust_verdict invert(enum cfr_trust_verdict v)
 {
-    return v == CFR_TRUST_UNKNOWN ? v : of(v == CFR_TRUST_NO);
+    return v == CFR_TRUST_UNKNOWN || v == CFR_TRUST_ABSENT ? v : of(v == CFR_TRUST_NO);
 }
 
 static enum cfr_trust_verdict simple(const struct cel *e, struct cfr_view v)
@@ -310,7 +314,9 @@ static enum cfr_trust_verdict both(enum cfr_trust_verdict a, enum cfr_trust_verd
 {
     if (a == CFR_TRUST_NO || b == CFR_TRUST_NO)
         return CFR_TRUST_NO;
-    return a == CFR_TRUST_UNKNOWN ? a : b;
+    if (a == CFR_TRUST_UNKNOWN || b == CFR_TRUST_UNKNOWN)
+        return CFR_TRUST_UNKNOWN;
+    return a == CFR_TRUST_ABSENT ? a : b;
 }
 
 static enum cfr_trust_verdict truth(const struct cel *outer, struct cfr_view v)

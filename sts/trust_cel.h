@@ -18,7 +18,7 @@ struct cfr_trust_cel {
 enum cfr_trust_verdict cfr_trust_cel_text(const struct cfr_trust_cel *c, struct cfr_view expression,
                                           struct cfr_str *out);
 /* Whether EXPRESSION is true: ==, !=, `in` a list, startsWith, endsWith, contains, joined by &&, || and !, in
- * parentheses too. UNKNOWN if that takes more than this. */
+ * parentheses too. ABSENT if it needs a claim that is not there, UNKNOWN if it takes more than this. */
 enum cfr_trust_verdict cfr_trust_cel_true(const struct cfr_trust_cel *c, struct cfr_view expression);
 
 #endif

@@ -155,6 +155,10 @@ static void judge_condition(const struct pool *p, const struct cfr_trust_cel *ce
             "change the provider's attribute condition, or let the pod run as another service account",
             "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
             cfr_trust_show(condition, shown), cfr_trust_show(p->token->sub, sub));
+    else if (v == CFR_TRUST_ABSENT)
+        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "change the provider's attribute condition",
+                        "the attribute condition (%s) needs a claim that your token does not have",
+                        cfr_trust_show(condition, shown));
     else if (v == CFR_TRUST_UNKNOWN)
         cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
                         "the attribute condition (%s) cannot be judged from here",

@@ -56,6 +56,21 @@ static void aws_container(const struct need *n)
         n->sub, n->aud);
 }
 
+/* True if the token is for a provider of a pool, and none of its audiences is AUDIENCE's. */
+static bool names_other_pool(const char *audience, const struct cfr_trust_token *t)
+{
+    bool other = false;
+
+    for (size_t i = 0; i < t->aud_count; i++) {
+        struct cfr_view aud = cfr_trust_bare_issuer(t->aud[i]);
+
+        if (cfr_view_is(aud, audience) || cfr_view_is(aud, audience + strspn(audience, "/")))
+            return false;
+        other = other || cfr_view_find(aud, "iam.googleapis.com/projects/") >= 0;
+    }
+    return other;
+}
+
 static void gcp(const struct need *n)
 {
     const struct cfr_sts_gcp *c = n->config;
@@ -72,17 +87,11 @@ static void gcp(const struct need *n)
         "that "
         "is its own name), and google.subject mapped, usually to assertion.sub: \"%s\"",
         c->audience, n->iss, n->aud, n->sub);
-    for (size_t i = 0; i < n->token->aud_count; i++) {
-        struct cfr_view aud = cfr_trust_bare_issuer(n->token->aud[i]);
-
-        if (cfr_view_find(aud, "iam.googleapis.com/projects/") >= 0 &&
-            !cfr_view_is(aud, c->audience + strspn(c->audience, "/")) && !cfr_view_is(aud, c->audience))
-            cfr_finding_say(n->sink, CFR_FINDING_WARNING, CHECK,
-                            "set the audience of the projected volume to that of the exchange, unless the "
-                            "provider's list of "
-                            "allowed audiences names the other",
-                            "the configured provider is %.400s, your token says %s", c->audience, n->aud);
-    }
+    if (names_other_pool(c->audience, n->token))
+        cfr_finding_say(n->sink, CFR_FINDING_WARNING, CHECK,
+                        "set the audience of the projected volume to that of the exchange, unless the "
+                        "provider's list of allowed audiences names the other",
+                        "the configured provider is %.400s, your token says %s", c->audience, n->aud);
     if (c->service_account != NULL)
         cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK,
                         "compare with `gcloud iam service-accounts get-iam-policy SERVICE_ACCOUNT`",
@@ -243,7 +252,7 @@ static void refused_aws(const char *text, const struct cfr_trust_token *t,
         cfr_finding_say(sink, CFR_FINDING_WRONG, REFUSED, "`aws iam create-open-id-connect-provider`",
                         "there is no identity provider in the role's account for the token's issuer %s",
                         cfr_trust_show(t->iss, own));
-    else if (strstr(text, "AccessDenied") != NULL)
+    else if (strstr(text, "AccessDenied") != NULL && strstr(text, "AssumeRoleWithWebIdentity") != NULL)
         cfr_finding_say(sink, CFR_FINDING_NOTE, REFUSED, "give the role's trust policy: --trust-policy FILE",
                         "AWS does not say which part of the trust policy did not match, or that there is no "
                         "such role; what it "

@@ -70,6 +70,28 @@ def test_ten_years(agent_factory, tmp_path):  # noqa: F811
 
 
 @plain_binary
+def test_a_clock_that_was_wrong(agent_factory, tmp_path):  # noqa: F811
+    """Forward by years, and right again: nobody notices but who connects meanwhile."""
+    needs("openssl")
+    authority = Authority(agent_factory(None)).configure()
+    clock = Clock(tmp_path)
+    agent = authority.agent
+    agent.start(env=clock.env)
+    agent.wait_generation(1, "tls")
+    agent.wait_generation(1, "trust")
+    kept = [(0, authority.keep(tmp_path / "0"))]
+    for days in (5000, 0):
+        clock.set(days)
+        agent.request("GET", "/v1/credentials")
+        agent.wait_generation(3 if days == 0 else 2, "tls")
+    assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["number"] == 2
+    agent.wait_generation(2, "trust")
+    kept.append((0, authority.keep(tmp_path / "back")))
+    check_all(kept, clock.now(), 0)
+    assert agent.request("GET", "/v1/credentials")[1]["service_ca"]["error"] is None
+
+
+@plain_binary
 def test_a_running_agent(agent_factory, tmp_path):  # noqa: F811
     """The clock is set forward by more than a year, three times: everything is issued anew at once."""
     needs("openssl")

@@ -2,14 +2,10 @@
 /* Container credentials: the first byte chooses the status; the rest is the answer's body, and also tried as
  * the URL of an endpoint. No answer may make an error text of the token, or a grant without keys and expiry;
  * no URL but those of the rules may pass. */
-#include "fuzz.h"
+#include "refusal.h"
 
 #include "base/json.h"
 #include "sts/aws_container.h"
-
-#include <string.h>
-
-#define TOKEN "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
 
 static const char *no_env(const char *name)
 {
@@ -60,10 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CFR_FUZZ_MUST(cfr_grant_get(&x.grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY).n != 0);
         CFR_FUZZ_MUST(cfr_grant_get(&x.grant, CFR_FIELD_AWS_SESSION_TOKEN).n != 0);
     } else {
-        CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && x.grant.field_count == 0);
-        CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(err.text)));
-        CFR_FUZZ_MUST(strstr(err.text, "eyJzdWIiOiJhIn0") == NULL &&
-                      strstr(err.text, "c2lnbmF0dXJlc2ln") == NULL);
+        check_refusal(rc, &err);
+        CFR_FUZZ_MUST(x.grant.field_count == 0);
     }
     cfr_sts_exchange_free(&x);
     return 0;

@@ -2,17 +2,14 @@
 /* An answer about long-lived keys: the first byte chooses the cloud, the operation and the status, the rest
  * is the body. No answer may make an error text of a token, a key without an id, or a new key without its
  * secret. */
-#include "fuzz.h"
+#include "refusal.h"
 
 #include "base/json.h"
 #include "mint/azure.h"
 #include "mint/gcp.h"
 #include "mint/openstack.h"
 
-#include <string.h>
-
-#define TOKEN "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
-#define NAME  "credfresh-registry-7-0badcafe"
+#define NAME "credfresh-registry-7-0badcafe"
 
 static const struct cfr_mint_gcp gcp = {.service_account =
                                             (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
@@ -88,13 +85,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reply.status = statuses[data[0] >> 4 & 7];
     reply.body = (struct cfr_view){(const char *)data + 1, size - 1};
     rc = clouds[cloud].provider->parse(clouds[cloud].config, &ask, &reply, &out, &err);
-    if (rc == 0) {
+    if (rc == 0)
         check_good(&ask, &out, clouds[cloud].secret);
-    } else {
-        CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && cfr_view_printable(cfr_view_of(err.text)));
-        CFR_FUZZ_MUST(strstr(err.text, "eyJzdWIiOiJhIn0") == NULL &&
-                      strstr(err.text, "c2lnbmF0dXJlc2ln") == NULL);
-    }
+    else
+        check_refusal(rc, &err);
     cfr_mint_answer_free(&out);
     cfr_grant_free(&admin);
     return 0;

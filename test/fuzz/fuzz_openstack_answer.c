@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A Keystone answer: the first byte chooses status and configuration, the first line is the header, the rest
  * is the body. No answer may make an error text of a secret, or a grant without token, user and expiry. */
-#include "fuzz.h"
+#include "refusal.h"
 
 #include "base/json.h"
 #include "sts/openstack.h"
 
-#include <string.h>
-
-#define TOKEN    "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
 #define SECRET   "dG9wLXNlY3JldC1vZi10aGUtcm9ib3Q"
 #define UNSCOPED "gAAAAABunscoped-token_of-the_first-step"
 
@@ -73,10 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CFR_FUZZ_MUST(reply.status == 200 || reply.status == 201);
         check_grant(&x.grant, rc == CFR_STS_DONE);
     } else {
-        CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0');
-        CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(err.text)));
-        CFR_FUZZ_MUST(strstr(err.text, "eyJzdWIiOiJhIn0") == NULL &&
-                      strstr(err.text, "Y3JldC1vZi10aGUtcm9i") == NULL);
+        check_refusal(rc, &err);
+        CFR_FUZZ_MUST(strstr(err.text, "Y3JldC1vZi10aGUtcm9i") == NULL);
         CFR_FUZZ_MUST(x.step == 0 || strstr(err.text, "unscoped-token") == NULL);
     }
     cfr_sts_exchange_free(&x);

@@ -3,9 +3,10 @@
 import json
 
 import botocore.session
+import pytest
 from botocore.config import Config
 
-from conftest import eventually
+from conftest import LocalCloud, Mounted, eventually
 
 ADMIN = {"aws_access_key_id": "AKIAADMINADMINADMIN0", "aws_secret_access_key": "admin-secret"}
 CLOUD = {"iam_keys": [{"access_key_id": ADMIN["aws_access_key_id"], "secret_access_key": ADMIN["aws_secret_access_key"],
@@ -48,10 +49,48 @@ def wait_complete(agent, limit_s=30):
     eventually(lambda: complete(agent), lambda: f"the rotation: {mint_of(agent)}\n{agent.log}", limit_s)
 
 
-def call(agent, region="us-east-1", suffix=""):
+def call(agent, region="us-east-1", suffix="", out=None):
     """A call by an SDK that reads the published file."""
     session = botocore.session.Session()
-    session.set_config_variable("credentials_file", str(agent.out / f"credentials{suffix}"))
+    session.set_config_variable("credentials_file", str((out or agent.out) / f"credentials{suffix}"))
     client = session.create_client("sts", region_name=region, endpoint_url=agent.cloud.sts, verify=agent.cloud.ca,
                                    config=Config(retries={"max_attempts": 0}))
     return client.get_caller_identity()["Arn"]
+
+
+@pytest.fixture(scope="module")
+def iam_cloud(tmp_path_factory):
+    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config=CLOUD)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def cloud(iam_cloud):
+    """The same for all tests of a file, without any key but the administrator's."""
+    for key in keys_of(iam_cloud):
+        iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    iam_cloud.clear_faults()
+    iam_cloud.admin("/service/iam", IAM)
+    return iam_cloud
+
+
+@pytest.fixture
+def agent(agent_factory, cloud):
+    """With a published key, at rest."""
+    made = agent_factory(cloud)
+    Mounted(made.dir / "admin").put(ADMIN)
+    made.configure(minted(made, mint={"settle": "5s"}), admin(made)).start()
+    made.wait_generation(1, "robot")
+    wait_complete(made)
+    cloud.admin("/stats/reset", {})
+    return made
+
+
+def rotate(agent, reason, status=0):
+    done = agent.run("rotate", "robot", "--reason", reason)
+    assert done.returncode == status, done.stderr + agent.log
+
+
+def wait_step(agent, step):
+    eventually(lambda: mint_of(agent).get("step") == step, lambda: f"{mint_of(agent)}\n{agent.log}")

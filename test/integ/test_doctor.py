@@ -15,6 +15,7 @@ import pytest
 from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually, let_others_in, needs_namespace
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs/doctor.md"
+SANITIZED = b"__asan_init" in open(CREDFRESH, "rb").read()
 ISSUER_ROLE = "arn:aws:iam::123456789012:oidc-provider/"
 
 
@@ -139,7 +140,7 @@ def test_expired_token(sick):
     assert found["credential"] == "demo" and found["file"] == str(sick.config_path) and found["line"] > 1
     assert "kubelet" in found["remedy"]
     report.one("volume.layout", "note", "no volume of the kubelet")
-    report.one("volume.age", "warning", "80 %")
+    assert "what writes the file" in report.one("volume.age", "warning", "80 %")["remedy"]
     report.one("cloud.exchange", "note", "no exchange was tried")
     assert report.wrong() == ["token.expired"]
 
@@ -186,12 +187,23 @@ def test_token_that_is_not_ours_to_read(sick):
     report.one("publish.rights", "wrong", "uid 65534", "may not write")
 
 
-def test_subpath_mount(sick):
+def test_a_file_that_is_mounted_alone(sick):
+    """It may be written in place, so that it is nothing wrong for certain."""
     needs_namespace("--mount")
     token = token_file(sick)
     (sick.dir / "mounted").write_text("")
     sick.configure(sick.credential(token={"file": str(sick.dir / "mounted")}))
     script = f"mount --bind {token['file']} {sick.dir}/mounted && exec \"$@\""
+    report = doctor(sick, wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
+    report.one("volume.subpath", "warning", "a mount point of its own")
+    assert not report.wrong()
+
+
+def test_subpath_of_a_file(sick):
+    needs_namespace("--mount")
+    (sick.dir / "mounted").write_text("")
+    sick.configure(sick.credential(token={"file": str(sick.dir / "mounted")}))
+    script = f"mount --bind $(realpath {sick.cloud.volumes['demo']}/token) {sick.dir}/mounted && exec \"$@\""
     report = doctor(sick, wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
     found = report.one("volume.subpath", "wrong", "never changes")
     assert "without subPath" in found["remedy"]
@@ -348,7 +360,81 @@ def test_proxy(sick):
     assert not direct.all("net.proxy") and direct.all("net.dns", "wrong")
 
 
+@pytest.mark.parametrize("env, says", [
+    ({"https_proxy": "", "HTTPS_PROXY": "http://127.0.0.1:PORT"}, "127.0.0.1:PORT, by HTTPS_PROXY"),
+    ({"all_proxy": "127.0.0.1:PORT/"}, "127.0.0.1:PORT, by all_proxy"),
+    ({"https_proxy": "socks5://u:pa@55word@127.0.0.1:PORT"}, "127.0.0.1:PORT, by https_proxy"),
+    ({"https_proxy": "http://user:55word"}, "https_proxy (not a URL)"),
+    ({"https_proxy": "http://127.0.0.1:PORT", "no_proxy": "10.99.0.0/16,x"}, None),
+    ({"https_proxy": "http://127.0.0.1:PORT", "no_proxy": "10.96.0.0/12"}, None),
+    ({"https_proxy": "http://127.0.0.1:PORT", "no_proxy": "10.100.0.0/16, *"}, "127.0.0.1:PORT"),
+    ({"https_proxy": "http://127.0.0.1:PORT", "no_proxy": "*"}, None),
+])
+def test_which_proxy(sick, env, says):
+    """As the exchange takes it."""
+    port = str(closed_port())
+    sick.configure(sick.credential(exchange=aws(sick, endpoint="https://10.99.9.9")))
+    report = doctor(sick, "--timeout", "500ms", env={key: value.replace("PORT", port) for key, value in env.items()})
+    assert bool(report.all("net.proxy")) == (says is not None) and "55word" not in report.text
+    if says is not None:
+        report.one("net.proxy", "note", says.replace("PORT", port))
+
+
+def test_an_address_of_version_6_alone(sick, tmp_path):
+    needs_namespace("--mount", "--net")
+    hosts = tmp_path / "hosts"
+    hosts.write_text("2001:db8::5 sts.example.test\n")
+    sick.configure(sick.credential(exchange=aws(sick, endpoint="https://sts.example.test")))
+    script = f"ip link set lo up && mount --bind {hosts} /etc/hosts && exec \"$@\""
+    report = doctor(sick, "--timeout", "10s", wrapper=("unshare", "--mount", "--net", "sh", "-c", script, "sh"))
+    report.one("net.dns", "ok", "2001:db8::5")
+    report.one("net.connect", "wrong", "Network is unreachable")
+
+
 # ---- the machine and the targets ----
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer needs /proc")
+def test_without_proc(sick):
+    """Nothing is made up of what cannot be seen."""
+    needs_namespace("--mount")
+    script = "mount -t tmpfs none /proc && exec \"$@\""
+    report = doctor(sick, "--offline", wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
+    assert not report.wrong() and not report.all("publish.on-disk")
+    report.one("machine.memory", "note", "no /proc")
+
+
+def test_a_file_in_place_of_a_directory(sick):
+    sick.out.write_text("")
+    sick.state.write_text("")
+    report = doctor(sick, "--offline")
+    report.one("publish.rights", "wrong", "is no directory")
+    report.one("machine.state-dir", "wrong", "is no directory")
+
+
+def test_a_file_that_is_written_in_place(sick):
+    """The file counts, not the directory around it."""
+    needs_namespace("--mount")
+    for name in ("mounted", "source"):
+        (sick.dir / name).write_text("")
+    publish = {"file": {"path": str(sick.dir / "mounted"), "format": "token", "in_place": True}}
+    sick.configure(token_only(sick, publish=publish))
+    bind = f"mount --bind {sick.dir}/source {sick.dir}/mounted"
+    wrapper = ("unshare", "--mount", "sh", "-c")
+    report = doctor(sick, "--offline", wrapper=(*wrapper, f"{bind} && exec \"$@\"", "sh"))
+    report.one("publish.rights", "ok", "mounted can be written")
+    readonly = f"{bind} && mount -o remount,ro,bind {sick.dir}/mounted && exec \"$@\""
+    report = doctor(sick, "--offline", wrapper=(*wrapper, readonly, "sh"))
+    report.one("publish.read-only", "wrong", "mounted lies on a read-only")
+
+
+def test_a_program_on_a_volume_without_exec(sick):
+    needs_namespace("--mount")
+    (sick.dir / "bin").mkdir()
+    sick.configure(sick.credential(reload=[{"exec": [str(sick.dir / "bin/hook")]}]))
+    script = f"mount -t tmpfs -o noexec none {sick.dir}/bin && cp /bin/true {sick.dir}/bin/hook && exec \"$@\""
+    report = doctor(sick, "--offline", wrapper=("unshare", "--mount", "sh", "-c", script, "sh"))
+    report.one("hook.program", "wrong", "mounted noexec")
+
 
 def test_hooks(sick):
     script = sick.dir / "hook.sh"
@@ -424,6 +510,16 @@ def test_owner_that_cannot_be_given(sick):
     report.one("publish.group", "wrong", "is not in it")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_as_root_beside_an_agent_of_another_user(sick):
+    """Root may do everything, which says nothing of the agent."""
+    let_others_in(sick.dir)
+    sick.configure(token_only(sick, token=token_file(sick)))
+    os.chown(sick.dir, 65534, 65534)
+    sick.start(wrapper=AS_NOBODY)
+    doctor(sick, "--offline").one("machine.user", "note", "you are uid 0, and the agent runs as uid 65534")
+
+
 def test_open_files(sick):
     report = doctor(sick, "--offline", wrapper=("prlimit", "--nofile=60:60"))
     found = report.one("machine.open-files", "wrong", "at most 60 files")
@@ -464,6 +560,21 @@ def test_running_agent(sick):
     sick.configure()
     report = doctor(sick)
     report.one("agent.config", "wrong", "nonsense")
+
+
+def test_the_agents_own_limits_and_mounts(sick):
+    """Not those of the shell that doctor is run from."""
+    needs_namespace("--mount")
+    sick.start(wrapper=("unshare", "--mount", "prlimit", "--nofile=70:70"))
+    sick.wait_generation(1)
+    report = doctor(sick, "--offline")
+    report.one("machine.open-files", "wrong", "at most 70 files")
+    report.one("machine.namespace", "note", f"process {sick.process.pid}, has mounts of its own")
+    assert not report.all("machine.user")
+    sick.stop()
+    sick.start()
+    report = doctor(sick, "--offline", wrapper=("prlimit", "--nofile=60:60"))
+    assert not report.wrong() and not report.all("machine.namespace")
 
 
 def test_an_agent_that_hangs(sick):
@@ -578,6 +689,33 @@ def test_trust_file_that_is_none(sick):
     report.one("trust.file", "wrong", "none")
 
 
+def test_trust_by_a_pipe(sick):
+    """`--trust-policy <(aws iam get-role ...)`, for two credentials; and from a program that never ends."""
+    sick.configure(sick.credential(), sick.credential("other"))
+    path = sick.dir / "role.json"
+    path.write_text(json.dumps(policy(sick, GOOD)))
+    command = [CREDFRESH, "doctor", "-c", str(sick.config_path), "--json", "--offline", "--timeout", "1s"]
+    for script, level in ((f'exec "$@" --trust-policy <(cat {path})', "ok"),
+                          (f'cat {path} | "$@" --trust-policy /dev/stdin', "ok"),
+                          ('exec "$@" --trust-policy <(sleep 3)', "wrong")):
+        report = Report(subprocess.run(["bash", "-c", script, "bash", *command], text=True, capture_output=True, timeout=30))
+        if level == "ok":
+            assert [f["credential"] for f in report.all("trust.policy", "ok")] == ["demo", "other"]
+        else:
+            report.one("trust.file", "wrong", "nothing came in time")
+            report.one("doctor.time", "warning")
+
+
+def test_trust_that_is_not_compared(sick):
+    """Said, so that nobody takes silence for consent."""
+    path = sick.dir / "pool.json"
+    path.write_text("{}")
+    report = doctor(sick, "--offline", "--pool-provider", str(path))
+    assert report.one("trust.file", "warning", "was not compared", "gcp")["credential"] is None
+    sick.configure(sick.credential(token={"file": str(sick.dir / "none")}))
+    doctor(sick, "--offline", "--trust-policy", str(path)).one("trust.file", "warning", "for want of a token")
+
+
 def test_role_that_refuses(sick):
     """AWS does not say why; what the policy must hold is computed, and the file says what differs."""
     sick.cloud.admin("/role", {"arn": ROLE.replace("demo", "other"),
@@ -592,6 +730,21 @@ def test_role_that_refuses(sick):
     report.one("trust.needed", "note", f'"{ISSUER_ROLE}{issuer}"', f'"{issuer}:sub": "{SUBJECT}"',
                f'"{issuer}:aud": "sts.amazonaws.com"')
     report.one("trust.policy", "wrong", "default:other", "default:demo")
+
+
+def test_roles_in_a_row(sick):
+    """The second request is signed; what refuses it is not the trust in the token."""
+    sick.cloud.admin("/role", {"arn": ROLE.replace("demo", "second"), "trust": [{"aws_principal": ROLE}]})
+    steps = [{"role_arn": ROLE.replace("demo", "second")}]
+    sick.configure(sick.credential(exchange=aws(sick, then_assume=steps)))
+    report = doctor(sick)
+    assert not report.wrong()
+    report.one("cloud.exchange", "ok", "assumed-role/second")
+    steps[0]["role_arn"] = ROLE.replace("demo", "nowhere")
+    sick.configure(sick.credential(exchange=aws(sick, then_assume=steps)))
+    report = doctor(sick)
+    report.one("cloud.exchange", "wrong", "AccessDenied", "may not assume it")
+    assert not report.all("trust.refused")
 
 
 def test_audience_that_iam_does_not_list(sick):
@@ -768,7 +921,7 @@ def test_every_check_is_documented_and_real():
     root = DOCS.parents[1]
     sources = "\n".join(path.read_text() for path in [*root.glob("agent/*doctor*.c"), *root.glob("sts/trust*.c"),
                                                      root / "token/inspect.c"])
-    named = set(re.findall(r'"((?:machine|agent|publish|hook|source|volume|token|clock|net|cloud|trust|doctor)\.[a-z-]+)"',
-                           sources))
+    kinds = "machine|agent|publish|hook|mint|ca|source|volume|token|clock|net|cloud|trust|doctor"
+    named = set(re.findall(rf'"((?:{kinds})\.[a-z-]+)"', sources))
     listed = set(re.findall(r"^\| `([a-z]+\.[a-z-]+)` \|", DOCS.read_text(), re.M))
     assert named == listed, named ^ listed

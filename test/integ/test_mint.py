@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Rotation of long-lived keys: AWS access keys at the local cloud, whose IAM has the limits and delays of the real one."""
+import json
 import threading
 
 import pytest
 from botocore.exceptions import ClientError
 
-from conftest import LocalCloud, Mounted, eventually
+from conftest import LocalCloud, Mounted, eventually, read_text
 from minting import ADMIN, CLOUD, IAM, admin, call, keys_of, mint_of, minted, published_key, wait_complete
 
 FOREIGN = "AKIAMADEBYHAND000000"
@@ -261,6 +262,44 @@ def test_a_journal_that_cannot_be_read(agent):
                lambda: agent.log)
     assert mint_of(agent)["state"] == "UPDATE_FAILED" and call(agent)
     assert len(agent.cloud.exchanges("CreateAccessKey")) == 1 and agent.status("robot")["ready"]
+
+
+def test_a_seal_that_is_lost(agent):
+    """What a crash leaves right after the files stand, if the seal cannot be read either. If another key than the new one is
+    published nothing is done without somebody; else the rotation goes on, and consumers are told."""
+    told = agent.dir / "told"
+    hook = agent.dir / "hook"
+    hook.write_text(f"#!/bin/sh\necho $CREDFRESH_GENERATION >> {told}\n")
+    hook.chmod(0o755)
+    agent.configure(minted(agent, reload=[{"exec": [str(hook)]}]), admin(agent)).start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    first = published_key(agent)
+    record = (agent.state / "robot.json").read_text()
+    rotate(agent)
+    agent.wait_generation(2, "robot")
+    agent.wait_state("fresh", "robot")
+    agent.kill()
+    before = read_text(told)
+    second = published_key(agent)
+    path = agent.state / "robot+mint.json"
+    journal = json.loads(path.read_text())
+    assert journal["step"] == "published" and not list(agent.state.glob("*.seal"))
+    (agent.state / "robot.json").write_text(record)
+    journal.update(step="verified", minted_s=journal["current_s"], current=first, old="")
+    path.write_text(json.dumps({**journal, "minted": FOREIGN}))
+    agent.start()
+    eventually(lambda: "restore it" in (mint_of(agent).get("waits_for") or ""), lambda: agent.log)
+    assert set(keys_of(agent.cloud)) == {first, second}
+    agent.stop()
+    path.write_text(json.dumps({**journal, "minted": second}))
+    agent.start()
+    eventually(lambda: mint_of(agent).get("old_key") == first, lambda: agent.log)
+    assert mint_of(agent)["key"] == second and agent.generation("robot") == 2
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [second] and published_key(agent) == second and call(agent)
+    assert len(agent.cloud.exchanges("CreateAccessKey")) == 2
+    assert "2" in read_text(told)[len(before):].split(), "nobody was told again"
 
 
 def test_a_state_that_a_restart_loses_is_refused(agent):

@@ -29,10 +29,12 @@ def page(tmp_path_factory, module_cloud):
     address = f"127.0.0.1:{free_port()}"
     secret = {"namespace": "default", "name": "monitored", "kubeconfig": module_cloud.ready["kubeconfig"],
               "keys": [{"name": "token", "format": "token"}]}
+    bundle = {"name": "trust", "ca_bundle": True,
+              "publish": {"file": {"path": str(agent.dir / "ca.crt"), "format": "ca-bundle"}}}
     agent.configure(agent.credential(
         publish=[agent.credential()["publish"], {"secret": secret}],
         reload=[{"exec": ["/bin/true"]}], acknowledge={"file": str(agent.dir / "in-use")}),
-        endpoints=[{"listen": address, "aws_container": {
+        bundle, service_ca={"store": str(agent.dir / "store")}, endpoints=[{"listen": address, "aws_container": {
             "credential": "demo", "authorization": {"file": str(agent.dir / "auth")}}}]).start()
     try:
         eventually(lambda: agent.status().get("deliveries", [{}])[0].get("result") == "ok", lambda: agent.log)

@@ -147,8 +147,58 @@ def test_files_that_were_lost_or_changed_are_put_back(issuer):
     before = {path: content for path, (_, content) in issuer.files().items()}
     (issuer.web / "openid/v1/jwks").unlink()
     (issuer.dir / "signing.key").write_text("not a key")
-    issuer.good("rotate", "--continue")
+    assert "put back" in issuer.run("rotate", "--continue").stderr
+    assert issuer.run("rotate", "--continue").stderr == ""
     assert {path: content for path, (_, content) in issuer.files().items()} == before
+
+
+def test_an_init_that_failed_is_begun_again(issuer):
+    """With what is wanted now, and with its key, which may stand somewhere already."""
+    kind = ["--key", "ecdsa-p256"]
+    (issuer.dir.parent / "file").touch()
+    nowhere = str(issuer.dir.parent / "file/web")
+    done = issuer.run("init", "--issuer", URL + "x", "--token-life", "1h", "--web-root", nowhere, *kind)
+    assert done.returncode == 1 and "Not a directory" in done.stderr
+    kid = issuer.status()["signing"]
+    issuer.init(*kind)
+    assert set(issuer.keys()) == {kid} and issuer.status()["issuer"] == URL
+    assert json.loads((issuer.dir / "issuer.json").read_text())["token_life"] == 24 * HOUR
+
+
+def test_what_nobody_can_have_followed_is_not_confirmed(issuer):
+    """The signer's file was written by this very command, because the switch was interrupted."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "0s")
+    issuer.good("rotate")
+    journal = json.loads((issuer.dir / "issuer.json").read_text())
+    journal.update(phase="switching", signing=journal["other"], other=journal["signing"])
+    (issuer.dir / "issuer.json").write_text(json.dumps(journal))
+    assert "just now" in issuer.refused("rotate", "--confirm")
+    assert (issuer.status()["phase"], issuer.status()["confirmed"]) == ("switched", False)
+    (issuer.dir / "signing.key").unlink()
+    assert "just now" in issuer.refused("rotate", "--confirm")
+    issuer.good("rotate", "--confirm")
+    assert issuer.status()["confirmed"] is True
+
+
+def test_a_life_that_was_raised_counts(issuer):
+    """By hand in the journal, as the page says."""
+    issuer.init("--key", "ecdsa-p256", "--settle", "0s", "--signer-lag", "0s")
+    issuer.good("rotate")
+    issuer.good("rotate")
+    journal = json.loads((issuer.dir / "issuer.json").read_text())
+    (issuer.dir / "issuer.json").write_text(json.dumps({**journal, "token_life": 48 * HOUR}))
+    issuer.pass_time(25 * HOUR)
+    assert "may be in use until" in issuer.refused("rotate")
+    issuer.pass_time(24 * HOUR)
+    issuer.good("rotate")
+
+
+def test_somebody_elses_directory_is_left_alone(issuer):
+    issuer.dir.mkdir()
+    (issuer.dir / "theirs").touch()
+    for words in (["status"], ["rotate"]):
+        assert "holds no issuer" in issuer.run(*words).stderr
+    assert [path.name for path in issuer.dir.iterdir()] == ["theirs"]
 
 
 def test_what_cannot_be(issuer):
@@ -159,6 +209,9 @@ def test_what_cannot_be(issuer):
              (["init", "--issuer", URL, "--token-life", "0s"], "of no use"),
              (["init", "--issuer", URL, "--token-life", "1h", "--key", "dsa"], "no such kind"),
              (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "www"], "absolute"),
+             (["init", "--issuer", URL, "--token-life", "1h", "--web-root", str(issuer.dir) + "/"], "signing key"),
+             (["init", "--issuer", URL, "--token-life", "1h", "--web-root", str(issuer.dir.parent)], "signing key"),
+             (["init", "--issuer", URL, "--token-life", "1h", "--web-root", "/"], "signing key"),
              (["rotate", "--issuer", URL], "only init"), (["rotate", "--confirm", "--continue"], "one of"),
              (["status", "--confirm"], "rotate alone"), (["init", "--json"], "status alone"),
              (["destroy"], "init, rotate or status")]

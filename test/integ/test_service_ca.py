@@ -14,6 +14,7 @@ import time
 import pytest
 
 from conftest import agent_factory, eventually, read_text  # noqa: F401
+from test_secrets import SANITIZED, memory, root_only
 from trust import HOST, Authority, certificates, shake_hands
 
 
@@ -85,6 +86,7 @@ def test_a_forced_rotation_reaches_everybody_once(authority):
     first = service_ca(agent)
     assert first["number"] == 1 and first["generations"] == 1 and first["last_reason"] is None
     assert first["subject"] == "credfresh service CA" and first["expires"] > first["rotates"] > first["issued"]
+    assert first["error"] is None
     authority.configure(reload=reload, force={"reason": "the key was seen", "validity": "30d"})
     assert agent.request("POST", "/v1/reload")[0] == 200
     agent.wait_generation(2, "tls")
@@ -105,7 +107,30 @@ def test_a_forced_rotation_reaches_everybody_once(authority):
     assert service_ca(agent)["number"] == 2
     assert agent.generation("tls") == agent.generation("trust") == 2
     metrics = agent.request("GET", "/metrics")[1]
-    assert "credfresh_service_ca_number 2\n" in metrics and "credfresh_service_ca_ok 1\n" in metrics
+    for sample in ("number 2", "ok 1", "consecutive_failures 0"):
+        assert f"credfresh_service_ca_{sample}\n" in metrics
+
+
+@root_only
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer keeps what is freed")
+def test_only_the_present_key_is_in_memory(authority):
+    """Not the CA's before, and none of the servers'."""
+    agent = authority.agent  # noqa: F811
+    store = authority.store / "authority.json"
+
+    def found(pem):
+        secret = pem.split("-----")[2].replace("\n", "")[48:64].encode()  # of the private number, in the first line
+        return sum(data.count(secret) for _, data in memory(agent))
+
+    agent.start()
+    agent.wait_generation(1, "tls")
+    first = json.loads(store.read_text())["key"]
+    assert found(first) == 1
+    authority.configure(force={"reason": "why not"})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_generation(2, "tls")
+    assert found(json.loads(store.read_text())["key"]) == 1
+    assert found(first) == found((authority.tls / "tls.key").read_text()) == 0
 
 
 def test_a_certificate_is_issued_anew(authority):
@@ -188,10 +213,72 @@ def test_a_lost_store_is_not_a_beginning(authority):
     assert service_ca(agent)["error"] is not None
     assert identities(authority.tls, authority.trust) == before
     agent.stop()
+    # What tells that there was one may itself be damaged.
+    marker = agent.state / "_service-ca.json"
+    marker.unlink()
+    marker.mkdir()
+    assert "give the directory back" in agent.run("once", "--timeout", "2s").stderr
     shutil.rmtree(authority.store)
     kept.rename(authority.store)
     authority.once()
     assert identities(authority.tls, authority.trust) == before
+
+
+def test_a_store_is_followed(authority):
+    """While the agent runs: what was removed is written again, and a directory that was put in its place is the one that
+    counts."""
+    agent = authority.agent  # noqa: F811
+    path = authority.store / "authority.json"
+    agent.start()
+    agent.wait_generation(1, "tls")
+    agent.wait_generation(1, "trust")
+    text = path.read_text()
+    shutil.rmtree(authority.store)
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert path.read_text() == text and service_ca(agent)["error"] is None
+    assert [oct(p.stat().st_mode & 0o777) for p in (authority.store, path)] == ["0o700", "0o600"]
+    away = authority.store.rename(authority.store.with_suffix(".away"))
+    shutil.copytree(away, authority.store)
+    authority.configure(force={"reason": "why not"})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    agent.wait_generation(2, "tls")
+    agent.wait_generation(2, "trust")
+    assert json.loads(path.read_text())["number"] == 2 and (away / "authority.json").read_text() == text
+    # One that is damaged is told, and not written over.
+    path.write_text(text[:-20])
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert "authority.json" in service_ca(agent)["error"] and path.read_text() == text[:-20]
+    assert "credfresh_service_ca_ok 0\n" in agent.request("GET", "/metrics")[1]
+    assert agent.request("POST", "/v1/credentials/tls/rotate", json.dumps({"reason": "with what is known"}))[0] == 202
+    agent.wait_generation(3, "tls")
+    authority.check()
+    path.unlink()
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert service_ca(agent)["error"] is None and json.loads(path.read_text())["number"] == 2
+
+
+def test_many_keys_let_others_in_between(agent_factory):  # noqa: F811
+    """Keys that take their time are made one by one, and the agent answers meanwhile."""
+    agent = agent_factory(None)  # noqa: F811
+    names = [f"tls{i}" for i in range(4)]
+    credentials = [{"name": name, "certificate": {"dns_names": [HOST], "key": "rsa-2048"},
+                    "publish": {"directory": str(agent.dir / name), "files": [
+                        {"name": "tls.crt", "format": "certificate"}, {"name": "tls.key", "format": "private-key"}]}}
+                   for name in names]
+    store = {"store": str(agent.dir / "store")}
+    agent.configure(*credentials, service_ca=store).start()
+    for name in names:
+        agent.wait_generation(1, name)
+    agent.configure(*credentials, service_ca={**store, "force": {"reason": "why not"}})
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    seen = []
+
+    def all_done():
+        seen.append(sum(one["generation"] == 2 for one in agent.request("GET", "/v1/credentials")[1]["credentials"]))
+        return seen[-1] == len(names)
+
+    eventually(all_done, agent.log)
+    assert set(seen) & set(range(1, len(names))), seen
 
 
 @pytest.mark.parametrize("spoil", [lambda text: text[:-20], lambda text: "",
@@ -231,8 +318,10 @@ REFUSED = [
     ("no service CA", None, TLS, "needs `service_ca`"),
     ("nothing issued", CA, {"name": "t", "token": {"file": "/t"}, "publish": {"file": {"path": "/x/t", "format": "token"}}},
      "issues nothing"),
+    ("a subject of two lines", {**CA, "subject": "one\ntwo"}, TLS, "control characters"),
     ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "is for nobody"),
     ("no DNS name", CA, {**TLS, "certificate": {"dns_names": ["a b"]}}, "no DNS name"),
+    ("an address as a name", CA, {**TLS, "certificate": {"dns_names": ["10.0.0.1"]}}, "ip_addresses"),
     ("no address", CA, {**TLS, "certificate": {"ip_addresses": ["1.2.3"]}}, "no address"),
     ("two sources", CA, {**TLS, "token": {"file": "/t"}}, "remove `token`"),
     ("both kinds", CA, {**TLS, "ca_bundle": True}, "is part of what a `certificate` gives"),

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from conftest import REPO
+from test_doctor import doctor, gcp_credential
 
 # Where the rows of each table's file are told.
 PLACES = {
@@ -17,6 +18,9 @@ PLACES = {
     "sts/openstack_error.c": "OpenStack",
     "sts/oauth_error.c": "OAuth servers",
     "mint/aws_answer.c": "IAM access keys",
+    "mint/gcp_answer.c": "Google service-account keys",
+    "mint/azure_answer.c": "Entra ID client secrets",
+    "mint/openstack_answer.c": "Keystone application credentials",
     "kube/status.c": "Kubernetes",
 }
 TROUBLE = (REPO / "docs/troubleshooting.md").read_text()
@@ -99,3 +103,47 @@ def test_every_entry_says_what_to_do():
     for entry in re.split(r"^### ", TROUBLE, flags=re.M)[1:]:
         name, _, body = entry.partition("\n## ")[0].partition("\n")
         assert len(re.sub(r"^>.*$", "", body, flags=re.M).strip()) > 5, name
+
+
+def quoted():
+    """The sentences of clouds that the page quotes: (part, entry's names, sentence)."""
+    for part in re.findall(r"^## (.*?)(?=^## |\Z)", TROUBLE, re.M | re.S):
+        for entry in re.split(r"^### ", part, flags=re.M)[1:]:
+            for sentence in re.findall(r'^(?:AWS|Google|Keystone): "(.*)"$', entry, re.M):
+                yield part.partition("\n")[0], entry.partition("\n>")[0], sentence
+
+
+def keystone_credential(agent):
+    secret = agent.dir / "secret"
+    secret.write_text("demo-secret")
+    exchange = {"openstack": {"auth_url": agent.cloud.ready["keystone_url"], "ca_file": agent.cloud.ca,
+                              "application_credential_id": "demo-app-credential",
+                              "application_credential_secret_file": str(secret)}}
+    publish = {"directory": str(agent.out), "files": [{"name": "t", "format": "openstack-token"}]}
+    return agent.credential(exchange=exchange, token=None, publish=publish)
+
+
+ASKED = {"AWS": ("AssumeRoleWithWebIdentity", lambda agent: agent.credential()),
+         "Google: from the token service": ("gcp.token", gcp_credential),
+         "Google: from impersonation": ("gcp.generateAccessToken", gcp_credential),
+         "OpenStack: application credentials": ("keystone.auth", keystone_credential)}
+
+
+@pytest.mark.parametrize("part, names, sentence", list(quoted()), ids=lambda value: value[:30])
+def test_the_clouds_words_lead_to_the_entry(agent_factory, shared_cloud, part, names, sentence):
+    """The cloud says it, and what credfresh prints is what stands below it on the page."""
+    action, credential = ASKED[part]
+    agent = agent_factory(shared_cloud)
+    agent.configure(credential(agent))
+    code = re.search(r'`(\w+)` with "', names) or re.search(r"`(\w+)`", names)
+    status = re.search(r"HTTP (\d+)", names)
+    said = sentence.replace("...", "2026-01-02")
+    shared_cloud.fault(kind="error", code=code[1] if code else "Unauthorized", message=said,
+                       status=int(status[1]) if status else 400, match={"action": action}, count=9)
+    told = doctor(agent).one("cloud.exchange", "wrong", said[:60])["text"]
+    advices = [advice for text, advice in entries(part) if text == " ".join(names.split())][0]
+    assert any(all(piece in told for piece in advice.split(WHO)) for advice in advices), (told, advices)
+
+
+def test_the_clouds_words_are_there():
+    assert {part for part, _, _ in quoted()} == set(ASKED)

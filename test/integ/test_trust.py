@@ -21,20 +21,21 @@ def authority(agent_factory):  # noqa: F811
     return Authority(agent_factory(None))
 
 
-def history(authority, directory, count=GENERATIONS, **ca):
-    """Copies of what is published after each of the rotations."""
+def history(authority, directory, count=GENERATIONS, kinds=("ecdsa-p256",), **ca):
+    """Copies of what is published after each of the rotations, each with a key of the next of KINDS."""
     kept = []
     for i in range(count):
-        authority.configure(**({"force": {"reason": f"number {i}", "validity": "1h"}} if i else {}), **ca).once()
+        force = {"force": {"reason": f"number {i}", "validity": "1h"}} if i else {}
+        authority.configure(key=kinds[i % len(kinds)], **force, **ca).once()
         kept.append(authority.keep(directory / str(i)))
     return kept
 
 
-@pytest.mark.parametrize("kind", ["ecdsa-p256", "rsa-2048"])
-def test_clients_and_servers_that_missed_rotations(authority, tmp_path, kind):
+@pytest.mark.parametrize("kinds", [("ecdsa-p256",), ("rsa-2048", "ecdsa-p384", "rsa-2048")], ids=["same", "changing"])
+def test_clients_and_servers_that_missed_rotations(authority, tmp_path, kinds):
     """Before and after one rotation, after two, and with a client or a server that missed one, or two: all are served. Who
     missed three, which is as many as are kept, is not."""
-    generations = history(authority, tmp_path / "kept", key=kind, generations=KEPT)
+    generations = history(authority, tmp_path / "kept", kinds=kinds, generations=KEPT)
     servers = []
     verdicts = []
     try:

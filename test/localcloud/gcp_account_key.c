@@ -175,6 +175,9 @@ static json_t *shown(const struct call *call, json_t *key)
     if (json_is_true(json_object_get(key, "disabled"))) {
         (void)json_object_set_new(out, "disabled", json_true());
     }
+    if (json_object_get(key, "creator") != NULL) {
+        (void)json_object_set(out, "creator", json_object_get(key, "creator"));
+    }
     return out;
 }
 
@@ -230,7 +233,8 @@ static void make(struct lc_visit *visit, const struct call *call)
     struct lc_minted_lag lag = lag_of(call->account);
     size_t limit = (size_t)json_integer_value(json_object_get(call->account, "key_limit"));
     size_t taken = settled_count(visit, call);
-    struct lc_key *pair = lc_key_generate(NULL);
+    const char *given = json_string_value(json_object_get(call->account, "key_pair"));
+    struct lc_key *pair = given != NULL ? lc_key_from_pem(given, NULL) : lc_key_generate(NULL);
     char id[KEY_ID_CHARS + 1] = "";
     json_t *key = NULL;
 
@@ -239,8 +243,8 @@ static void make(struct lc_visit *visit, const struct call *call)
         (void)refuse(visit, 500, "INTERNAL", "Internal error encountered.");
         return;
     }
-    key = json_pack("{s:s,s:s,s:I}", "id", id, "public_key_pem", pair->public_pem, "made_at",
-                    (json_int_t)lc_time_now());
+    key = json_pack("{s:s,s:s,s:I,s:s*}", "id", id, "public_key_pem", pair->public_pem, "made_at",
+                    (json_int_t)lc_time_now(), "creator", call->caller.identity);
     if (!lc_minted_add(visit->cloud->minted, call->email, json_incref(key), &lag,
                        limit > taken ? limit - taken : 0)) {
         (void)refuse(visit, 400, "FAILED_PRECONDITION", "Precondition check failed.");

@@ -172,7 +172,8 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
 static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail *fail)
 {
     static const char *const known[] = {"email",       "unique_id",    "members",   "keys",        "max_lifetime_s", "key_admins",
-                                        "key_delay_s", "list_delay_s", "key_limit", "system_keys", NULL};
+                                        "key_delay_s", "list_delay_s", "key_limit", "system_keys", "key_pair", NULL};
+    const char *pair = NULL;
     const char *email = "";
     const char *id = NULL;
     json_t *members = NULL;
@@ -184,6 +185,7 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
     if (lc_json_keys(account, "service_accounts", known, fail) != 0 ||
         lc_json_text(account, "service_accounts", "email", &email, fail) != 0 ||
         lc_json_text(account, "service_accounts", "unique_id", &id, fail) != 0 ||
+        lc_json_text(account, "service_accounts", "key_pair", &pair, fail) != 0 ||
         lc_json_array(account, "service_accounts", "members", &members, fail) != 0 ||
         lc_json_integer(account, "service_accounts", "max_lifetime_s", LC_GCP_LIFE_S, 43200, &longest,
                         fail) != 0 ||

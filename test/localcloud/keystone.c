@@ -261,6 +261,8 @@ static void version(struct lc_visit *visit)
     free(self);
 }
 
+#define USERS "/identity/v3/users/"
+
 /* Who is meant, for `match.role` of faults and the statistics: the credential, the user, the provider. */
 static void note(struct lc_visit *visit)
 {
@@ -269,6 +271,10 @@ static void note(struct lc_visit *visit)
     json_t *asked = NULL;
     const char *who = NULL;
 
+    if (visit->action->run == lc_keystone_credentials) {
+        who = visit->request->path + strlen(USERS);
+        (void)snprintf(visit->record.role, sizeof visit->record.role, "%.*s", (int)strcspn(who, "/"), who);
+    }
     if (visit->action->run != lc_keystone_auth) {
         return;
     }
@@ -288,7 +294,7 @@ static void note(struct lc_visit *visit)
 
 #define TOKENS      "/identity/v3/auth/tokens"
 #define FEDERATION  "/identity/v3/OS-FEDERATION/identity_providers/*/protocols/*/auth"
-#define CREDENTIALS "/identity/v3/users/*/application_credentials"
+#define CREDENTIALS USERS "*/application_credentials"
 
 static const struct lc_action actions[] = {
     {"keystone.version", "GET", "/identity", version, NULL, false},

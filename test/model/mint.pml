@@ -2,16 +2,19 @@
 /* The rotation of one long-lived key (mint/rotation.c) for spin: the program may end before and after everything it does,
  * and the answer to the one request that is not idempotent may be lost, or come while nobody waits any more.
  *
+ * The sealed secret may be gone whenever the program starts.
+ *
  * Checked: what is published always exists and is accepted; the old key is neither deactivated nor deleted before its grace
- * is over; at rest the cloud holds what is published and nothing else; and no end is reached but rest.
+ * is over; at rest the cloud holds what is published and what is aside, deactivated, and nothing else; and no end is reached
+ * but rest.
  *
  * test_mint_rotation prints the steps that it saw follow each other, and check.py looks for each of them here: GO(FROM, TO)
  * is the only way to write a step down. */
 
 mtype = { REST, INTENT, MINTED, VERIFIED, PUBLISHED, RETIRING, INACTIVE, DELETING, UNDOING, LOST };
 
-#define KEYS 3 /* a published one, the one before it, one that is being made */
-#define NONE 3
+#define KEYS 4 /* a published one, the one before it, one that is being made, one that is aside */
+#define NONE 4
 
 /* The cloud. */
 bool exists[KEYS + 1]; /* the last is NONE, which never does */
@@ -30,13 +33,15 @@ byte old = NONE;
 byte published = NONE;    /* in the consumer's files */
 byte before = NONE;       /* what was published before it */
 bool known[KEYS + 1];
+bool aside[KEYS + 1];     /* deactivated, to be removed later */
 
 /* The clock. */
 bool grace_over = true;   /* since the last publish */
 bool waits = false;       /* the program is waiting for an answer */
 
-#define OURS(k) (!exists[k] || known[k] || current == k)
+#define OURS(k) (!exists[k] || known[k] || current == k || aside[k])
 #define GO(from, to) atomic { assert(step == from); step = to }
+#define REMOVE(k) atomic { exists[k] = false; accepted[k] = false; good[k] = false }
 #define MAY_END if :: skip :: goto start fi
 
 active proctype Cloud()
@@ -46,15 +51,16 @@ end:
     do
     :: atomic { in_flight ->
         if
-        :: k = 0 :: k = 1 :: k = 2
+        :: k = 0 :: k = 1 :: k = 2 :: k = 3
         fi;
         if
-        :: !exists[k] && k != published && k != before ->
+        :: !exists[k] && k != published && k != before && !aside[k] ->
             exists[k] = true; accepted[k] = true; in_flight = false; made = k;
             if :: good[k] = true :: good[k] = false fi;
             if :: waits -> answered = true :: else -> skip fi
         :: else -> skip
-        fi }
+        fi;
+        k = 0 }
     :: atomic { in_flight -> in_flight = false; made = NONE } /* it never arrives */
     :: atomic { !grace_over -> grace_over = true }
     od
@@ -75,14 +81,25 @@ active proctype Program()
 {
     byte k;
 start:
-    atomic { waits = false; answered = false }
+    atomic { waits = false; answered = false; if :: seal = NONE :: skip fi };
     do
     :: step == REST ->
-        /* Nothing but what is published, and nothing on its way. */
+        /* Nothing but what is published or aside, and nothing on its way. */
         atomic { assert(!in_flight); assert(published == current);
-                 k = 0; do :: k < KEYS -> assert(!exists[k] || k == published); k++ :: else -> break od };
+                 k = 0; do :: k < KEYS -> assert(!exists[k] || k == published || (aside[k] && !accepted[k])); k++ :: else -> break od };
         seal = NONE;
-        atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> break od; minted = NONE; GO(REST, INTENT) };
+        k = 0;
+        do
+        :: k < KEYS && aside[k] -> /* its time has come */
+            REMOVE(k);
+            MAY_END;
+            atomic { aside[k] = false; GO(REST, REST) };
+            MAY_END;
+            k++
+        :: k < KEYS -> k++
+        :: k >= KEYS -> k = 0; break
+        od;
+        atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = NONE; GO(REST, INTENT) };
         MAY_END;
         atomic { in_flight = true; made = NONE; waits = true };
         MAY_END;
@@ -91,7 +108,7 @@ start:
             MAY_END;
             seal = k;
             MAY_END;
-            atomic { minted = k; GO(INTENT, MINTED) }
+            atomic { minted = k; k = 0; GO(INTENT, MINTED) }
         :: atomic { waits = false; answered = false; GO(INTENT, LOST) }             /* no answer in time */
         :: atomic { in_flight -> in_flight = false; waits = false; GO(INTENT, REST) } /* refused for certain */
         fi;
@@ -108,15 +125,16 @@ start:
         do
         :: k < KEYS ->
             if
-            :: exists[k] && !known[k] && k != current -> exists[k] = false; MAY_END; GO(LOST, LOST)
+            :: !OURS(k) -> REMOVE(k); MAY_END; GO(LOST, LOST)
+            :: !OURS(k) -> accepted[k] = false; MAY_END; atomic { aside[k] = true; GO(LOST, LOST) } /* it may be another's */
             :: else -> skip
             fi;
             k++
-        :: else -> break
+        :: else -> k = 0; break
         od;
         /* Settled: no request is under way any more, and the list that was looked at is younger than that. */
         if
-        :: atomic { !in_flight && OURS(0) && OURS(1) && OURS(2) -> GO(LOST, REST) }
+        :: atomic { !in_flight && OURS(0) && OURS(1) && OURS(2) && OURS(3) -> GO(LOST, REST) }
         :: else -> skip
         fi;
         MAY_END
@@ -128,8 +146,9 @@ start:
         MAY_END
     :: step == VERIFIED ->
         if
-        :: published != seal -> atomic { before = published; published = seal; grace_over = (before == NONE) }
-        :: else -> skip /* it was, before a crash */
+        :: seal == minted && published != seal -> atomic { before = published; published = seal; grace_over = (before == NONE) }
+        :: published == minted -> skip /* it was, before a crash; the seal may be gone */
+        :: seal != minted && published != minted -> seal = minted; goto start /* somebody restores it */
         fi;
         MAY_END;
         atomic { old = current; current = minted; minted = NONE; GO(VERIFIED, PUBLISHED) };
@@ -156,13 +175,13 @@ start:
         MAY_END
     :: step == DELETING ->
         assert(old != published);
-        exists[old] = false;
+        REMOVE(old);
         MAY_END;
         atomic { old = NONE; before = NONE; GO(DELETING, REST) };
         MAY_END
     :: step == UNDOING ->
         assert(minted != published);
-        exists[minted] = false;
+        REMOVE(minted);
         MAY_END;
         atomic { minted = NONE; GO(UNDOING, LOST) }; /* lists tell whether it is gone */
         MAY_END

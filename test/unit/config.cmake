@@ -1,4 +1,6 @@
 cfr_unit_test(config cfr_agent)
+cfr_unit_test(config_mistakes cfr_agent)
+cfr_unit_test(config_publish cfr_agent)
 cfr_unit_test(config_load cfr_agent)
 cfr_unit_test(config_image cfr_agent)
 cfr_unit_test(config_serve cfr_agent)

@@ -29,6 +29,15 @@ static inline struct cfr_view data_file_read(const char *name)
     return out;
 }
 
+/* The same of FOLDER/SUB/FILE. */
+static inline struct cfr_view data_file_case(const char *folder, const char *sub, struct cfr_view file)
+{
+    char name[256];
+
+    (void)snprintf(name, sizeof name, "%s/%s/%.*s", folder, sub, (int)file.n, file.p);
+    return data_file_read(name);
+}
+
 static inline void data_file_free(struct cfr_view file)
 {
     free((void *)(uintptr_t)file.p);
@@ -52,6 +61,17 @@ static inline bool data_file_row(struct cfr_view *rest, struct cfr_view *columns
         return true;
     }
     return false;
+}
+
+static inline int64_t data_file_number(struct cfr_view column)
+{
+    int64_t n;
+
+    if (!cfr_view_int(column, &n)) {
+        (void)fprintf(stderr, "%.*s is no number\n", (int)column.n, column.p);
+        abort();
+    }
+    return n;
 }
 
 #endif

@@ -3,10 +3,9 @@
 #ifndef TEST_ENDPOINT_FIXTURE_H
 #define TEST_ENDPOINT_FIXTURE_H
 
-#include "unit.h"
+#include "serve_ask.h"
 
 #include "serve/ec2_token.h"
-#include "serve/endpoint.h"
 
 #define FIXTURE_NOW_S INT64_C(1767326645) /* 2026-01-02T04:04:05Z */
 #define FIXTURE_KEY   "0123456789abcdef0123456789abcdef"
@@ -131,44 +130,13 @@ static inline struct cfr_endpoint_world fixture_world(struct fixture *f)
                                        .signer = fixture_signer};
 }
 
-/* CTX is "Name: value" lines. */
-static inline struct cfr_view fixture_header(void *ctx, const char *name)
+/* HEADERS is "Name: value" lines. */
+static inline struct cfr_endpoint_request fixture_request(const char *method, const char *path,
+                                                          const char *headers)
 {
-    struct cfr_view rest = cfr_view_of(ctx);
-    struct cfr_view line;
-
-    while (cfr_view_line(&rest, &line)) {
-        ptrdiff_t colon = cfr_view_find(line, ":");
-
-        assert_true(colon > 0);
-        if (cfr_view_is_nocase((struct cfr_view){line.p, (size_t)colon}, name))
-            return cfr_view_trim((struct cfr_view){line.p + colon + 1, line.n - (size_t)colon - 1});
-    }
-    return (struct cfr_view){NULL, 0};
-}
-
-static inline struct cfr_endpoint_request fixture_request(const char *method, const char *path, char *headers)
-{
-    return (struct cfr_endpoint_request){.method = cfr_view_of(method),
-                                         .path = cfr_view_of(path),
-                                         .header = fixture_header,
-                                         .header_ctx = headers,
-                                         .peer = "127.0.0.1"};
-}
-
-/* The value of a header of the answer, or NULL. */
-static inline const char *fixture_answered(const struct cfr_endpoint_answer *a, const char *name)
-{
-    for (size_t i = 0; i < a->header_count; i++) {
-        if (strcmp(a->headers[i].name, name) == 0)
-            return a->headers[i].value;
-    }
-    return NULL;
-}
-
-static inline const char *fixture_body(const struct cfr_endpoint_answer *a)
-{
-    return a->body.len != 0 ? a->body.p : "";
+    ask_headers = headers;
+    return (struct cfr_endpoint_request){
+        .method = cfr_view_of(method), .path = cfr_view_of(path), .header = ask_header, .peer = "127.0.0.1"};
 }
 
 /* Secrets have no place in what is no success. */
@@ -177,7 +145,7 @@ static inline void fixture_check_no_secret(const struct cfr_endpoint_answer *a)
     static const char *const secrets[] = {"ASIAEXAMPLE", "wJalr", "IQoJ", "ya29", "the password"};
 
     for (size_t i = 0; a->status != 200 && i < COUNT(secrets); i++)
-        assert_null(strstr(fixture_body(a), secrets[i]));
+        assert_null(strstr(ask_body(a), secrets[i]));
 }
 
 #endif

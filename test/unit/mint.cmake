@@ -1,5 +1,6 @@
 cfr_unit_test(mint_aws cfr_mint)
 cfr_unit_test(mint_rotation cfr_mint)
+cfr_unit_test(mint_cases cfr_mint)
 target_compile_definitions(test_mint_aws PRIVATE CFR_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/../data")
 foreach(cloud azure gcp openstack)
     cfr_unit_test(mint_${cloud} cfr_mint -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)

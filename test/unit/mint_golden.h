@@ -73,29 +73,22 @@ static inline void mint_no_secret(const struct cfr_err *err)
         assert_null(strstr(err->text, pieces[i]));
 }
 
-static inline struct cfr_view mint_body(const char *cloud, const char *folder, struct cfr_view file)
+static inline struct cfr_view mint_case(const struct cfr_mint_provider *p, const char *sub,
+                                        struct cfr_view file)
 {
-    char name[256];
+    char folder[64];
 
-    (void)snprintf(name, sizeof name, "mint/%s/%s/%.*s", cloud, folder, (int)file.n, file.p);
-    return data_file_read(name);
-}
-
-static inline long mint_number(struct cfr_view v)
-{
-    int64_t n;
-
-    assert_true(cfr_view_int(v, &n));
-    return (long)n;
+    (void)snprintf(folder, sizeof folder, "mint/%s", p->name);
+    return data_file_case(folder, sub, file);
 }
 
 /* One row: file, operation, status, code, text. The code "ok" is what is as good as done. */
 static inline void mint_refusal(const struct cfr_mint_provider *p, const void *config,
                                 const struct cfr_grant *admin, const struct cfr_view col[5])
 {
-    struct cfr_view body = mint_body(p->name, "errors", col[0]);
+    struct cfr_view body = mint_case(p, "errors", col[0]);
     struct cfr_mint_ask ask = mint_ask(mint_op(col[1]), "key-1", admin);
-    struct cfr_mint_reply reply = {.status = mint_number(col[2]), .body = body};
+    struct cfr_mint_reply reply = {.status = (long)data_file_number(col[2]), .body = body};
     struct cfr_mint_answer out = {.used_s = 0};
     struct cfr_err err = {0};
     int rc = p->parse(config, &ask, &reply, &out, &err);
@@ -133,7 +126,7 @@ static inline void mint_read(const struct cfr_mint_provider *p, const void *conf
                              const struct cfr_grant *admin, enum cfr_mint_op op, long status,
                              const char *file, struct cfr_mint_answer *out)
 {
-    struct cfr_view body = mint_body(p->name, "answers", cfr_view_of(file));
+    struct cfr_view body = mint_case(p, "answers", cfr_view_of(file));
     struct cfr_mint_ask ask = mint_ask(op, "key-1", admin);
     struct cfr_mint_reply reply = {.status = status, .body = body};
     struct cfr_err err = {0};
@@ -148,7 +141,7 @@ static inline void mint_truncated(const struct cfr_mint_provider *p, const void 
                                   const struct cfr_grant *admin, enum cfr_mint_op op, long status,
                                   const char *file)
 {
-    struct cfr_view whole = mint_body(p->name, "answers", cfr_view_of(file));
+    struct cfr_view whole = mint_case(p, "answers", cfr_view_of(file));
 
     for (size_t n = 0; n + 2 < whole.n; n++) {
         struct cfr_mint_ask ask = mint_ask(op, "key-1", admin);
@@ -183,13 +176,23 @@ static inline void mint_statuses(const struct cfr_mint_provider *p, const void *
     }
 }
 
+/* All of the above, and cut answers that list keys and (with CREATED_STATUS) make one. */
+static inline void mint_bad_answers(const struct cfr_mint_provider *p, const void *config,
+                                    const struct cfr_grant *admin, unsigned at_least, long created_status)
+{
+    mint_refusals(p, config, admin, at_least);
+    mint_statuses(p, config, admin);
+    mint_truncated(p, config, admin, CFR_MINT_CREATE, created_status, "created.json");
+    mint_truncated(p, config, admin, CFR_MINT_LIST, 200, "list.json");
+}
+
 /* A request for OP, and FILE as its answer, with the n-th allocation failing, for every n: each failure is an
  * error that says so, and nothing leaks (the sanitizers watch). */
 static inline void mint_burn(const struct cfr_mint_provider *p, const void *config,
                              const struct cfr_grant *admin, enum cfr_mint_op op, long status,
                              const char *file, int expected)
 {
-    struct cfr_view body = mint_body(p->name, expected == 0 ? "answers" : "errors", cfr_view_of(file));
+    struct cfr_view body = mint_case(p, expected == 0 ? "answers" : "errors", cfr_view_of(file));
     struct cfr_mint_ask ask = mint_ask(op, "key-1", admin);
     struct cfr_mint_reply reply = {.status = status, .body = body};
     bool failed = true;

@@ -9,7 +9,7 @@
 static const char *ask_headers; /* the lines of the request that is being made; NULL = none */
 
 /* As the server does it: names without case, and what came twice is empty. */
-static struct cfr_view ask_header(void *ctx, const char *name)
+static inline struct cfr_view ask_header(void *ctx, const char *name)
 {
     struct cfr_view rest = cfr_view_of(ask_headers);
     struct cfr_view line;
@@ -30,7 +30,7 @@ static struct cfr_view ask_header(void *ctx, const char *name)
 }
 
 /* LINE is "GET /path?query". */
-static struct cfr_endpoint_request ask_request(const char *line, const char *headers)
+static inline struct cfr_endpoint_request ask_request(const char *line, const char *headers)
 {
     const char *path = strchr(line, ' ') + 1;
     size_t n = strcspn(path, "?");

@@ -107,6 +107,7 @@ static inline bool sample_authority(void *ctx, struct cfr_status_authority *out)
         .reason = "ticket 12",
         .error = "the disk is full",
         .error_code = CFR_E_NOSPACE,
+        .failures = 7,
     };
     return true;
 }

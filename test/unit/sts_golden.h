@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "data_file.h"
+#include "refusal_row.h"
 #include "sts/provider.h"
 
 #define GOLDEN_NOW    1767323045 /* 2026-01-02T03:04:05Z */
@@ -82,22 +83,6 @@ static inline void golden_request(const struct cfr_sts_exchange *x, const struct
     data_file_free(want);
 }
 
-static inline long golden_number(struct cfr_view v)
-{
-    int64_t n;
-
-    assert_true(cfr_view_int(v, &n));
-    return (long)n;
-}
-
-static inline struct cfr_view golden_body(const char *folder, const char *sub, struct cfr_view file)
-{
-    char name[256];
-
-    (void)snprintf(name, sizeof name, "%s/%s/%.*s", folder, sub, (int)file.n, file.p);
-    return data_file_read(name);
-}
-
 /* Not even a piece of a secret may be repeated. */
 static inline void golden_no_secret(const struct cfr_err *err)
 {
@@ -114,24 +99,18 @@ static inline void golden_no_secret(const struct cfr_err *err)
 static inline void golden_error(const char *folder, const char *sub, golden_begin *begin,
                                 const struct cfr_view col[7])
 {
-    struct cfr_view body = golden_body(folder, sub, col[0]);
+    struct cfr_view body = data_file_case(folder, sub, col[0]);
     struct cfr_sts_exchange x = {0};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_reply reply = {.status = golden_number(col[1]), .body = body};
+    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
-    char want[256];
     int rc;
 
     if (!cfr_view_is(col[3], "-"))
         reply.header = col[3];
     begin(col[2], &x, &in);
     rc = x.provider->parse(&x, &in, &reply, &err);
-    (void)snprintf(want, sizeof want, "%.*s", (int)col[6].n, col[6].p);
-    if (rc >= 0 || err.code != rc || !cfr_view_is(col[4], cfr_err_name(rc)) ||
-        !cfr_view_is(col[5], cfr_err_class_name(cfr_err_class(rc))) || strstr(err.text, want) == NULL)
-        fail_msg("%.*s: got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p,
-                 cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)), err.text, (int)col[4].n, col[4].p,
-                 want);
+    refusal_row(col[0], rc, &err, col[4], col[5], col[6]);
     golden_no_secret(&err);
     cfr_sts_exchange_free(&x);
     data_file_free(body);
@@ -177,10 +156,10 @@ static inline void golden_fields(struct cfr_view file, const struct cfr_grant *g
 static inline void golden_grant(const char *folder, const char *sub, golden_begin *begin,
                                 const struct cfr_view col[7])
 {
-    struct cfr_view body = golden_body(folder, sub, col[0]);
+    struct cfr_view body = data_file_case(folder, sub, col[0]);
     struct cfr_sts_exchange x = {0};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_reply reply = {.status = golden_number(col[2]), .body = body};
+    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[2]), .body = body};
     struct cfr_err err = {0};
     int rc;
 
@@ -191,7 +170,7 @@ static inline void golden_grant(const char *folder, const char *sub, golden_begi
     golden_fields(col[0], &x.grant, col[4]);
     if (!cfr_view_is(col[5], x.grant.identity != NULL ? x.grant.identity : "-"))
         fail_msg("%.*s: identity %s", (int)col[0].n, col[0].p, x.grant.identity);
-    if (x.grant.expires_s != golden_number(col[6]))
+    if (x.grant.expires_s != data_file_number(col[6]))
         fail_msg("%.*s: expires %ld", (int)col[0].n, col[0].p, (long)x.grant.expires_s);
     cfr_sts_exchange_free(&x);
     data_file_free(body);

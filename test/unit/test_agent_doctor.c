@@ -51,6 +51,31 @@ static void mounts(void **state)
     assert_false(cfr_doctor_mount_find(cfr_view_of(""), "/", &m));
 }
 
+static void mounts_that_do_not_last(void **state)
+{
+    static const char *const rows[][2] = {
+        {"22 1 8:1 / / rw - ext4 /dev/sda1 rw", NULL},
+        {"22 1 8:1 / / rw - overlay overlay rw,lowerdir=/a", "container's own"},
+        {"22 1 0:5 / / rw - tmpfs tmpfs rw", "in memory"},
+        {"22 1 8:1 /var/lib/kubelet/pods/1/volumes/kubernetes.io~empty-dir/state / rw - xfs /dev/sda1 rw",
+         "emptyDir"},
+        {"22 1 8:1 /var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/pvc-1/mount / rw - xfs /dev/sda1 rw",
+         NULL},
+    };
+    struct cfr_doctor_mount m;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *why;
+
+        assert_true(cfr_doctor_mount_find(cfr_view_of(rows[i][0]), "/state", &m));
+        why = cfr_doctor_mount_passing(&m);
+        assert_int_equal(why == NULL, rows[i][1] == NULL);
+        if (why != NULL)
+            assert_non_null(strstr(why, rows[i][1]));
+    }
+}
+
 static void put(const char *root, const char *dir, const char *file, const char *text)
 {
     char path[512];
@@ -179,8 +204,10 @@ static void findings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mounts),   cmocka_unit_test(memory_limits), cmocka_unit_test(needs),
-        cmocka_unit_test(resolver), cmocka_unit_test(names),         cmocka_unit_test(findings),
+        cmocka_unit_test(mounts),        cmocka_unit_test(mounts_that_do_not_last),
+        cmocka_unit_test(memory_limits), cmocka_unit_test(needs),
+        cmocka_unit_test(resolver),      cmocka_unit_test(names),
+        cmocka_unit_test(findings),
     };
 
     cfr_json_setup();

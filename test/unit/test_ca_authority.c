@@ -30,6 +30,7 @@ static void the_first_ca(void **state)
     assert_string_equal(a.subject, "test CA");
     assert_int_equal(root->begins_s, BEGIN - CFR_CERT_BACKDATE_S);
     assert_int_equal(root->ends_s, BEGIN + 790 * DAY);
+    assert_int_equal(a.made_s, BEGIN);
     assert_true(cfr_cert_is_by(root, root));
     assert_null(a.generations[0].outgoing.pem);
     assert_null(a.generations[0].incoming.pem);
@@ -154,8 +155,38 @@ static void due_by_age(void **state)
     rotate(&a, &rules, BEGIN + 395 * DAY);
     assert_int_equal(cfr_authority_need(&a, &rules, BEGIN + 395 * DAY), CFR_AUTHORITY_NOTHING);
     assert_int_equal(cfr_authority_due_s(&a, &rules), BEGIN + 445 * DAY);
-    assert_false(cfr_authority_is_ahead(&a, BEGIN + 395 * DAY));
-    assert_true(cfr_authority_is_ahead(&a, BEGIN + 394 * DAY));
+    assert_int_equal(a.made_s, BEGIN + 395 * DAY);
+    assert_false(cfr_authority_is_ahead(&a, BEGIN));
+    assert_true(cfr_authority_is_ahead(&a, BEGIN - DAY));
+    cfr_authority_free(&a);
+}
+
+/* Set forward by years, and right again: what was made meanwhile is good, too, but for the serving certificate itself. */
+static void a_clock_that_was_wrong_breaks_nothing(void **state)
+{
+    struct cfr_authority a = {.number = 0};
+    struct leaf leaves[3];
+    char *bundles[2];
+
+    (void)state;
+    rotate(&a, &usual, BEGIN);
+    issue(&a, 3, 90 * DAY, BEGIN, &leaves[0]);
+    bundles[0] = trust(&a, 3, BEGIN);
+    assert_int_equal(cfr_authority_need(&a, &usual, BEGIN + 5000 * DAY), CFR_AUTHORITY_DUE);
+    rotate(&a, &usual, BEGIN + 5000 * DAY);
+    issue(&a, 3, 90 * DAY, BEGIN + 5000 * DAY, &leaves[1]);
+    bundles[1] = trust(&a, 3, BEGIN + DAY);
+    assert_int_equal(cfr_authority_need(&a, &usual, BEGIN + DAY), CFR_AUTHORITY_NOTHING);
+    issue(&a, 3, 90 * DAY, BEGIN + DAY, &leaves[2]);
+    assert_int_equal(leaves[2].ends_s, BEGIN + 91 * DAY);
+    for (size_t i = 0; i < COUNT(bundles); i++) {
+        assert_trusted(bundles[i], leaves[0].certificate.p, BEGIN + DAY, "issued before");
+        assert_int_equal(judge(bundles[i], leaves[1].certificate.p, BEGIN + DAY), X509_V_ERR_CERT_NOT_YET_VALID);
+        assert_trusted(bundles[i], leaves[2].certificate.p, BEGIN + DAY, "issued after");
+        free(bundles[i]);
+    }
+    for (size_t i = 0; i < COUNT(leaves); i++)
+        free_leaf(&leaves[i]);
     cfr_authority_free(&a);
 }
 
@@ -208,7 +239,7 @@ static void the_oldest_reasons_are_forgotten(void **state)
     cfr_authority_free(&a);
 }
 
-/* A short-lived CA between two long-lived ones: the older one is trusted longer, and so is what leads to it. */
+/* A short-lived CA between two long-lived ones: the older one is trusted longer, and so is what leads to it and from it. */
 static void trust_never_skips_a_generation(void **state)
 {
     struct cfr_authority a = {.number = 0};
@@ -230,8 +261,8 @@ static void trust_never_skips_a_generation(void **state)
     assert_int_equal(a.generations[1].outgoing.ends_s, BEGIN + 790 * DAY);
     assert_int_equal(a.generations[2].outgoing.ends_s, BEGIN + 790 * DAY);
     issue(&a, 3, 90 * DAY, now_s, &leaf);
-    /* The bridge through the one that has ended is not sent. */
-    assert_int_equal(count_of(leaf.certificate.p), 2);
+    assert_int_equal(count_of(leaf.certificate.p), 3);
+    assert_trusted(bundle, leaf.certificate.p, now_s, "who missed two");
     free(bundle);
     bundle = trust(&a, 3, BEGIN + 790 * DAY + 1);
     assert_int_equal(count_of(bundle), 1);
@@ -306,6 +337,25 @@ static void replace_text(char *text, const char *from, const char *to)
     memcpy(at, to, strlen(to));
 }
 
+/* It does not say when its newest CA was made; such a CA began then. */
+static void a_store_of_before(void **state)
+{
+    struct cfr_authority a = {.number = 0};
+    struct cfr_secret all;
+    struct cfr_err err = {0};
+
+    (void)state;
+    rotate(&a, &usual, BEGIN);
+    cfr_secret_init(&all, CFR_AUTHORITY_STORE_MAX);
+    assert_int_equal(cfr_authority_store(&a, &all, &err), 0);
+    replace_text(all.p, "\"made\"", "\"edam\"");
+    cfr_authority_free(&a);
+    assert_int_equal(cfr_authority_load(cfr_secret_view(&all), &a, &err), 0);
+    assert_int_equal(a.made_s, BEGIN);
+    cfr_secret_free(&all);
+    cfr_authority_free(&a);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     static const struct {
@@ -314,7 +364,8 @@ static void what_does_not_fit_is_refused(void **state)
     } cases[] = {
         {"{\"version\":1", "{\"version\":2"}, {"\"number\":2", "\"number\":0"},   {"\"key\":", "\"yek\":"},
         {"\"root\":", "\"toor\":"},           {"\"outgoing\":", "\"outgoinG\":"}, {"\"generations\":[{", "\"generationS\":[{"},
-        {"BEGIN PRIV", "BEGIN PRIW"},         {"\"version\":1", "\"version\":x"},
+        {"BEGIN PRIV", "BEGIN PRIW"},         {"\"version\":1", "\"version\":x"}, {"\"made\":1", "\"made\":9"},
+        {"\"made\":17", "\"made\":-1"},
     };
     struct cfr_authority a = {.number = 0};
     struct cfr_authority other = {.number = 0};
@@ -381,11 +432,13 @@ int main(void)
         cmocka_unit_test(the_old_root_ends),
         cmocka_unit_test(the_minimum_of_trust),
         cmocka_unit_test(due_by_age),
+        cmocka_unit_test(a_clock_that_was_wrong_breaks_nothing),
         cmocka_unit_test(forced_once_per_reason),
         cmocka_unit_test(the_oldest_reasons_are_forgotten),
         cmocka_unit_test(trust_never_skips_a_generation),
         cmocka_unit_test(the_bundle_changes_only_when_something_ends),
         cmocka_unit_test(what_is_stored_comes_back),
+        cmocka_unit_test(a_store_of_before),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(an_authority_that_cannot_sign_issues_nothing),
     };

@@ -165,7 +165,7 @@ static void names_are_checked(void **state)
 {
     static const char *const good[] = {"a", "a.b", "*.a.b", "x-1.svc", "_dns.a", "registry.default.svc.cluster.local"};
     static const char *const bad[] = {"",        ".",    "a.",   ".a",  "a..b", "-a", "a-", "a b", "a/b", "*", "a.*", "*a.b",
-                                      "\xc3\xa9.x", "a,DNS:b", "a\n"};
+                                      "\xc3\xa9.x", "a,DNS:b", "a\n", "10.0.0.1", "2001:db8::1"};
     static const char *const ips[] = {"127.0.0.1", "::", "fe80::1", "2001:db8::ff"};
     static const char *const no_ips[] = {"", "127.0.0", "127.0.0.256", "localhost", "::g", "1.2.3.4/8"};
     struct cfr_err err = {0};

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of the configuration that is about acknowledgements. */
-#include "unit.h"
-
-#include "agent/config.h"
+#include "config_text.h"
 
 #define HEAD "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"
 #define PUB  "    publish: {directory: /d, files: [{name: t, format: token}]}\n"
 #define HOOK "    reload:\n      - {http: {url: \"http://127.0.0.1/\", acknowledge_header: X-Gen}}\n"
 #define ACK  HEAD PUB "    acknowledge: "
-
-static const char *no_env(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
-static struct cfr_config *parse(const char *text)
-{
-    struct cfr_config *config = NULL;
-    struct cfr_err err = {0};
-
-    if (cfr_config_parse("f", cfr_view_of(text), no_env, &config, NULL, &err) != 0)
-        fail_msg("refused: %s\n%s", err.text, text);
-    return config;
-}
 
 static void one_with_defaults(void **state)
 {

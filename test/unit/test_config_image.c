@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of image credentials: what is read, and what every mistake is told. */
-#include "unit.h"
+#include "config_text.h"
 
-#include "agent/config.h"
-#include "base/err.h"
 #include "sts/aws.h"
 #include "sts/azure.h"
 
@@ -14,38 +12,6 @@
 #define ITEM(rest)   HEAD "  - {name: a, match: [r.example], " rest "}\n"
 #define NOTES(pairs) ITEM(AWS ", annotations: {" pairs "}")
 #define IDS          "tenant_id: 11111111-2222-3333-4444-555555555555, client_id: 66666666-7777-8888-9999-aaaaaaaaaaaa"
-
-static const char *no_env(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
-static struct cfr_config *parse(const char *text)
-{
-    struct cfr_config *config = NULL;
-    struct cfr_str all = {.limit = 65536};
-    struct cfr_err err = {0};
-
-    if (cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, &err) != 0)
-        fail_msg("refused: %s\n%s", all.p, text);
-    assert_non_null(config);
-    cfr_str_free(&all);
-    return config;
-}
-
-static void refused(const char *text, const char *lines)
-{
-    struct cfr_config *config = NULL;
-    struct cfr_str all = {.limit = 65536};
-    struct cfr_err err = {0};
-    int rc = cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, &err);
-
-    assert_null(config);
-    if (rc != CFR_E_CONFIG || all.p == NULL || strcmp(all.p, lines) != 0)
-        fail_msg("%s\nis told:\n%s\nnot:\n%s", text, all.p != NULL ? all.p : "(nothing)", lines);
-    cfr_str_free(&all);
-}
 
 static const char full[] =
     "version: 1\n"
@@ -117,17 +83,6 @@ static void an_agent_needs_credentials(void **state)
              "credentials:\n  - {name: a, token: {file: /t}, publish: {file: {path: /p, format: token}}}\n");
     assert_int_equal(cfr_config_need_credentials(NULL, config, &err), 0);
     cfr_config_free(config);
-}
-
-struct refusal {
-    const char *text;
-    const char *lines;
-};
-
-static void all_refused(const struct refusal *cases, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        refused(cases[i].text, cases[i].lines);
 }
 
 static void keys(void **state)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of local endpoints and of the token socket: what is read, and what every mistake is told. */
-#include "unit.h"
-
-#include "agent/config.h"
+#include "config_text.h"
 
 #define HEAD   "version: 1\ncredentials:\n"
 #define TOKEN  "token: {file: /t/token}"
@@ -18,45 +16,6 @@
 #define AT     "endpoints:\n  - listen: 127.0.0.1:9911\n"
 #define PROOF  "authorization: {file: /run/auth}"
 #define OF_A   "    aws_container: {credential: a, " PROOF "}\n"
-
-static const char *no_env(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
-static struct cfr_config *parse(const char *text)
-{
-    struct cfr_config *config = NULL;
-    struct cfr_str all = {.limit = 65536};
-
-    if (cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, NULL) != 0)
-        fail_msg("refused: %s\n%s", all.p, text);
-    cfr_str_free(&all);
-    return config;
-}
-
-static void refused(const char *text, const char *line)
-{
-    struct cfr_config *config = NULL;
-    struct cfr_str all = {.limit = 65536};
-
-    assert_int_equal(cfr_config_parse("f", cfr_view_of(text), no_env, &config, &all, NULL), CFR_E_CONFIG);
-    if (all.p == NULL || strcmp(all.p, line) != 0)
-        fail_msg("%s\nis told:\n%s\nnot:\n%s", text, all.p != NULL ? all.p : "(nothing)", line);
-    cfr_str_free(&all);
-}
-
-struct refusal {
-    const char *text;
-    const char *line;
-};
-
-static void all_refused(const struct refusal *cases, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        refused(cases[i].text, cases[i].line);
-}
 
 #define ALL_REFUSED(cases) all_refused(cases, sizeof(cases) / sizeof((cases)[0]))
 

@@ -139,10 +139,7 @@ static void refusals(void **state)
     struct cfr_grant g = admin(false, "https://graph.microsoft.com");
 
     (void)state;
-    mint_refusals(azure, &config, &g, 40);
-    mint_statuses(azure, &config, &g);
-    mint_truncated(azure, &config, &g, CFR_MINT_CREATE, 200, "created.json");
-    mint_truncated(azure, &config, &g, CFR_MINT_LIST, 200, "list.json");
+    mint_bad_answers(azure, &config, &g, 40, 200);
     cfr_grant_free(&g);
 }
 

@@ -88,6 +88,9 @@ static void lists(void **state)
     assert_int_equal(out.keys.key[0].created_s, MINT_NOW);
     assert_int_equal(out.keys.key[1].created_s, 1764547200);
     assert_string_equal(out.keys.key[0].name, "");
+    assert_string_equal(out.keys.key[0].maker, "key-admin@demo-project.iam.gserviceaccount.com");
+    assert_string_equal(out.keys.key[1].maker, "");
+    assert_true(!out.keys.key[0].foreign && out.keys.key[1].foreign);
     assert_string_equal(out.next, "");
     cfr_mint_answer_free(&out);
     cfr_grant_free(&g);
@@ -122,10 +125,7 @@ static void refusals(void **state)
     struct cfr_grant g = admin();
 
     (void)state;
-    mint_refusals(gcp, &config, &g, 39);
-    mint_statuses(gcp, &config, &g);
-    mint_truncated(gcp, &config, &g, CFR_MINT_CREATE, 200, "created.json");
-    mint_truncated(gcp, &config, &g, CFR_MINT_LIST, 200, "list.json");
+    mint_bad_answers(gcp, &config, &g, 39, 200);
     cfr_grant_free(&g);
 }
 

@@ -87,8 +87,8 @@ static void check_extra(const struct cfr_endpoint_answer *a, const char *extra)
         return;
     colon = strchr(extra, ':');
     memcpy(name, extra, (size_t)(colon - extra));
-    assert_non_null(fixture_answered(a, name));
-    assert_string_equal(fixture_answered(a, name), colon + 2);
+    assert_non_null(ask_answer_header(a, name));
+    assert_string_equal(ask_answer_header(a, name), colon + 2);
 }
 
 static void check_row(const struct row *row)
@@ -103,10 +103,10 @@ static void check_row(const struct row *row)
     (void)snprintf(headers, sizeof headers, "%s", row->headers);
     fixture_fill(&f, row->offer);
     assert_true(cfr_serve_aws_container(&c, &r, &w, &a));
-    if (a.status != row->status || strcmp(fixture_body(&a), row->body) != 0)
-        fail_msg("%s: %d %s", row->fact, a.status, fixture_body(&a));
+    if (a.status != row->status || strcmp(ask_body(&a), row->body) != 0)
+        fail_msg("%s: %d %s", row->fact, a.status, ask_body(&a));
     assert_string_equal(a.content_type, "application/json");
-    assert_string_equal(fixture_answered(&a, "Cache-Control"), "no-store");
+    assert_string_equal(ask_answer_header(&a, "Cache-Control"), "no-store");
     check_extra(&a, row->extra);
     assert_int_equal(a.refused != NULL, a.status == 401 || a.status == 403);
     fixture_check_no_secret(&a);
@@ -159,8 +159,8 @@ static void test_authorization_file_unreadable(void **state)
         fixture_fill(&f, OFFER_SESSION);
         assert_true(cfr_serve_aws_container(&c, &r, &w, &a));
         assert_int_equal(a.status, 503);
-        assert_string_equal(fixture_answered(&a, "Retry-After"), "1");
-        assert_contains(fixture_body(&a), "\"Code\":\"AuthorizationUnavailable\"");
+        assert_string_equal(ask_answer_header(&a, "Retry-After"), "1");
+        assert_contains(ask_body(&a), "\"Code\":\"AuthorizationUnavailable\"");
         assert_string_equal(f.secret_path, "/run/auth");
         assert_non_null(a.refused);
         fixture_check_no_secret(&a);

@@ -112,9 +112,9 @@ static void test_nothing_left(void **state)
         assert_true(all[i](&f, session, &a));
         assert_int_equal(a.status, 200);
         if (i != 2)
-            assert_contains(fixture_body(&a), "wJalr/secret");
+            assert_contains(ask_body(&a), "wJalr/secret");
         else
-            assert_contains(fixture_body(&a), proof);
+            assert_contains(ask_body(&a), proof);
         cfr_endpoint_answer_free(&a);
         assert_true(heap_frees > 0);
         assert_int_equal(heap_leaks, 0);

@@ -104,9 +104,9 @@ static void ask(const struct cfr_serve_ec2_imds *c, struct fixture *f, struct cf
 
     *a = (struct cfr_endpoint_answer){0};
     assert_true(cfr_serve_ec2_imds(c, &r, &w, a));
-    assert_string_equal(fixture_answered(a, "Cache-Control"), "no-store");
-    assert_int_equal(fixture_answered(a, "Retry-After") != NULL, a->status == 503);
-    assert_int_equal(fixture_answered(a, "Allow") != NULL, a->status == 405);
+    assert_string_equal(ask_answer_header(a, "Cache-Control"), "no-store");
+    assert_int_equal(ask_answer_header(a, "Retry-After") != NULL, a->status == 503);
+    assert_int_equal(ask_answer_header(a, "Allow") != NULL, a->status == 405);
     fixture_check_no_secret(a);
 }
 
@@ -119,8 +119,8 @@ static void begin(struct fixture *f, const char *ttl, char line[256])
     (void)snprintf(asked, sizeof asked, TTL "%s\n", ttl);
     ask(&plain, f, fixture_request("PUT", TOKEN, asked), &a);
     assert_int_equal(a.status, 200);
-    assert_string_equal(fixture_answered(&a, "X-aws-ec2-metadata-token-ttl-seconds"), ttl);
-    (void)snprintf(line, 256, "x-aws-ec2-metadata-token: %s\n", fixture_body(&a));
+    assert_string_equal(ask_answer_header(&a, "X-aws-ec2-metadata-token-ttl-seconds"), ttl);
+    (void)snprintf(line, 256, "x-aws-ec2-metadata-token: %s\n", ask_body(&a));
     cfr_endpoint_answer_free(&a);
 }
 
@@ -136,8 +136,8 @@ static void test_rows(void **state)
         fixture_fill(&f, row->offer);
         begin(&f, "21600", session);
         ask(row->config, &f, fixture_request(row->method, row->path, session), &a);
-        if (a.status != row->status || strcmp(fixture_body(&a), row->body) != 0)
-            fail_msg("%s: %d %s", row->fact, a.status, fixture_body(&a));
+        if (a.status != row->status || strcmp(ask_body(&a), row->body) != 0)
+            fail_msg("%s: %d %s", row->fact, a.status, ask_body(&a));
         assert_null(a.refused);
         if (row->body[0] == '{')
             assert_string_equal(a.content_type, "application/json");
@@ -195,12 +195,12 @@ static void test_session_rows(void **state)
         (void)snprintf(headers, sizeof headers, "%s", session_rows[i].headers);
         ask(&plain, &f, fixture_request(session_rows[i].method, session_rows[i].path, headers), &a);
         if (a.status != session_rows[i].status ||
-            (session_rows[i].body != NULL ? strcmp(fixture_body(&a), session_rows[i].body) != 0
+            (session_rows[i].body != NULL ? strcmp(ask_body(&a), session_rows[i].body) != 0
                                           : a.body.len != CFR_EC2_TOKEN_LENGTH))
-            fail_msg("%s: %d %s", session_rows[i].fact, a.status, fixture_body(&a));
+            fail_msg("%s: %d %s", session_rows[i].fact, a.status, ask_body(&a));
         assert_int_equal(a.refused != NULL, session_rows[i].refused);
         if (a.status == 405)
-            assert_string_equal(fixture_answered(&a, "Allow"), "PUT");
+            assert_string_equal(ask_answer_header(&a, "Allow"), "PUT");
         cfr_endpoint_answer_free(&a);
         cfr_grant_free(&f.grant);
     }

@@ -17,9 +17,9 @@ static void test_answer(void **state)
     assert_int_equal(a.body.len, 7);
     assert_memory_equal(a.body.p, "one\0two", 7);
     assert_int_equal(a.header_count, 3);
-    assert_string_equal(fixture_answered(&a, "Cache-Control"), "no-store");
-    assert_string_equal(fixture_answered(&a, "X-One"), "1");
-    assert_string_equal(fixture_answered(&a, "X-Empty"), "");
+    assert_string_equal(ask_answer_header(&a, "Cache-Control"), "no-store");
+    assert_string_equal(ask_answer_header(&a, "X-One"), "1");
+    assert_string_equal(ask_answer_header(&a, "X-Empty"), "");
     cfr_endpoint_start(&a, 404, "application/json");
     assert_int_equal(a.status, 404);
     assert_int_equal(a.header_count, 1);
@@ -112,7 +112,7 @@ static void test_json(void **state)
 
         cfr_endpoint_start(&a, 200, "application/json");
         cfr_endpoint_add_json(&a, cfr_view_of(rows[i].in));
-        assert_string_equal(fixture_body(&a), rows[i].out);
+        assert_string_equal(ask_body(&a), rows[i].out);
         cfr_endpoint_answer_free(&a);
     }
 }
@@ -146,7 +146,7 @@ static void test_retry_after(void **state)
 
         cfr_endpoint_start(&a, 503, "text/plain");
         cfr_endpoint_retry_after(&a, &o);
-        assert_string_equal(fixture_answered(&a, "Retry-After"), rows[i].out);
+        assert_string_equal(ask_answer_header(&a, "Retry-After"), rows[i].out);
         cfr_endpoint_answer_free(&a);
     }
 }

@@ -120,7 +120,9 @@ static void test_service_ca(void **state)
     has_line(&out, "credfresh_service_ca_generations 2");
     has_line(&out, "credfresh_service_ca_expiry_timestamp_seconds 1767413045");
     has_line(&out, "credfresh_service_ca_rotation_timestamp_seconds 1767330245");
+    has_line(&out, "credfresh_service_ca_made_timestamp_seconds 1767240245");
     has_line(&out, "credfresh_service_ca_ok 0");
+    has_line(&out, "credfresh_service_ca_consecutive_failures 7");
     cfr_str_free(&out);
 }
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Golden answers of STS: what each grants, or which error it is and what its text says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "refusal_row.h"
 
 #include "base/json.h"
 #include "data_file.h"
@@ -51,42 +47,18 @@ static struct cfr_sts_exchange exchange(unsigned step)
     return x;
 }
 
-static struct cfr_view open_case(const char *folder, struct cfr_view file)
-{
-    char name[256];
-
-    (void)snprintf(name, sizeof name, "aws/%s/%.*s", folder, (int)file.n, file.p);
-    return data_file_read(name);
-}
-
-static long number(struct cfr_view v)
-{
-    int64_t n;
-
-    assert_true(cfr_view_int(v, &n));
-    return (long)n;
-}
-
 static void check_error(const struct cfr_view col[7])
 {
-    struct cfr_view body = open_case("errors", col[0]);
-    struct cfr_sts_exchange x = exchange((unsigned)number(col[2]));
+    struct cfr_view body = data_file_case("aws", "errors", col[0]);
+    struct cfr_sts_exchange x = exchange((unsigned)data_file_number(col[2]));
     struct cfr_sts_input in = input();
-    struct cfr_sts_reply reply = {.status = number(col[1]), .body = body};
+    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
-    char want[256];
     int rc;
 
     reply.content_type = cfr_view_is(col[3], "-") ? (struct cfr_view){NULL, 0} : col[3];
     rc = x.provider->parse(&x, &in, &reply, &err);
-    (void)snprintf(want, sizeof want, "%.*s", (int)col[6].n, col[6].p);
-    if (rc >= 0 || err.code != rc || !cfr_view_is(col[4], cfr_err_name(rc)) ||
-        !cfr_view_is(col[5], cfr_err_class_name(cfr_err_class(rc))) || strstr(err.text, want) == NULL)
-        fail_msg("%.*s: got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p,
-                 cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)), err.text, (int)col[4].n, col[4].p,
-                 want);
-    assert_true(cfr_view_printable(cfr_view_of(err.text)));
-    assert_true(strlen(err.text) < sizeof err.text - 1);
+    refusal_row(col[0], rc, &err, col[4], col[5], col[6]);
     /* Not even a piece of the token may be repeated. */
     assert_null(strstr(err.text, "eyJzdWIiOiJhIn0"));
     assert_null(strstr(err.text, "c2lnbmF0dXJlc2ln"));
@@ -118,8 +90,8 @@ static void expect_field(const struct cfr_grant *g, const char *name, struct cfr
 
 static void check_grant(const struct cfr_view col[9])
 {
-    struct cfr_view body = open_case("grants", col[0]);
-    unsigned step = (unsigned)number(col[2]);
+    struct cfr_view body = data_file_case("aws", "grants", col[0]);
+    unsigned step = (unsigned)data_file_number(col[2]);
     struct cfr_sts_exchange x = exchange(step);
     struct cfr_sts_input in = input();
     struct cfr_sts_reply reply = {.status = 200, .content_type = col[1], .body = body};
@@ -135,7 +107,7 @@ static void check_grant(const struct cfr_view col[9])
     expect_field(&x.grant, CFR_FIELD_AWS_ACCOUNT_ID, col[6]);
     expect_field(&x.grant, CFR_FIELD_AWS_REGION, cfr_view_of("eu-west-1"));
     assert_true(cfr_view_is(col[7], x.grant.identity));
-    assert_int_equal(x.grant.expires_s, number(col[8]));
+    assert_int_equal(x.grant.expires_s, data_file_number(col[8]));
     assert_int_equal(x.grant.issued_s, 0);
     cfr_sts_exchange_free(&x);
     data_file_free(body);

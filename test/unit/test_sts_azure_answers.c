@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Golden answers of Entra ID and of registries: what each grants, or which error it is and what its text
  * says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "refusal_row.h"
 
 #include "azure_sample.h"
 #include "base/json.h"
@@ -60,41 +56,19 @@ static struct cfr_sts_exchange exchange(const struct cfr_sts_azure *c, unsigned 
     return x;
 }
 
-static struct cfr_view open_case(const char *folder, struct cfr_view file)
-{
-    char name[256];
-
-    (void)snprintf(name, sizeof name, "azure/%s/%.*s", folder, (int)file.n, file.p);
-    return data_file_read(name);
-}
-
-static int64_t number(struct cfr_view v)
-{
-    int64_t n;
-
-    assert_true(cfr_view_int(v, &n));
-    return n;
-}
-
 static void check_error(const struct cfr_view col[8])
 {
-    struct cfr_view body = open_case("errors", col[0]);
+    struct cfr_view body = data_file_case("azure", "errors", col[0]);
     struct cfr_sts_azure c = config_of(col[2]);
-    struct cfr_sts_exchange x = exchange(&c, (unsigned)number(col[3]));
+    struct cfr_sts_exchange x = exchange(&c, (unsigned)data_file_number(col[3]));
     struct cfr_sts_input in = input(&c);
-    struct cfr_sts_reply reply = {.status = (long)number(col[1]), .body = body};
+    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
-    char want[400];
     int rc;
 
     reply.content_type = cfr_view_is(col[4], "-") ? (struct cfr_view){NULL, 0} : col[4];
     rc = x.provider->parse(&x, &in, &reply, &err);
-    (void)snprintf(want, sizeof want, "%.*s", (int)col[7].n, col[7].p);
-    if (rc >= 0 || err.code != rc || !cfr_view_is(col[5], cfr_err_name(rc)) ||
-        !cfr_view_is(col[6], cfr_err_class_name(cfr_err_class(rc))) || strstr(err.text, want) == NULL)
-        fail_msg("%.*s (%.*s): got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p,
-                 (int)col[2].n, col[2].p, cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)), err.text,
-                 (int)col[5].n, col[5].p, want);
+    refusal_row(col[0], rc, &err, col[5], col[6], col[7]);
     /* aadstsNNN.json is told by its code, not by its `error`. */
     if (cfr_view_starts(col[0], "aadsts")) {
         size_t digits = strspn(col[0].p + 6, "0123456789");
@@ -138,7 +112,7 @@ static void expect_field(const struct cfr_grant *g, const char *name, const char
 
 static void check_grant(const struct cfr_view col[4])
 {
-    struct cfr_view body = open_case("grants", col[0]);
+    struct cfr_view body = data_file_case("azure", "grants", col[0]);
     struct cfr_sts_azure c = config_of(cfr_view_of("federated"));
     struct cfr_sts_exchange x = {.provider = &cfr_sts_azure_provider, .config = &c};
     struct cfr_sts_input in = input(&c);
@@ -161,8 +135,8 @@ static void check_grant(const struct cfr_view col[4])
     expect_field(&x.grant, CFR_FIELD_AZURE_AUTHORITY_HOST, "https://login.microsoftonline.com/");
     assert_string_equal(x.grant.identity, "client " SAMPLE_CLIENT " of tenant " SAMPLE_TENANT);
     assert_int_equal(x.grant.issued_s, SAMPLE_NOW_S);
-    assert_int_equal(x.grant.expires_s, number(col[2]));
-    assert_int_equal(x.grant.refresh_s, number(col[3]));
+    assert_int_equal(x.grant.expires_s, data_file_number(col[2]));
+    assert_int_equal(x.grant.refresh_s, data_file_number(col[3]));
     cfr_sts_exchange_free(&x);
     data_file_free(body);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Golden requests to Entra ID, AD FS and registries, byte for byte; signed assertions, verified by the
  * library's own verifier. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "sts_golden.h"
 
 #include "azure_sample.h"
 #include "base/base64.h"
-#include "base/json.h"
-#include "base/str.h"
-#include "data_file.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -36,29 +29,12 @@ static struct cfr_sts_request build(const struct cfr_sts_exchange *x, const stru
     return r;
 }
 
-/* The request as text: method, URL, headers, an empty line, and the body with each parameter on a line. */
 static void compare_input(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const char *name)
 {
     char path[128];
-    struct cfr_view want;
-    struct cfr_str got = {.limit = 200000};
-    struct cfr_sts_request r = build(x, in);
 
     (void)snprintf(path, sizeof path, "azure/requests/%s", name);
-    want = data_file_read(path);
-    cfr_str_addf(&got, "%s %s\n", r.method, r.url);
-    for (size_t i = 0; i < r.header_count; i++)
-        cfr_str_addf(&got, "%s\n", r.headers[i].p);
-    cfr_str_addz(&got, "\n");
-    for (const char *p = r.body.p; *p != '\0'; p++)
-        cfr_str_addf(&got, *p == '&' ? "\n&" : "%c", *p);
-    cfr_str_addz(&got, "\n");
-    if (!cfr_view_eq(cfr_str_view(&got), want))
-        fail_msg("%s: got\n%s\nexpected\n%.*s", name, got.p, (int)want.n, want.p);
-    cfr_str_free(&got);
-    cfr_sts_request_free(&r);
-    assert_null(r.url);
-    data_file_free(want);
+    golden_request(x, in, path);
 }
 
 static void compare(const struct cfr_sts_exchange *x, const char *name)

@@ -1,60 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Golden requests to STS, byte for byte, and a whole chain of three steps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "sts_golden.h"
 
-#include "base/json.h"
-#include "base/str.h"
-#include "data_file.h"
 #include "sts/aws.h"
 
-#define TOKEN "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
-
-static const char *no_env(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
-static struct cfr_sts_input input(void)
-{
-    return (struct cfr_sts_input){.credential = "registry",
-                                  .token = cfr_view_of(TOKEN),
-                                  .subject = cfr_view_of("system:serviceaccount:ns-a:sa-b"),
-                                  .now_s = 1767323045,
-                                  .env = no_env};
-}
-
-/* The request as text: method, URL, headers, an empty line, and the body with each parameter on a line. */
 static void compare(const struct cfr_sts_exchange *x, const char *file)
 {
+    struct cfr_sts_input in = golden_input();
     char name[128];
-    struct cfr_view want;
-    struct cfr_str got = {.limit = 200000};
-    struct cfr_sts_request r = {0};
-    struct cfr_sts_input in = input();
-    struct cfr_err err = {0};
 
     (void)snprintf(name, sizeof name, "aws/requests/%s", file);
-    want = data_file_read(name);
-    if (x->provider->build(x, &in, &r, &err) != 0)
-        fail_msg("%s: %s", file, err.text);
-    cfr_str_addf(&got, "%s %s\n", r.method, r.url);
-    for (size_t i = 0; i < r.header_count; i++)
-        cfr_str_addf(&got, "%s\n", r.headers[i].p);
-    cfr_str_addz(&got, "\n");
-    for (const char *p = r.body.p; *p != '\0'; p++)
-        cfr_str_addf(&got, *p == '&' ? "\n&" : "%c", *p);
-    cfr_str_addz(&got, "\n");
-    if (!cfr_view_eq(cfr_str_view(&got), want))
-        fail_msg("%s: got\n%s\nexpected\n%.*s", file, got.p, (int)want.n, want.p);
-    cfr_str_free(&got);
-    cfr_sts_request_free(&r);
-    assert_null(r.url);
-    data_file_free(want);
+    golden_request(x, &in, name);
 }
 
 static void smallest(void **state)
@@ -139,7 +95,7 @@ static void whole_chain(void **state)
                             .duration_ms = 3600000,
                             .then_assume = {steps, 2}};
     struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &c};
-    struct cfr_sts_input in = input();
+    struct cfr_sts_input in = golden_input();
 
     (void)state;
     for (unsigned step = 0; step < 3; step++) {
@@ -183,7 +139,7 @@ static void refusals(void **state)
                             .then_assume = {&step, 1}};
     struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &c};
     struct cfr_sts_reply reply = {.status = 200};
-    struct cfr_sts_input in = input();
+    struct cfr_sts_input in = golden_input();
     struct cfr_sts_request r = {0};
 
     (void)state;

@@ -3,6 +3,7 @@
 #include "gcp_sample.h"
 
 #include "base/json.h"
+#include "refusal_row.h"
 
 #define FEDERATED "ya29.federated-token-of-the-first-step"
 
@@ -42,43 +43,18 @@ static void arrive(struct gcp_sample *s, struct cfr_view step)
                          0);
 }
 
-static struct cfr_view open_case(const char *folder, struct cfr_view file)
-{
-    char name[256];
-
-    (void)snprintf(name, sizeof name, "gcp/%s/%.*s", folder, (int)file.n, file.p);
-    return data_file_read(name);
-}
-
-static int64_t number(struct cfr_view v)
-{
-    int64_t n;
-
-    assert_true(cfr_view_int(v, &n));
-    return n;
-}
-
 static void check_error(const struct cfr_view col[7])
 {
-    struct cfr_view body = open_case("errors", col[0]);
-    struct cfr_sts_reply reply = {.status = (long)number(col[1]), .body = body};
+    struct cfr_view body = data_file_case("gcp", "errors", col[0]);
+    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct gcp_sample s;
     struct cfr_err err = {0};
-    char want[256];
     int rc;
 
     arrive(&s, col[2]);
     reply.content_type = cfr_view_is(col[3], "-") ? (struct cfr_view){NULL, 0} : col[3];
     rc = s.x.provider->parse(&s.x, &s.in, &reply, &err);
-    (void)snprintf(want, sizeof want, "%.*s", (int)col[6].n, col[6].p);
-    if (rc >= 0 || err.code != rc || !cfr_view_is(col[4], cfr_err_name(rc)) ||
-        !cfr_view_is(col[5], cfr_err_class_name(cfr_err_class(rc))) || strstr(err.text, want) == NULL)
-        fail_msg("%.*s: got %s (%s): %s\nexpected %.*s with \"%s\"", (int)col[0].n, col[0].p,
-                 cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)), err.text, (int)col[4].n, col[4].p,
-                 want);
-    assert_true(cfr_view_printable(cfr_view_of(err.text)));
-    if (strlen(err.text) >= sizeof err.text - 1)
-        fail_msg("%.*s: cut: %s", (int)col[0].n, col[0].p, err.text);
+    refusal_row(col[0], rc, &err, col[4], col[5], col[6]);
     /* Not even a piece of a token may be repeated. */
     assert_null(strstr(err.text, "eyJzdWIiOiJhIn0"));
     assert_null(strstr(err.text, "federated-token"));
@@ -112,7 +88,7 @@ static void expect(const struct cfr_grant *g, const char *name, struct cfr_view 
 
 static void check_grant(const struct cfr_view col[6])
 {
-    struct cfr_view body = open_case("grants", col[0]);
+    struct cfr_view body = data_file_case("gcp", "grants", col[0]);
     struct cfr_sts_reply reply = {.status = 200, .body = body};
     struct gcp_sample s;
     struct cfr_err err = {0};
@@ -122,7 +98,7 @@ static void check_grant(const struct cfr_view col[6])
         fail_msg("%.*s: %s", (int)col[0].n, col[0].p, err.text);
     expect(&s.x.grant, CFR_FIELD_GCP_ACCESS_TOKEN, col[2]);
     expect(&s.x.grant, CFR_FIELD_GCP_ID_TOKEN, col[3]);
-    assert_int_equal(s.x.grant.expires_s, number(col[4]));
+    assert_int_equal(s.x.grant.expires_s, data_file_number(col[4]));
     assert_int_equal(s.x.grant.issued_s, NOW);
     assert_true(cfr_view_is(col[5], s.x.grant.identity));
     assert_int_equal(s.x.grant.field_count, 1);

@@ -64,16 +64,25 @@ static struct cfr_trust_token token_of(struct cfr_view *aud, const struct cfr_js
 
 /* ---- AWS ---- */
 
+static const char *amr; /* of the token; NULL = none */
+
 static void policy(const char *statements)
 {
     struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
-    struct cfr_trust_token t = token_of(&aud, NULL);
+    struct cfr_json *claims = NULL;
+    struct cfr_trust_token t;
     struct cfr_str doc = {.limit = 65536};
 
     (void)forget(NULL);
+    cfr_str_addf(&doc, "{\"amr\":%s}", amr != NULL ? amr : "null");
+    assert_int_equal(cfr_json_parse(cfr_str_view(&doc), &claims, NULL), 0);
+    cfr_str_free(&doc);
+    doc = (struct cfr_str){.limit = 65536};
+    t = token_of(&aud, claims);
     cfr_str_addf(&doc, "{\"Version\":\"2012-10-17\",\"Statement\":%s}", statements);
     cfr_trust_aws(cfr_str_view(&doc), ROLE, &t, &sink);
     cfr_str_free(&doc);
+    cfr_json_free(claims);
 }
 
 static void condition(const char *c)
@@ -103,10 +112,20 @@ static void conditions_that_hold(void **state)
         "{\"StringEqualsIfExists\":{\"" KEY "amr\":\"x\"}}",
         "{\"Null\":{\"" KEY "amr\":\"true\",\"" KEY "sub\":\"false\"}}",
         "{\"StringEqualsIfExists\":{\"other.example:sub\":\"x\"}}",
+        "{\"Null\":{\"" KEY "amr\":true,\"" KEY "sub\":[\"false\"],\"other.example:sub\":\"true\"}}",
+        "{\"ForAllValues:StringEquals\":{\"other.example:aud\":\"x\"}}",
+        "{\"StringNotEquals\":{\"other.example:sub\":\"x\"}}",
+        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"x\"}}",
+        "{\"stringlike\":{\"OIDC.example.net/id/1:SUB\":[\"${x}\",\"system:*\"]}}",
+        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "amr\":[\"a\"]}}",
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    amr = "[\"a\",\"b\"]";
+    condition(good[sizeof good / sizeof good[0] - 1]);
+    says("ok trust.policy");
+    amr = NULL;
+    for (size_t i = 0; i + 1 < sizeof good / sizeof good[0]; i++) {
         condition(good[i]);
         says("ok trust.policy: statement 1 of the trust policy lets this token in");
         is_silent_on("wrong");
@@ -129,6 +148,12 @@ static void conditions_that_do_not(void **state)
         {"{\"StringEquals\":{\"" KEY "amr\":\"mfa\"}}", "expects the claim \"mfa\""},
         {"{\"StringEquals\":{\"" ISS ":sub\":\"" SUB "\"}}", "asks for the key"},
         {"{\"StringEquals\":{\"oidc.example.net/id:sub\":\"" SUB "\"}}", "asks for the key"},
+        {"{\"StringEquals\":{\"other.example:SUB\":\"" SUB "\"}}", "asks for the key"},
+        {"{\"ForAnyValue:StringNotLike\":{\"" KEY "amr\":\"x\"}}", "expects the claim not \"x\""},
+        {"{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}",
+         "expects the audience not"},
+        {"{\"Null\":{\"" KEY "sub\":\"true\"}}", "a token without the key \"" KEY "sub\", and yours has it"},
+        {"{\"Null\":{\"" KEY "amr\":false}}", "a token with the key \"" KEY "amr\", and yours has none"},
     };
 
     (void)state;
@@ -148,6 +173,14 @@ static void what_cannot_be_known(void **state)
     says("note trust.policy: statement 1 lets this token in if");
     condition("{\"StringEquals\":{\"sts:RoleSessionName\":\"x\"}}");
     says("has a condition on \"sts:RoleSessionName\"");
+    condition("{\"StringEquals\":{\"ec2:SubnetID\":\"x\"}}");
+    says("has a condition on \"ec2:SubnetID\"");
+    condition("{\"StringEquals\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
+    says("warning trust.policy: statement 1 of the trust policy compares \"" KEY
+         "sub\" with a policy variable");
+    condition("{\"StringNotLike\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
+    says("with a policy variable");
+    is_silent_on("ok ");
     /* What is certainly wrong is wrong whatever the rest. */
     condition("{\"IpAddress\":{\"aws:SourceIp\":\"10.0.0.0/8\"},\"StringEquals\":{\"" KEY "sub\":\"x\"}}");
     says("wrong trust.policy");
@@ -174,6 +207,52 @@ static void statements(void **state)
     says(ARN);
     policy("[{\"Effect\":\"Allow\",\"NotPrincipal\":{\"AWS\":\"1\"},\"Action\":\"*\"}]");
     says("not judged here");
+    is_silent_on("wrong");
+    policy("[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"*\"}]");
+    says("is for everybody");
+    is_silent_on("ok ");
+    is_silent_on("wrong");
+}
+
+#define WHEN(effect, action, condition)                                                                      \
+    "{\"Effect\":\"" effect "\",\"Principal\":{\"Federated\":\"" ARN "\"}," action                           \
+    ",\"Condition\":" condition "}"
+#define THIS "\"Action\":\"sts:AssumeRoleWithWebIdentity\""
+
+static void statements_together(void **state)
+{
+    (void)state;
+    /* A Deny that cannot be judged leaves no certainty, and is told; what an Allow leaves open is not. */
+    policy("[" WHEN("Allow", THIS, "{}") "," WHEN(
+        "Deny", THIS,
+        "{\"Bool\":{\"aws:SecureTransport\":\"false\"}}") "," WHEN("Allow", THIS,
+                                                                   "{\"IpAddress\":{\"aws:SourceIp\":\"10.0."
+                                                                   "0.0/8\"}}") "]");
+    says("warning trust.policy: statement 2 of the trust policy has a condition Bool");
+    says("warning trust.policy: statement 1 of the trust policy lets this token in, unless statement 2 "
+         "denies it");
+    is_silent_on("IpAddress");
+    is_silent_on("ok ");
+    /* A Deny whose condition does not hold denies nothing. */
+    policy("[" WHEN("Deny", THIS, "{\"StringNotLike\":{\"" KEY "sub\":\"system:*\"}}") "," WHEN("Allow", THIS,
+                                                                                                "{}") "]");
+    says("ok trust.policy: statement 2");
+    is_silent_on("statement 1");
+    policy("[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", "\"NotAction\":\"sts:TagSession\"", "{}") "]");
+    says("statement 2 of the trust policy denies this token");
+    policy("[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", "\"NotAction\":[\"sts:Assume*\"]", "{}") "]");
+    says("ok trust.policy: statement 1");
+    policy("[" WHEN("Allow", THIS, "{}") ",{\"Effect\":\"Deny\",\"Principal\":{\"AWS\":\"*\"}," THIS "}]");
+    says("unless statement 2 denies it");
+    /* A statement for another issuer's tokens is no trouble where one is for this one's. */
+    policy("[" ALLOW("\"arn:aws:iam::123456789012:oidc-provider/other\"",
+                     "\"sts:AssumeRoleWithWebIdentity\"") "," WHEN("Allow", THIS,
+                                                                   "{\"StringEquals\":{\"" KEY
+                                                                   "sub\":\"x\"}}") "]");
+    says("wrong trust.policy: statement 2 of the trust policy expects the subject");
+    is_silent_on("statement 1");
+    policy("[" ALLOW("[\"" ARN "/\",\"arn:other\"]", "\"sts:AssumeRoleWithWebIdentity\"") "]");
+    says("a slash at the end counts");
 }
 
 static void documents(void **state)
@@ -239,7 +318,7 @@ static void azure(const char *doc)
 
 #define FIC(issuer, subject, audience)                                                                       \
     "{\"name\":\"f\",\"issuer\":\"" issuer "\",\"subject\":\"" subject "\",\"audiences\":[\"" audience "\"]" \
-                                                                                                       "}"
+    "}"
 
 static void federated_credentials(void **state)
 {
@@ -260,6 +339,9 @@ static void federated_credentials(void **state)
         "{\"issuer\":\"" ISS
         "\",\"audiences\":[\"api://AzureADTokenExchange\"],\"claimsMatchingExpression\":{\"value\":\"x\"}}");
     says("warning trust.federated");
+    azure("[{\"issuer\":\"" ISS "\",\"audiences\":[\"api://AzureADTokenExchange\"],"
+          "\"claimsMatchingExpression\":{\"value\":\"x\"}}," FIC(ISS, SUB, "api://AzureADTokenExchange") "]");
+    says("ok trust.federated");
     azure("[]");
     says("wrong trust.file");
     azure("{");
@@ -318,7 +400,15 @@ static void expressions(void **state)
         {"assertion.sub == 'x' && assertion.sub.matches('.*')", CFR_TRUST_NO},
         {"assertion.sub == '" SUB "' && assertion.sub.matches('.*')", CFR_TRUST_UNKNOWN},
         {"assertion.sub.matches('.*') || attribute.ns == 'ns-a'", CFR_TRUST_YES},
-        {"assertion.none == 'x'", CFR_TRUST_NO},
+        {"assertion.none == 'x'", CFR_TRUST_ABSENT},
+        {"assertion.none != 'x'", CFR_TRUST_ABSENT},
+        {"!assertion.none.startsWith('x')", CFR_TRUST_ABSENT},
+        {"'a' in assertion.none", CFR_TRUST_ABSENT},
+        {"assertion.none in assertion.aud", CFR_TRUST_ABSENT},
+        {"attribute.none == 'x'", CFR_TRUST_ABSENT},
+        {"assertion.none == 'x' || attribute.ns == 'ns-a'", CFR_TRUST_YES},
+        {"assertion.none == 'x' || attribute.ns == 'ns-b'", CFR_TRUST_ABSENT},
+        {"assertion.none == 'x' && attribute.ns == 'ns-b'", CFR_TRUST_NO},
         {"assertion.n == '1'", CFR_TRUST_UNKNOWN},
         {"attribute.loop == 'x'", CFR_TRUST_UNKNOWN},
         {"assertion.sub.extract('a{x}b') == 'x'", CFR_TRUST_UNKNOWN},
@@ -379,6 +469,11 @@ static void pool_providers(void **state)
     pool("\"oidc\":{\"issuerUri\":\"" ISS "\"},\"attributeCondition\":\"assertion.sub == 'x'\"," MAPPED,
          "//iam.googleapis.com/" NAME);
     says("wrong trust.pool: the attribute condition (assertion.sub == 'x') is false");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "\"},\"attributeCondition\":\"assertion.x != 'y'\"," MAPPED,
+         "//iam.googleapis.com/" NAME);
+    says("wrong trust.pool: the attribute condition (assertion.x != 'y') needs a claim that your token does "
+         "not have");
+    is_silent_on("takes this token");
 }
 
 /* ---- what is needed, what was refused ---- */
@@ -407,6 +502,18 @@ static void needed(void **state)
     cfr_trust_needed(&cfr_sts_gcp_provider, &gcp, NULL, &t, &sink);
     says("warning trust.needed: the configured provider is //iam.googleapis.com/" NAME
          ", your token says \"//iam");
+    (void)forget(NULL);
+    {
+        struct cfr_view two[] = {cfr_view_of("//iam.googleapis.com/projects/2/x"),
+                                 cfr_view_of("https://iam.googleapis.com/" NAME)};
+
+        t.aud = two;
+        t.aud_count = 2;
+        cfr_trust_needed(&cfr_sts_gcp_provider, &gcp, NULL, &t, &sink);
+        is_silent_on("warning");
+        t.aud = &aud;
+        t.aud_count = 1;
+    }
     (void)forget(NULL);
     cfr_trust_needed(&cfr_sts_azure_provider, &az, NULL, &t, &sink);
     says("usual here: api://AzureADTokenExchangeUSGov");
@@ -461,6 +568,7 @@ int main(void)
         cmocka_unit_test_setup(conditions_that_do_not, forget),
         cmocka_unit_test_setup(what_cannot_be_known, forget),
         cmocka_unit_test_setup(statements, forget),
+        cmocka_unit_test_setup(statements_together, forget),
         cmocka_unit_test_setup(documents, forget),
         cmocka_unit_test_setup(provider_arn, forget),
         cmocka_unit_test_setup(patterns, forget),

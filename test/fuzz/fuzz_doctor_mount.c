@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a mountinfo file: what is found lies above the path that is looked for. */
+#include "fuzz.h"
+
+#include "agent/doctor_mount.h"
+
+#include <string.h>
+
+#define PATH "/var/run/secrets/tokens/cloud"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cfr_doctor_mount m;
+
+    if (!cfr_doctor_mount_find((struct cfr_view){(const char *)data, size}, PATH, &m))
+        return 0;
+    CFR_FUZZ_MUST(strncmp(m.point, PATH, strlen(m.point)) == 0);
+    (void)cfr_doctor_mount_is_part(&m);
+    return 0;
+}

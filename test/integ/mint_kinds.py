@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""The clouds whose keys are rotated: how each is configured, what it holds, and how what is published is used."""
+import base64
+import json
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import yaml
+
+from conftest import Mounted, eventually
+from minting import ADMIN, CLOUD, IAM, call, keys_of
+
+POOL = "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo"
+MEMBER = "principal:" + POOL.rsplit("/providers", 1)[0] + "/subject/system:serviceaccount:default:demo"
+PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
+TENANT = "11111111-2222-3333-4444-555555555555"
+OWNER = "06666666-7777-8888-9999-aaaaaaaaaaaa"
+
+
+def post(cloud, url, data, headers=None):
+    """Status of the answer, whatever it is."""
+    request = urllib.request.Request(url, data=data.encode(), headers=headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def ask(cloud, url, data, headers=None):
+    """The answer, which must be a good one."""
+    request = urllib.request.Request(url, data=data.encode(), headers=headers or {})
+    with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=cloud.ca)) as answer:
+        return json.load(answer)
+
+
+def encoded(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+class Kind:
+    """The keys of one subject, number NUMBER of those that settings() makes, in one credential."""
+
+    def __init__(self, number=0, credential=None):
+        self.subject = self.subject_of(number)
+        self.credential = credential or self.name
+
+    def directory(self, agent):
+        return agent.dir / self.credential
+
+    def configured(self, agent, **mint):
+        """Two credentials, the minted one and who may make it. Everything that takes minutes takes a second or two; None has
+        the default."""
+        quick = {"grace": "2s", "grace_most": "4s", "settle": "3s", "inactive": "2s", "verify_wait": "0s",
+                 "verify_timeout": "20s", **mint}
+        quick = {key: value for key, value in quick.items() if value is not None}
+        return [{"name": self.credential, "mint": {self.name: self.mint(agent), "with": "admin-" + self.credential, **quick},
+                 "publish": {"directory": str(self.directory(agent)),
+                             "files": [self.publish, {"name": "creds.json", "format": "json"}]}},
+                {"name": "admin-" + self.credential, **self.admin(agent)}]
+
+    def published(self, agent):
+        return (self.directory(agent) / "minted").read_text().split()[1]
+
+
+class Amazon(Kind):
+    name = "aws"
+    create = "CreateAccessKey"
+    requests = ["ListAccessKeys", "CreateAccessKey", "UpdateAccessKey", "DeleteAccessKey"]
+    publish = {"name": "credentials", "format": "aws-credentials"}
+    deactivates = True
+
+    @staticmethod
+    def subject_of(number):
+        return f"robot-{number}"
+
+    @classmethod
+    def settings(cls, count, **_):
+        return {**CLOUD, "iam": {**IAM, "users": [cls.subject_of(number) for number in range(count)]}}
+
+    def admin(self, agent):
+        directory = agent.dir / ("secret-" + self.credential)
+        if not directory.exists():
+            Mounted(directory).put(ADMIN)
+        return {"secret": {"directory": str(directory), "pass_on": True}}
+
+    def mint(self, agent):
+        return {"user_name": self.subject, "regions": ["us-east-1", "eu-west-1"], "sts_endpoint": agent.cloud.sts,
+                "endpoint": agent.cloud.sts.rstrip("/") + "/iam", "ca_file": agent.cloud.ca}
+
+    def held(self, cloud):
+        return {key: one["active"] for key, one in keys_of(cloud, self.subject).items()}
+
+    def use(self, agent, suffix=""):
+        return 200 if call(agent, suffix=suffix, out=self.directory(agent)).endswith(":user/" + self.subject) else 403
+
+
+class Google(Kind):
+    name = "gcp"
+    create = "gcp.key.create"
+    requests = ["gcp.key.list", "gcp.key.create", "gcp.key.disable", "gcp.key.delete"]
+    publish = {"name": "key.json", "format": "gcp-service-account-key"}
+    deactivates = True
+
+    @staticmethod
+    def subject_of(number):
+        return f"robot-{number}@demo-project.iam.gserviceaccount.com"
+
+    @classmethod
+    def settings(cls, count, use_late_s=0, list_late_s=0):
+        # Many of them are to be made at once, and a pair of its own for each takes too long.
+        pair = {} if count < 10 else {"key_pair": subprocess.run(["openssl", "genrsa", "2048"], capture_output=True,
+                                                                 text=True, check=True).stdout}
+        return {"gcp": {"providers": [{"audience": POOL}], "service_accounts": [
+            {"email": cls.subject_of(number), "members": [MEMBER, MEMBER.replace(":demo", ":other")],
+             "key_delay_s": use_late_s, "list_delay_s": list_late_s, **pair}
+            for number in range(count)]}}
+
+    def admin(self, agent):
+        return {"token": {"file": str(agent.cloud.volumes["gcp"] / "token")}, "exchange": {"gcp": {
+            "audience": POOL, "sts_endpoint": agent.cloud.ready["gcp_url"] + "/v1/token", "ca_file": agent.cloud.ca}}}
+
+    def mint(self, agent):
+        return {"service_account": self.subject, "endpoint": agent.cloud.ready["gcp_url"], "ca_file": agent.cloud.ca}
+
+    def held(self, cloud):
+        return {key["id"]: not key.get("disabled") for key in cloud.admin("/minted").get(self.subject, [])}
+
+    def use(self, agent, suffix=""):
+        key = json.loads((self.directory(agent) / ("key.json" + suffix)).read_text())
+        pem = agent.dir / f"pem{threading.get_ident()}"
+        pem.write_text(key["private_key"])
+        now = int(time.time())
+        claims = {"iss": key["client_email"], "scope": PLATFORM, "aud": key["token_uri"], "iat": now, "exp": now + 600}
+        head = {"alg": "RS256", "kid": key["private_key_id"]}
+        text = ".".join(encoded(json.dumps(part).encode()) for part in (head, claims))
+        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", str(pem)], input=text.encode(),
+                                   capture_output=True, check=True).stdout
+        return post(agent.cloud, key["token_uri"], urllib.parse.urlencode({
+            "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": text + "." + encoded(signature)}))
+
+    def published(self, agent):
+        return json.loads((self.directory(agent) / "key.json").read_text())["private_key_id"]
+
+    def by_hand(self, cloud, what, service_account="demo"):
+        """What somebody else with the rights of SERVICE_ACCOUNT does: keys, or keys/ID:enable."""
+        form = {"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "audience": POOL, "scope": PLATFORM,
+                "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "subject_token": cloud.token(audience=[POOL], service_account=service_account)}
+        token = ask(cloud, cloud.ready["gcp_url"] + "/v1/token", urllib.parse.urlencode(form))["access_token"]
+        account = f"/v1/projects/demo-project/serviceAccounts/{self.subject}/"
+        return ask(cloud, cloud.ready["gcp_url"] + account + what, "{}",
+                   {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+
+
+class Azure(Kind):
+    name = "azure"
+    create = "graph.addPassword"
+    requests = ["graph.application", "graph.addPassword", "azure.token", "graph.removePassword"]
+    publish = {"name": "azure.env", "format": "azure-env"}
+    deactivates = False
+
+    @staticmethod
+    def subject_of(number):
+        return f"1{number:07}-7777-8888-9999-aaaaaaaaaaaa"
+
+    @classmethod
+    def settings(cls, count, use_late_s=0, list_late_s=0):
+        return {"azure": {"tenants": [{"id": TENANT, "applications": [
+            {"client_id": OWNER, "secrets": [{"value": "owner-secret"}]},
+            *({"client_id": cls.subject_of(number), "owners": [OWNER], "secret_delay_s": use_late_s,
+               "list_delay_s": list_late_s} for number in range(count))]}]}}
+
+    def admin(self, agent):
+        secret = agent.dir / "owner-secret"
+        secret.write_text("owner-secret")
+        return {"exchange": {"azure": {
+            "tenant_id": TENANT, "client_id": OWNER, "client_secret_file": str(secret), "ca_file": agent.cloud.ca,
+            "scopes": ["https://management.azure.com/.default", "https://graph.microsoft.com/.default"],
+            "authority_host": agent.cloud.ready["azure_url"]}}}
+
+    def mint(self, agent):
+        return {"client_id": self.subject, "lifetime": "720h", "endpoint": agent.cloud.ready["graph_url"],
+                "ca_file": agent.cloud.ca, "authority_host": agent.cloud.ready["azure_url"]}
+
+    def held(self, cloud):
+        return {secret["id"]: True for secret in cloud.admin("/minted").get(f"{TENANT}/{self.subject}", [])}
+
+    def use(self, agent, suffix=""):
+        got = dict(line.split("=", 1) for line in (self.directory(agent) / ("azure.env" + suffix)).read_text().splitlines())
+        assert got["AZURE_CLIENT_ID"] == self.subject and "AZURE_FEDERATED_TOKEN_FILE" not in got
+        url = f"{got['AZURE_AUTHORITY_HOST']}{got['AZURE_TENANT_ID']}/oauth2/v2.0/token"
+        return post(agent.cloud, url, urllib.parse.urlencode({
+            "grant_type": "client_credentials", "client_id": self.subject, "client_secret": got["AZURE_CLIENT_SECRET"],
+            "scope": "https://vault.azure.net/.default"}))
+
+
+class OpenStack(Kind):
+    name = "openstack"
+    create = "keystone.credential.create"
+    requests = ["keystone.credential.list", "keystone.credential.create", "keystone.credential.delete"]
+    publish = {"name": "clouds.yaml", "format": "clouds-yaml"}
+    deactivates = False
+
+    @staticmethod
+    def subject_of(number):
+        return f"robot-user-{number}"
+
+    @classmethod
+    def settings(cls, count, **_):
+        subjects = [cls.subject_of(number) for number in range(count)]
+        return {"keystone": {
+            "users": [{"id": one, "name": one, "projects": [{"id": "demo-project", "name": "demo"}], "roles": ["member"]}
+                      for one in subjects],
+            "application_credentials": [{"id": "made-for-" + one, "name": "by-hand", "secret": "operator-secret",
+                                         "user": one, "unrestricted": True} for one in subjects]}}
+
+    def admin(self, agent):
+        secret = agent.dir / "unrestricted"
+        secret.write_text("operator-secret")
+        return {"exchange": {"openstack": {
+            "auth_url": agent.cloud.ready["keystone_url"], "application_credential_id": "made-for-" + self.subject,
+            "application_credential_secret_file": str(secret), "ca_file": agent.cloud.ca, "region_name": "RegionOne"}}}
+
+    def mint(self, agent):
+        return {"ca_file": agent.cloud.ca, "roles": ["member"], "lifetime": "720h"}
+
+    def held(self, cloud):
+        return {one["id"]: True for one in cloud.admin("/keystone")["application_credentials"]
+                if one["user"] == self.subject and one["name"] != "by-hand"}
+
+    def auth(self, agent, suffix=""):
+        return yaml.safe_load((self.directory(agent) / ("clouds.yaml" + suffix)).read_text())["clouds"]["openstack"]["auth"]
+
+    def published(self, agent):
+        return self.auth(agent)["application_credential_id"]
+
+    def use(self, agent, suffix=""):
+        auth = self.auth(agent, suffix)
+        credential = {"id": auth["application_credential_id"], "secret": auth["application_credential_secret"]}
+        body = {"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}}
+        status = post(agent.cloud, auth["auth_url"] + "/auth/tokens", json.dumps(body), {"Content-Type": "application/json"})
+        return 200 if status == 201 else status
+
+
+KINDS = [Google(), Azure(), OpenStack()]  # that one agent has to do with at the same time
+
+
+def all_settings(count, **late):
+    return {key: value for kind in KINDS for key, value in kind.settings(count, **late).items()}
+
+
+def mint_of(agent, kind):
+    return agent.status(kind.name).get("mint") or {}
+
+
+def wait_all(agent, generation, limit_s=60):
+    """Until every cloud has GENERATION and its rotation is over."""
+    for kind in KINDS:
+        eventually(lambda: agent.generation(kind.name) >= generation and mint_of(agent, kind).get("step") == "rest",
+                   lambda: f"{kind.name}: {mint_of(agent, kind)}\n{agent.log}", limit_s)
+        assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE", agent.log
+
+
+def held(agent):
+    return {kind.name: set(kind.held(agent.cloud)) for kind in KINDS}
+
+
+def only_published(agent, before):
+    """In every cloud there is what there was, and the one key that is published, which works."""
+    now = held(agent)
+    for kind in KINDS:
+        assert now[kind.name] - before[kind.name] == {kind.published(agent)}, (kind.name, agent.log)
+        assert kind.use(agent) == 200

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""What `credfresh doctor` says of rotated keys and of the service CA: by what is on disk, and by what the agent says."""
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import AS_NOBODY, CREDFRESH, LocalCloud, Mounted, eventually, let_others_in, needs_namespace
+from minting import ADMIN, CLOUD, IAM, admin, keys_of, minted, mint_of, published_key, wait_complete
+from test_doctor import doctor
+from trust import certificates
+
+
+@pytest.fixture(scope="module")
+def iam_cloud(tmp_path_factory):
+    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config=CLOUD)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def keys(agent_factory, iam_cloud):
+    """An agent whose configuration rotates a key, with an IAM that has none yet."""
+    for key in keys_of(iam_cloud):
+        iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    iam_cloud.clear_faults()
+    iam_cloud.admin("/service/iam", IAM)
+    made = agent_factory(iam_cloud)
+    Mounted(made.dir / "admin").put(ADMIN)
+    return made.configure(minted(made), admin(made))
+
+
+def made(agent):
+    """A key is made and published, and the agent has ended; what doctor says is by the disk alone."""
+    agent.start()
+    agent.wait_generation(1, "robot")
+    wait_complete(agent)
+    agent.stop()
+    return published_key(agent)
+
+
+def journal_of(agent):
+    return agent.state / "robot+mint.json"
+
+
+def rewrite(agent, **over):
+    """The journal as another moment would have left it."""
+    document = {**json.loads(journal_of(agent).read_text()), **over}
+    journal_of(agent).write_text(json.dumps(document))
+    return document
+
+
+def seal(agent, **over):
+    path = agent.state / "robot+mint.seal"
+    path.write_text(json.dumps({"version": 1, "name": "credfresh-1", "id": "AKIANEW", "created": "2026-01-02T03:04:05Z",
+                                "fields": {"aws_secret_access_key": "a-sealed-secret"}, **over}))
+    path.chmod(0o600)
+    return path
+
+
+# ---- rotated keys ----
+
+def test_before_and_after_the_first_key(keys):
+    report = doctor(keys)
+    assert not report.wrong() and not report.all("mint.published")
+    report.one("mint.journal", "note", "no key has been made yet")
+    report.one("mint.with", "ok", "admin has what it takes to ask for keys of aws")
+    assert not keys.state.exists() and not keys_of(keys.cloud), "doctor makes nothing"
+    key = made(keys)
+    report = doctor(keys)
+    assert not report.wrong()
+    report.one("mint.journal", "ok", "rotation 1 is at the step rest")
+    report.one("mint.age", "ok", key, "to be replaced within")
+    report.one("mint.published", "ok", key)
+    assert not report.all("mint.seal")
+
+
+def test_the_agent_says_what_a_rotation_waits_for(keys):
+    keys.start()
+    keys.wait_generation(1, "robot")
+    wait_complete(keys)
+    keys.cloud.admin("/iam/key", {"user": "robot", "access_key_id": "AKIAMADEBYHAND000000"})
+    keys.run("rotate", "robot", "--reason", "doctor", "-s", str(keys.socket))
+    eventually(lambda: "room" in (mint_of(keys).get("waits_for") or ""), lambda: str(mint_of(keys)))
+    report = doctor(keys)
+    report.one("mint.waits", "warning", "room", "AKIAMADEBYHAND000000")
+    report.one("agent.credential", "ok", "never expires")
+
+
+def test_a_journal_that_cannot_be_read(keys):
+    key = made(keys)
+    journal_of(keys).write_text("{\"version\":1")
+    report = doctor(keys)
+    assert "backup" in report.one("mint.journal", "wrong", "robot+mint.json", "nothing is done")["remedy"]
+    assert report.wrong() == ["mint.journal"]
+    journal_of(keys).unlink()
+    report = doctor(keys)
+    report.one("mint.journal", "note", "no key has been made yet")
+    assert "state_dir" in report.one("mint.published", "warning", key, "no journal")["remedy"]
+
+
+def test_a_journal_of_something_else(keys):
+    made(keys)
+    rewrite(keys, current="AKIAOTHER")
+    doctor(keys).one("mint.published", "warning", "by the journal it is AKIAOTHER")
+    rewrite(keys, subject="aws/someone")
+    report = doctor(keys)
+    report.one("mint.journal", "note", "aws/someone", "not looked after any more")
+    assert not report.all("mint.published") and not report.all("mint.age")
+
+
+def test_age(keys):
+    made(keys)
+    now = int(time.time())
+    for age_s, level, words in ((100 * 86400, "warning", "should have been replaced"), (-90000, "warning", "future"),
+                                (86400, "ok", "old, and to be replaced within")):
+        rewrite(keys, current_s=str(now - age_s))
+        doctor(keys).one("mint.age", level, words)
+
+
+def test_the_sealed_secret(keys):
+    made(keys)
+    for step, level in (("verified", "wrong"), ("minted", "warning")):
+        rewrite(keys, step=step, minted="AKIANEW", name="credfresh-1")
+        path = seal(keys)
+        report = doctor(keys)
+        report.one("mint.seal", "ok", "AKIANEW")
+        assert not report.wrong() and "a-sealed-secret" not in report.text
+        seal(keys, id="AKIAOTHER")
+        doctor(keys).one("mint.seal", level, "of another key")
+        path.write_text("a-sealed-secret")
+        report = doctor(keys)
+        report.one("mint.seal", level, "no JSON")
+        assert "a-sealed-secret" not in report.text
+        path.unlink()
+        doctor(keys).one("mint.seal", level, "AKIANEW is not to be had")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_as_somebody_else(keys):
+    """What he may not see is no fault."""
+    made(keys)
+    robot = minted(keys)
+    robot["mint"]["aws"]["ca_file"] = str(shutil.copy(keys.cloud.ca, keys.dir / "ca.pem"))
+    keys.configure(robot, admin(keys))
+    let_others_in(keys.dir)
+    keys.state.chmod(0o700)
+    report = doctor(keys, "robot", wrapper=AS_NOBODY)
+    report.one("mint.journal", "note", "cannot be looked at")
+    assert not report.all("mint.journal", "wrong")
+
+
+def test_a_state_directory_that_does_not_last(keys):
+    needs_namespace("--mount")
+    script = f"mount -t tmpfs none {keys.dir} && mkdir -p {keys.dir}/x && exec \"$@\""
+    config = shutil.copy(keys.config_path, keys.dir.parent / "config.json")
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", CREDFRESH, "doctor", "-c",
+                           str(config), "--json", "--offline", "robot"], capture_output=True, text=True, timeout=30)
+    found = [f for f in json.loads(done.stdout)["findings"] if f["check"] == "mint.state-dir"]
+    assert found and found[0]["level"] == "warning" and "in memory" in found[0]["text"]
+
+
+def test_who_makes_the_keys(keys):
+    """One that cannot is told before the cloud refuses it."""
+    other = {"name": "other", "token": {"file": str(keys.cloud.volumes["demo"] / "token")},
+             "publish": {"directory": str(keys.dir / "other"), "files": [{"name": "t", "format": "token"}]}}
+    session = {"name": "session", "secret": {"directory": str(keys.dir / "admin")},
+               "exchange": {"aws": {"region": "us-east-1", "endpoint": keys.cloud.sts, "ca_file": keys.cloud.ca}},
+               "publish": {"directory": str(keys.dir / "session"), "files": [{"name": "c", "format": "aws-credentials"}]}}
+    google = {**other, "name": "google",
+              "exchange": {"gcp": {"audience": "//iam.googleapis.com/projects/1/locations/global/"
+                                               "workloadIdentityPools/a/providers/b"}}}
+    role = keys.credential("role")
+    empty = {"name": "empty", "secret": {"directory": str(keys.dir / "empty"), "pass_on": True}}
+    gone = {"name": "gone", "secret": {"directory": str(keys.dir / "gone"), "pass_on": True}}
+    Mounted(keys.dir / "empty").put({"something": "else"})
+    for with_, level, words in ((role, "ok", "whether they permit it the cloud tells"), (other, "wrong", "none of a cloud"),
+                                (session, "wrong", "GetSessionToken"), (google, "wrong", "another cloud"),
+                                (empty, "wrong", "cannot make keys of aws"), (gone, "wrong", "cannot be got")):
+        keys.configure(minted(keys, mint={"with": with_["name"]}), with_)
+        report = doctor(keys, "robot", "--offline")
+        report.one("mint.with", level, with_["name"], words)
+        assert ("mint.with" in report.wrong()) == (level == "wrong")
+    assert not doctor(keys, "--offline").all("mint.with"), "that it is gone is told where it is looked at itself"
+
+
+# ---- the service CA ----
+
+def service_ca(agent, **over):
+    tls = {"name": "tls", "certificate": {"dns_names": ["localhost"], "validity": "1d"},
+           "publish": {"directory": str(agent.dir / "tls"),
+                       "files": [{"name": "tls.crt", "format": "certificate"},
+                                 {"name": "tls.key", "format": "private-key"}]}}
+    trust = {"name": "trust", "ca_bundle": True,
+             "publish": {"directory": str(agent.dir / "trust"), "files": [{"name": "ca.crt", "format": "ca-bundle"}]}}
+    return agent.configure(tls, trust, service_ca={"store": str(agent.dir / "ca"), "validity": "100d", "rotate_below": "40d",
+                                                   **over})
+
+
+@pytest.fixture
+def authority(agent_factory, shared_cloud):
+    return service_ca(agent_factory(shared_cloud))
+
+
+def once(agent):
+    done = agent.run("once")
+    assert done.returncode == 0, done.stderr
+
+
+def put(path, text):
+    """In place of what was published there."""
+    path.write_text(text)
+
+
+def test_a_ca_as_it_should_be(authority):
+    report = doctor(authority)
+    report.one("ca.store", "note", "there is no CA yet")
+    assert not report.wrong() and not (authority.dir / "ca").exists()
+    once(authority)
+    report = doctor(authority)
+    assert not report.wrong() and not report.all("ca.store", "wrong")
+    report.one("ca.signer", "ok", "CA 1 is good for", "to be replaced in")
+    report.one("ca.certificate", "ok", "tls.crt")
+    report.one("ca.bundle", "ok", "ca.crt is that of CA 1")
+    assert "PRIVATE KEY" not in report.text
+
+
+def test_a_ca_beside_an_exchange(authority):
+    """Its key is read before anybody is connected to."""
+    once(authority)
+    config = json.loads(authority.config_path.read_text())
+    authority.configure(*config["credentials"], authority.credential(), service_ca=config["service_ca"])
+    report = doctor(authority)
+    assert not report.wrong()
+    report.one("ca.signer", "ok")
+    report.one("cloud.exchange", "ok", "assumed-role/demo")
+
+
+def test_a_store_that_is_gone_or_broken(authority):
+    once(authority)
+    document = authority.dir / "ca/authority.json"
+    whole = document.read_text()
+    document.chmod(0o644)
+    doctor(authority).one("ca.store", "warning", "others may read it (mode 0644)")
+    document.chmod(0o600)
+    document.write_text(whole[:-20])
+    report = doctor(authority)
+    report.one("ca.store", "wrong", "authority.json cannot be used")
+    assert report.wrong() == ["ca.store"] and report.all("ca.certificate", "ok")
+    document.unlink()
+    report = doctor(authority)
+    assert "backup" in report.one("ca.store", "wrong", "though there was one")["remedy"]
+    shutil.rmtree(authority.dir / "ca")
+    doctor(authority).one("ca.store", "wrong", "though there was one")
+
+
+def test_what_was_published_before(authority):
+    """A forced rotation whose certificate and bundle did not come to be published."""
+    once(authority)
+    before = {path: path.read_text() for path in (authority.dir / "tls/tls.crt", authority.dir / "tls/tls.key",
+                                                  authority.dir / "trust/ca.crt")}
+    service_ca(authority, force={"reason": "doctor"})
+    once(authority)
+    report = doctor(authority)
+    assert not report.wrong() and not report.all("ca.bundle", "warning")
+    assert len(certificates(authority.dir / "trust/ca.crt")) == 2
+    put(authority.dir / "tls/tls.crt", before[authority.dir / "tls/tls.crt"])
+    report = doctor(authority)
+    report.one("ca.certificate", "warning", "still of the CA before")
+    report.one("ca.key", "wrong", "do not belong together", "not that of the certificate")
+    put(authority.dir / "tls/tls.key", before[authority.dir / "tls/tls.key"])
+    put(authority.dir / "trust/ca.crt", before[authority.dir / "trust/ca.crt"])
+    report = doctor(authority)
+    report.one("ca.bundle", "warning", "not the one of now: it lacks the newest CA")
+    assert not report.wrong()
+    put(authority.dir / "tls/tls.crt", "nothing")
+    doctor(authority).one("ca.certificate", "wrong", "holds no certificate")
+
+
+def test_a_ca_that_was_begun_anew(authority):
+    once(authority)
+    shutil.rmtree(authority.dir / "ca")
+    (authority.state / "_service-ca.json").unlink()
+    old = {name: (authority.dir / name).read_text() for name in ("tls/tls.crt", "tls/tls.key", "trust/ca.crt")}
+    once(authority)
+    for name, text in old.items():
+        put(authority.dir / name, text)
+    report = doctor(authority)
+    report.one("ca.certificate", "wrong", "of none of the CAs")
+    report.one("ca.bundle", "wrong", "none of the CAs")
+    assert report.wrong() == ["ca.bundle", "ca.certificate"]
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed")
+@pytest.mark.parametrize("days, signer, certificate", ((-2, "wrong", "wrong"), (2, "ok", "wrong"), (0.95, "ok", "warning"),
+                                                       (61, "warning", "wrong"), (101, "wrong", "wrong")))
+def test_the_time_of_the_ca(authority, days, signer, certificate):
+    once(authority)
+    report = doctor(authority, "--offline", wrapper=("faketime", "-f", f"{days * 24 * 60:+.0f}m"))
+    report.one("ca.signer", signer)
+    report.one("ca.certificate", certificate)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""What went wrong once in the rotation of long-lived keys: clocks and lists that lie, answers that are no answers, links that
+somebody planted, and wishes that nobody heard."""
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from conftest import eventually
+from minting import (IAM, admin, agent, cloud, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
+                     rotate, wait_complete, wait_step)
+
+FOREIGN = "AKIAMADEBYHAND000000"
+WEEK_S = 7 * 86400
+
+
+def journal_path(agent):  # noqa: F811
+    return agent.state / "robot+mint.json"
+
+
+def rewrite(agent, **over):  # noqa: F811
+    """The journal; its numbers are text."""
+    journal = json.loads(journal_path(agent).read_text())
+    journal.update({key: str(value) if isinstance(value, int) else value for key, value in over.items()})
+    journal_path(agent).write_text(json.dumps(journal))
+
+
+def count(agent, action):  # noqa: F811
+    return len(agent.cloud.exchanges(action))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_the_former_file_is_not_read_through_a_link(agent, tmp_path):  # noqa: F811
+    """Who owns what is published could have root's files copied beside it."""
+    secret = tmp_path / "shadow"
+    secret.write_text("for root alone")
+    secret.chmod(0o600)
+    former = (agent.out / "..data").resolve() / "creds.json"
+    former.unlink()
+    former.symlink_to(secret)
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")
+    assert not [path for path in agent.out.glob("..*/*.old") if "for root" in path.read_text()]
+
+
+def test_a_clock_that_was_set_back_while_an_answer_is_lost(agent):  # noqa: F811
+    assert agent.stop() == 0
+    later = int(time.time()) + WEEK_S
+    rewrite(agent, step="lost", intent_s=later, step_s=later)
+    agent.cloud.admin("/stats/reset", {})
+    agent.start()
+    wait_complete(agent)
+    assert count(agent, "ListAccessKeys") < 5
+
+
+def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):  # noqa: F811
+    agent.configure(minted(agent, mint={"settle": "5s"}), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.cloud.admin("/service/iam", {**IAM, "list_lag_s": 2})
+    agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
+    rotate(agent, "drill")
+    wait_step(agent, "lost")
+    agent.wait_generation(2, "robot", 40)
+    assert 1 <= count(agent, "DeleteAccessKey") < 5
+
+
+def test_undoing_leaves_other_keys_alone(agent):  # noqa: F811
+    """It is known by its id then which key was made."""
+    agent.configure(minted(agent, mint={"verify_timeout": "3s", "settle": "3s"}), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.cloud.fault(kind="error", code="InvalidClientTokenId", status=403, count=-1, match={"action": "GetCallerIdentity"})
+    rotate(agent, "drill")
+    wait_step(agent, "undoing" if count(agent, "DeleteAccessKey") else "minted")
+    eventually(lambda: count(agent, "DeleteAccessKey") == 1, lambda: agent.log)
+    agent.cloud.admin("/iam/key", {"user": "robot", "access_key_id": FOREIGN})
+    eventually(lambda: mint_of(agent).get("step") == "rest", lambda: agent.log)
+    assert FOREIGN in keys_of(agent.cloud)
+
+
+def test_a_key_of_long_after_is_not_the_lost_one(agent):  # noqa: F811
+    """Killed at the intent and off for a week, in which somebody made a key by hand."""
+    assert agent.stop() == 0
+    before = int(time.time()) - WEEK_S
+    rewrite(agent, step="intent", intent_s=before, step_s=before)
+    agent.cloud.admin("/iam/key", {"user": "robot", "access_key_id": FOREIGN})
+    agent.start()
+    wait_complete(agent)
+    assert FOREIGN in keys_of(agent.cloud)
+
+
+def test_two_credentials_for_one_user(agent):  # noqa: F811
+    """Each would take the other's keys for lost ones."""
+    second = {**minted(agent), "name": "second"}
+    second["publish"] = {**second["publish"], "directory": str(agent.dir / "second")}
+    agent.configure(minted(agent), second, admin(agent))
+    done = agent.run("check")
+    assert done.returncode == 3
+    assert "credential second: mint: aws/robot is looked after by robot already" in done.stdout + done.stderr
+
+
+def test_once_does_what_is_due(agent):  # noqa: F811
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")
+    assert agent.stop() == 0
+    published = int(json.loads(journal_path(agent).read_text())["published_s"])
+    eventually(lambda: time.time() > published + 5, "the end of the grace")
+    assert agent.run("once").returncode == 0
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+def test_an_answer_with_the_key_that_is_published(agent):  # noqa: F811
+    """It would be new and old at once, and so be removed."""
+    fields = agent.published()["fields"]
+    body = ('<CreateAccessKeyResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><CreateAccessKeyResult><AccessKey>'
+            f"<UserName>robot</UserName><AccessKeyId>{fields['aws_access_key_id']}</AccessKeyId><Status>Active</Status>"
+            f"<SecretAccessKey>{fields['aws_secret_access_key']}</SecretAccessKey>"
+            "<CreateDate>2026-11-21T07:00:00Z</CreateDate></AccessKey></CreateAccessKeyResult></CreateAccessKeyResponse>")
+    agent.cloud.fault(kind="status", status=200, body=body, content_type="text/xml", match={"action": "CreateAccessKey"})
+    first = published_key(agent)
+    rotate(agent, "drill")
+    eventually(lambda: "which there was before" in agent.log, lambda: agent.log)
+    agent.wait_generation(2, "robot")
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)] != [first]
+
+
+def test_a_list_without_end(agent):  # noqa: F811
+    body = ('<ListAccessKeysResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><ListAccessKeysResult>'
+            "<IsTruncated>true</IsTruncated><Marker>abc</Marker></ListAccessKeysResult></ListAccessKeysResponse>")
+    agent.cloud.fault(kind="status", status=200, body=body, content_type="text/xml", count=-1,
+                      match={"action": "ListAccessKeys"})
+    rotate(agent, "drill")
+    eventually(lambda: "the list of keys has no end" in (agent.status("robot").get("last_error") or {}).get("message", ""),
+               lambda: agent.log)
+    assert mint_of(agent)["state"] == "UPDATE_FAILED" and count(agent, "CreateAccessKey") == 0
+
+
+def test_a_refused_step_is_a_failure_and_told(agent):  # noqa: F811
+    agent.cloud.fault(kind="error", code="AccessDenied", status=403, count=-1, match={"action": "DeleteAccessKey"})
+    rotate(agent, "first")
+    wait_step(agent, "deleting")
+    eventually(lambda: mint_of(agent)["state"] == "UPDATE_FAILED", lambda: str(mint_of(agent)))
+    rotate(agent, "second")
+    eventually(lambda: "AccessDenied" in (agent.status("robot").get("last_error") or {}).get("message", ""),
+               lambda: agent.log)
+    assert agent.generation("robot") == 2
+
+
+def test_a_journal_that_is_restored_is_read(agent):  # noqa: F811
+    assert agent.stop() == 0
+    whole = journal_path(agent).read_text()
+    journal_path(agent).write_text("{")
+    agent.start()
+    rotate(agent, "drill")
+    eventually(lambda: "the journal" in (agent.status("robot").get("last_error") or {}).get("message", ""),
+               lambda: agent.log)
+    journal_path(agent).write_text(whole)
+    agent.wait_generation(2, "robot", 60)
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+
+
+def test_keys_that_are_left_behind_are_named(agent):  # noqa: F811
+    agent.configure({**admin(agent), "publish": {"directory": str(agent.dir / "keys")}})
+    agent.process.send_signal(signal.SIGHUP)
+    eventually(lambda: f"the keys of aws/robot are not looked after any more: {published_key(agent)} stay" in agent.log,
+               lambda: agent.log)
+
+
+def test_reload_while_a_hook_is_pending_and_the_administrator_is_replaced(agent, tmp_path):  # noqa: F811
+    """The worker that ends must not ask for those that have ended already."""
+    key = minted(agent, reload=[{"signal": {"pid_file": str(tmp_path / "pid"), "signal": "HUP"}}])
+    agent.configure(admin(agent), key)
+    agent.process.send_signal(signal.SIGHUP)
+    agent.cloud.fault(kind="error", code="ServiceUnavailable", status=503, count=-1, match={"action": "UpdateAccessKey"})
+    rotate(agent, "drill")
+    wait_step(agent, "retiring")
+    for number in range(3):
+        other = {**admin(agent), "publish": {"directory": str(agent.dir / f"admin{number}"),
+                                             "files": [{"name": "key", "format": "json"}]}}
+        extra = {**key, "publish": {**key["publish"], "files": [*key["publish"]["files"],
+                                                                {"name": f"more{number}", "format": "json"}]}}
+        agent.configure(other, extra)
+        agent.process.send_signal(signal.SIGHUP)
+        eventually(lambda: (agent.dir / f"admin{number}" / "key").exists(), lambda: agent.log)

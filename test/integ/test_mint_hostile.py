@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Rotation of long-lived keys while the world is against it: ends and reloads in the middle, answers that are lost, and more
+than one wish at a time."""
+import os
+import signal
+
+from minting import (admin, agent, call, cloud, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
+                     wait_complete, wait_step)
+
+
+def ends_well(agent, made):
+    """One key is left, it is published, it works, and MADE were made since the first."""
+    wait_complete(agent)
+    assert list(keys_of(agent.cloud)) == [published_key(agent)]
+    assert call(agent).endswith(":user/robot")
+    assert len(agent.cloud.exchanges("CreateAccessKey")) == made, agent.log
+    assert not list(agent.state.glob("*.seal"))
+
+
+def test_asked_again_while_an_answer_is_lost(agent):  # noqa: F811
+    """Two reasons, of which the first began nothing that lasts, are one rotation; neither is good for another."""
+    agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
+    rotate(agent, "first")
+    wait_step(agent, "lost")
+    rotate(agent, "second")
+    rotate(agent, "first", 6)
+    agent.wait_generation(2, "robot")
+    ends_well(agent, 2)
+    rotate(agent, "second", 6)
+    assert agent.generation("robot") == 2 and agent.status("robot")["last_reason"] == "second"
+
+
+def test_ended_while_the_key_is_made(agent):  # noqa: F811
+    """The answer is waited for, and its secret sealed; the next run goes on with that key."""
+    agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
+    rotate(agent, "drill")
+    wait_step(agent, "intent")
+    assert agent.stop() == 0
+    assert (agent.state / "robot+mint.seal").stat().st_mode & 0o777 == 0o600
+    agent.start()
+    agent.wait_generation(2, "robot")
+    ends_well(agent, 1)
+
+
+def test_reload_in_the_middle(agent):  # noqa: F811
+    """Other times of its own do not disturb a rotation, and count from then on."""
+    rotate(agent, "drill")
+    wait_step(agent, "minted")
+    agent.configure(minted(agent, mint={"grace": "1s", "expire_after": "48h"}), admin(agent))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_generation(2, "robot")
+    ends_well(agent, 1)
+    assert agent.generation("robot") == 2
+
+
+def test_nothing_secret_is_left(agent):  # noqa: F811
+    """Neither in what is written down nor in what is said."""
+    rotate(agent, "drill")
+    agent.wait_generation(2, "robot")
+    ends_well(agent, 1)
+    secrets = [agent.published(name)["fields"]["aws_secret_access_key"] for name in ("creds.json", "creds.json.old")]
+    said = agent.log + "".join(path.read_text() for path in agent.state.iterdir() if path.is_file())
+    assert not [secret for secret in secrets if secret in said]
+    for name in ("creds.json.old", "minted"):
+        assert os.stat(agent.out / name).st_mode == os.stat(agent.out / "creds.json").st_mode
