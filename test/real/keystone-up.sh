@@ -32,8 +32,6 @@ key_repository = $run/fernet/
 key_repository = $run/credential/
 [identity]
 password_hash_rounds = 4
-[cache]
-enabled = false
 [oslo_policy]
 enforce_scope = true
 enforce_new_defaults = true

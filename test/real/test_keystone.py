@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """OpenStack with a real Keystone: application credential, password and federation, what is published used by the real
-client, and what is said when the credential is deleted.
+client, what is said when the credential is deleted, and application credentials that are rotated while they are in use.
 """
 import base64
 import json
@@ -21,6 +21,7 @@ from conftest import eventually, read_text  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = "/usr/lib/apache2/modules"
+ROTATIONS = 50
 IDP_PATH = "/OS-FEDERATION/identity_providers/k8s/protocols/openid"
 
 
@@ -103,8 +104,8 @@ def keystone(tmp_path_factory):
 
 @pytest.fixture
 def secret_file(tmp_path):
-    def write(secret):
-        path = tmp_path / "secret"
+    def write(secret, name="secret"):
+        path = tmp_path / name
         path.write_text(secret + "\n")
         path.chmod(0o600)
         return str(path)
@@ -287,3 +288,72 @@ def test_federation(keystone, federation, cloud, agent_factory, tmp_path):
     refusal = "the web server in front of Keystone does not take the token"
     eventually(lambda: refusal in last_error(agent), "the refusal")
     assert openstack(agent.out, "token", "issue")["project_id"] == issued["project_id"]
+
+
+class User:
+    """A process that uses what an agent publishes, is told of each rotation, and says what it has in use."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.pid_file, self.in_use = agent.dir / "pid", agent.dir / "in-use"
+        self.process = subprocess.Popen([sys.executable, HERE / "consumers/openstack_user.py", agent.out, self.in_use],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid_file.write_text(str(self.process.pid))
+
+    def mint(self, **operator):
+        """What it uses is minted by OPERATOR, an exchange. The old one goes as soon as it says that it uses the new one."""
+        return self.agent.configure(
+            {"name": "demo",
+             "mint": {"openstack": {"roles": ["robot"]}, "with": "operator", "grace": "1s", "verify_wait": "0s"},
+             "publish": {"directory": str(self.agent.out), "files": [YAML]},
+             "reload": [{"signal": {"pid_file": str(self.pid_file)}}], "acknowledge": {"file": str(self.in_use)}},
+            {"name": "operator", "exchange": {"openstack": operator}})
+
+    def wait_rotated(self, generation):
+        def is_over():
+            status = self.agent.status()
+            mint = status.get("mint") or {}
+            return (status.get("generation"), mint.get("step"), mint.get("state")) == (generation, "rest", "UPDATE_COMPLETE")
+
+        eventually(is_over, lambda: f"{self.agent.status()}\n{self.agent.log[-4000:]}", 120, 0.1)
+
+    def end(self):
+        """What it did."""
+        return json.loads(self.process.communicate(timeout=60)[0])
+
+
+@pytest.fixture
+def consumer(agent_factory):
+    user = User(agent_factory(None))
+    yield user
+    user.process.stdin.close()
+    user.process.wait(60)
+
+
+def test_rotation(keystone, consumer, secret_file):
+    """Credentials are made by their owner with a password, and then by a credential that is unrestricted."""
+    user, project = keystone.make_user("rotated", "rotated pw")
+    owner = keystone.login("rotated", "rotated pw", {"project": {"id": project}})
+    unrestricted = keystone.make(f"/users/{user}/application_credentials", "application_credential", token=owner,
+                                 name="operator", unrestricted=True)
+    agent = consumer.mint(auth_url=keystone.url, username="rotated", user_domain_id="default", project_id=project,
+                          password_file=secret_file("rotated pw", "password"))
+    agent.start()
+    consumer.wait_rotated(1)
+    for number in range(1, ROTATIONS + 1):
+        if number == ROTATIONS // 2:
+            consumer.mint(auth_url=keystone.url, application_credential_id=unrestricted["id"],
+                          application_credential_secret_file=secret_file(unrestricted["secret"]))
+            assert agent.run("reload").returncode == 0
+        done = agent.run("rotate", "demo", "--reason", f"drill {number}")
+        assert done.returncode == 0, done.stderr
+        consumer.wait_rotated(number + 1)
+    report = consumer.end()
+    print(report["done"])
+    assert report["failures"] == []
+    assert min(report["done"][kind] for kind in ("old token", "old credential", "token", "login")) >= ROTATIONS
+    assert len(report["used"]) == ROTATIONS + 1
+    left = keystone.call("GET", f"/users/{user}/application_credentials", token=owner)[1]["application_credentials"]
+    auth = yaml.safe_load((agent.out / "clouds.yaml").read_text())["clouds"]["openstack"]["auth"]
+    assert {one["id"] for one in left} == {auth["application_credential_id"], unrestricted["id"]}

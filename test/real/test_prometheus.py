@@ -191,7 +191,10 @@ class Site:
     def start(self, agent, *troubled):
         endpoint = {"listen": agent.endpoint, "aws_container": {
             "credential": "demo", "authorization": {"file": str(agent.dir / "auth")}}}
-        agent.configure(self.well(agent), *troubled, listen=agent.address, endpoints=[endpoint]).start()
+        bundle = {"name": "trust", "ca_bundle": True,
+                  "publish": {"file": {"path": str(agent.dir / "ca.crt"), "format": "ca-bundle"}}}
+        agent.configure(self.well(agent), bundle, *troubled, listen=agent.address, endpoints=[endpoint],
+                        service_ca={"store": str(agent.dir / "store")}).start()
         agent.wait_generation(1)
 
     def stop(self):
@@ -265,6 +268,7 @@ def test_an_outage_is_told_and_its_end_too(site):
 def test_every_other_alert_fires_at_its_trouble(site):
     one, two = site.agents
     one.stop()
+    (one.dir / "store/authority.json").write_text("{}")
     site.start(one, *site.troubled(one))
     two.config_path.write_text("version: 2\n")
     assert two.run("reload", "-s", str(two.socket)).returncode != 0
@@ -274,6 +278,7 @@ def test_every_other_alert_fires_at_its_trouble(site):
             ("hooked", "CredfreshHookFailing"), ("behind", "CredfreshConsumerBehind"), ("applied", "CredfreshSecretBehind"),
             ("stalled", "CredfreshTokenNotRenewed"), ("asked", "CredfreshTokenRequested")]:
         site.prometheus.wait(alert, instance=one.address, credential=credential)
+    site.prometheus.wait("CredfreshServiceCAFailing", instance=one.address)
     site.prometheus.wait("CredfreshCredentialMissing", credential="refused", severity="critical")
     site.prometheus.wait("CredfreshCredentialMissing", credential="unused", severity="warning")
     assert not site.prometheus.alerts(credential="demo"), "the one that is well"
