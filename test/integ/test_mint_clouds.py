@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rotation of long-lived keys in the other clouds: keys of Google service accounts, client secrets of Azure applications, application
 credentials of OpenStack users. New ones are known late, as in the real ones."""
+import datetime
 import re
 import threading
 
@@ -87,3 +88,25 @@ def test_new_keys_are_known_late(agent):
 
     eventually(all_wait, lambda: f"{left_s}\n{agent.log}")
     assert left_s["openstack"] <= 10 < left_s["azure"] <= 30 < left_s["gcp"] <= 60
+
+
+def test_keys_that_end_by_themselves_are_rotated_before(agent):
+    """Whatever `expire_after` says; and they expire for everybody who looks, also after a restart."""
+    ending = [kind for kind in KINDS if kind.name in ("azure", "openstack")]
+    credentials = [one for kind in ending for one in kind.configured(agent, expire_after="720h")]
+    for kind, credential in zip(ending, credentials[::2]):
+        credential["mint"][kind.name]["lifetime"] = "24h"
+    agent.configure(*credentials).start()
+
+    def left_h(kind, key):
+        at = datetime.datetime.fromisoformat(agent.status(kind.credential)[key].replace("Z", "+00:00"))
+        return (at - datetime.datetime.now(datetime.timezone.utc)).total_seconds() / 3600
+
+    for _ in range(2):
+        for kind in ending:
+            agent.wait_generation(1, kind.credential)
+            eventually(lambda: mint_of(agent, kind).get("step") == "rest", lambda: agent.log)
+            assert 23 < left_h(kind, "expires") <= 24.1, agent.status(kind.credential)
+            assert 17 < left_h(kind, "next_refresh") <= 19.3, agent.status(kind.credential)
+        assert agent.stop() == 0
+        agent.start()

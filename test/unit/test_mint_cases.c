@@ -169,6 +169,31 @@ static void what_is_aside_is_written_down(void **state)
     cfr_str_free(&text);
 }
 
+static void what_ends_by_itself_is_replaced_before(void **state)
+{
+    const int64_t now_s = 1700000000;
+    struct cfr_mint_rules rules = {.expire_after_s = 30 * 86400};
+    struct cfr_mint_rotation r = {.journal = {.step = CFR_MINT_INTENT}};
+    struct cfr_mint_key key = {.id = "key-1", .ends_s = now_s + 86400};
+    struct cfr_mint_journal read;
+    struct cfr_str text = {.limit = 65536};
+
+    (void)state;
+    assert_true(cfr_mint_made(&r, &key, now_s));
+    r.journal.step = CFR_MINT_VERIFIED;
+    assert_true(cfr_mint_published(&r, 1, now_s + 10));
+    assert_int_equal(cfr_mint_due_s(&r.journal, &rules), now_s + 86400 / 5 * 4);
+    assert_int_equal(cfr_mint_journal_write(&r.journal, &text), 0);
+    assert_int_equal(cfr_mint_journal_read(cfr_str_view(&text), &read, NULL), 0);
+    assert_int_equal(cfr_mint_due_s(&read, &rules), now_s + 86400 / 5 * 4);
+    cfr_str_free(&text);
+    /* A long life leaves it to expire_after, and a key without an end, too. */
+    r.journal.current_ends_s = now_s + INT64_C(365) * 86400;
+    assert_int_equal(cfr_mint_due_s(&r.journal, &rules), now_s + rules.expire_after_s);
+    r.journal.current_ends_s = 0;
+    assert_int_equal(cfr_mint_due_s(&r.journal, &rules), now_s + rules.expire_after_s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +201,7 @@ int main(void)
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_is_aside_is_removed_unless_it_is_brought_back),
         cmocka_unit_test(what_is_aside_is_written_down),
+        cmocka_unit_test(what_ends_by_itself_is_replaced_before),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
