@@ -346,9 +346,11 @@ static void check_format(const struct cfr_config_credential *c, int format, cons
                          c->name, key, f->name);
     else if (!cfr_config_may_have(c, f->needs))
         cfr_problems_add(ps, line,
-                         "credential %s: publish.%s.format: %s needs %s, which this credential does not "
-                         "have; add an `exchange:` that gives it, or write format token",
-                         c->name, key, f->name, f->needs);
+                         "credential %s: publish.%s.format: %s needs %s, which %s",
+                         c->name, key, f->name, f->needs,
+                         c->mint != NULL ? "a minted key does not have; write a format of its cloud"
+                                         : "this credential does not have; add an `exchange:` that gives it, or write "
+                                           "format token");
 }
 
 /* A target that names nothing holds whatever the Secret holds. */

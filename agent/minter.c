@@ -432,12 +432,14 @@ void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out)
 {
     struct cfr_mint_facts facts;
     const struct cfr_mint_journal *j = &m->r.journal;
+    bool stuck;
 
     get_facts(m, &facts);
     cfr_mint_words(&m->r, &facts, m->words);
+    stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_MINT_MINTED) ||
+            (j->step == CFR_MINT_VERIFIED && !facts.sealed && !facts.stands);
     *out = (struct cfr_status_mint){
-        .state = cfr_mint_state(j, m->failed || m->broken.code != 0 ||
-                                       (m->error.code != 0 && j->step != CFR_MINT_MINTED)),
+        .state = cfr_mint_state(j, m->failed || stuck),
         .step = cfr_mint_step_name(j->step),
         .waits_for = m->words[0] != '\0' ? m->words : NULL,
         .error = m->broken.code != 0  ? m->broken.text

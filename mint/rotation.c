@@ -329,7 +329,8 @@ static bool inactive(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f
         act(out, CFR_MINT_ACT_LAST_USED, r->journal.old);
         return false;
     }
-    if (!r->journal.late_use || f->now_s >= end_s)
+    /* Whoever asks for another key needs its room, and knows what he does. */
+    if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
         return enter(r, CFR_MINT_DELETING, f->now_s);
     wait_until(out, end_s);
     return false;

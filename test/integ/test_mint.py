@@ -221,9 +221,17 @@ def test_consumers_that_acknowledge(agent):
     ({"token": {"file": "/tmp/token"}}, "remove `token`"),
     ({"publish": {"directory": "/tmp/x", "files": [{"name": "a.old", "format": "json"}]}}, "ends with .old"),
     ({"publish": {"directory": "/tmp/x", "files": [{"name": "minted", "format": "json"}]}}, "minted is where"),
+    ({"publish": {"file": {"path": "/tmp/x", "format": "token"}}}, "which a minted key does not have"),
+    ({"mint": {"expire_after": "3s"}}, "expire_after"),
+    ({"mint": {"aws": None}}, "names no provider"),
+    ({"mint": {"gcp": {"service_account": "r@p.iam.gserviceaccount.com"}}}, "more than one provider"),
+    ({"state_dir": "/run/credfresh"}, "outlives a restart of the machine"),
 ])
 def test_refused_configurations(agent, change, why):
-    agent.configure(minted(agent, **change), admin(agent))
+    top = {"state_dir": change["state_dir"]} if "state_dir" in change else {}
+    key = minted(agent, **{name: value for name, value in change.items() if name not in top})
+    key["mint"] = {name: value for name, value in key["mint"].items() if value is not None}
+    agent.configure(key, admin(agent), **top)
     done = agent.run("check")
     assert done.returncode == 3 and why in done.stdout + done.stderr
 

@@ -31,10 +31,12 @@ def page(tmp_path_factory, module_cloud):
               "keys": [{"name": "token", "format": "token"}]}
     bundle = {"name": "trust", "ca_bundle": True,
               "publish": {"file": {"path": str(agent.dir / "ca.crt"), "format": "ca-bundle"}}}
+    key = {"name": "key", "required": False, "mint": {"aws": {"user_name": "robot", "regions": ["us-east-1"]}, "with": "demo"},
+           "publish": {"file": {"path": str(agent.dir / "key"), "format": "aws-credentials"}}}
     agent.configure(agent.credential(
         publish=[agent.credential()["publish"], {"secret": secret}],
         reload=[{"exec": ["/bin/true"]}], acknowledge={"file": str(agent.dir / "in-use")}),
-        bundle, service_ca={"store": str(agent.dir / "store")}, endpoints=[{"listen": address, "aws_container": {
+        bundle, key, service_ca={"store": str(agent.dir / "store")}, endpoints=[{"listen": address, "aws_container": {
             "credential": "demo", "authorization": {"file": str(agent.dir / "auth")}}}]).start()
     try:
         eventually(lambda: agent.status().get("deliveries", [{}])[0].get("result") == "ok", lambda: agent.log)

@@ -175,6 +175,7 @@ class Site:
         self.cloud.fault(kind="error", code="InternalFailure", status=500, count=-1,
                          match={"role": self.exchange("skewed")["aws"]["role_arn"]},
                          headers={"Date": "Thu, 01 Jan 2026 00:00:00 GMT"})
+        (agent.state / "kept+mint.json").write_text("{")
         request = {"service_account": "demo", "namespace": "default", "kubeconfig": self.cloud.ready["kubeconfig"]}
         return [
             agent.credential("refused", exchange=self.exchange("nobody")),
@@ -186,6 +187,9 @@ class Site:
             agent.credential("stalled", token={"file": str(stalled / "token")}),
             agent.credential("asked", token={"file": str(agent.dir / "nothing"), "audience": "sts.amazonaws.com",
                                              "request": request}),
+            {"name": "kept", "mint": {"aws": {"user_name": "robot", "regions": ["us-east-1"]}, "with": "demo"},
+             "publish": {"directory": str(agent.dir / "out-kept"),
+                         "files": [{"name": "credentials", "format": "aws-credentials"}]}},
         ]
 
     def start(self, agent, *troubled):
@@ -276,7 +280,8 @@ def test_every_other_alert_fires_at_its_trouble(site):
     for credential, alert in [
             ("refused", "CredfreshRefreshRefused"), ("refused", "CredfreshRefreshFailing"), ("skewed", "CredfreshClockSkew"),
             ("hooked", "CredfreshHookFailing"), ("behind", "CredfreshConsumerBehind"), ("applied", "CredfreshSecretBehind"),
-            ("stalled", "CredfreshTokenNotRenewed"), ("asked", "CredfreshTokenRequested")]:
+            ("stalled", "CredfreshTokenNotRenewed"), ("asked", "CredfreshTokenRequested"),
+            ("kept", "CredfreshRotationFailing")]:
         site.prometheus.wait(alert, instance=one.address, credential=credential)
     site.prometheus.wait("CredfreshServiceCAFailing", instance=one.address)
     site.prometheus.wait("CredfreshCredentialMissing", credential="refused", severity="critical")

@@ -169,6 +169,29 @@ static void what_is_aside_is_written_down(void **state)
     cfr_str_free(&text);
 }
 
+static void a_key_that_was_used_late_goes_when_another_is_asked_for(void **state)
+{
+    struct cfr_mint_provider provider = {.deactivates = true, .tells_use = true};
+    struct cfr_mint_rotation r = {.provider = &provider,
+                                  .rules = {.inactive_s = 86400},
+                                  .journal = {.step = CFR_MINT_INACTIVE,
+                                              .old = "key-1",
+                                              .step_s = 1700000000,
+                                              .late_use = true}};
+    struct cfr_mint_facts f = {.now_s = 1700000060};
+    struct cfr_mint_todo todo;
+    bool save;
+
+    (void)state;
+    cfr_mint_next(&r, &f, &save, &todo);
+    assert_false(save);
+    assert_true(todo.action == CFR_MINT_ACT_WAIT && todo.at_s == 1700086400);
+    f.wanted = true;
+    cfr_mint_next(&r, &f, &save, &todo);
+    assert_true(save);
+    assert_int_equal(r.journal.step, CFR_MINT_DELETING);
+}
+
 static void what_ends_by_itself_is_replaced_before(void **state)
 {
     const int64_t now_s = 1700000000;
@@ -201,6 +224,7 @@ int main(void)
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_is_aside_is_removed_unless_it_is_brought_back),
         cmocka_unit_test(what_is_aside_is_written_down),
+        cmocka_unit_test(a_key_that_was_used_late_goes_when_another_is_asked_for),
         cmocka_unit_test(what_ends_by_itself_is_replaced_before),
     };
 
