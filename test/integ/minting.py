@@ -72,19 +72,26 @@ def cloud(iam_cloud):
         iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
     iam_cloud.clear_faults()
     iam_cloud.admin("/service/iam", IAM)
+    iam_cloud.admin("/stats/reset", {})
     return iam_cloud
 
 
 @pytest.fixture
-def agent(agent_factory, cloud):
-    """With a published key, at rest."""
+def configured(agent_factory, cloud):
+    """An agent that rotates a key, not started."""
     made = agent_factory(cloud)
     Mounted(made.dir / "admin").put(ADMIN)
-    made.configure(minted(made, mint={"settle": "5s"}), admin(made)).start()
-    made.wait_generation(1, "robot")
-    wait_complete(made)
-    cloud.admin("/stats/reset", {})
-    return made
+    return made.configure(minted(made), admin(made))
+
+
+@pytest.fixture
+def settled(configured):
+    """One that has published a key and is at rest."""
+    configured.configure(minted(configured, mint={"settle": "5s"}), admin(configured)).start()
+    configured.wait_generation(1, "robot")
+    wait_complete(configured)
+    configured.cloud.admin("/stats/reset", {})
+    return configured
 
 
 def rotate(agent, reason, status=0):

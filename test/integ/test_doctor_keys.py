@@ -8,29 +8,11 @@ import time
 
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, LocalCloud, Mounted, eventually, let_others_in, needs_namespace
-from minting import ADMIN, CLOUD, IAM, admin, keys_of, minted, mint_of, published_key, wait_complete
+from conftest import AS_NOBODY, CREDFRESH, Mounted, eventually, let_others_in, needs_namespace
+from minting import (admin, cloud, configured as keys, iam_cloud, keys_of, minted, mint_of, published_key,  # noqa: F401
+                     wait_complete)
 from test_doctor import doctor
 from trust import certificates
-
-
-@pytest.fixture(scope="module")
-def iam_cloud(tmp_path_factory):
-    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config=CLOUD)
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def keys(agent_factory, iam_cloud):
-    """An agent whose configuration rotates a key, with an IAM that has none yet."""
-    for key in keys_of(iam_cloud):
-        iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
-    iam_cloud.clear_faults()
-    iam_cloud.admin("/service/iam", IAM)
-    made = agent_factory(iam_cloud)
-    Mounted(made.dir / "admin").put(ADMIN)
-    return made.configure(minted(made), admin(made))
 
 
 def made(agent):

@@ -6,35 +6,11 @@ import threading
 import pytest
 from botocore.exceptions import ClientError
 
-from conftest import LocalCloud, Mounted, eventually, read_text
-from minting import ADMIN, CLOUD, IAM, admin, call, keys_of, mint_of, minted, published_key, wait_complete
+from conftest import eventually, read_text
+from minting import (IAM, admin, call, cloud, configured as agent, iam_cloud, keys_of, mint_of, minted,  # noqa: F401
+                     published_key, wait_complete)
 
 FOREIGN = "AKIAMADEBYHAND000000"
-
-
-@pytest.fixture(scope="module")
-def iam_cloud(tmp_path_factory):
-    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config=CLOUD)
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def cloud(iam_cloud):
-    """The same for all tests, without any key but the administrator's."""
-    for key in keys_of(iam_cloud):
-        iam_cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
-    iam_cloud.clear_faults()
-    iam_cloud.admin("/service/iam", IAM)
-    iam_cloud.admin("/stats/reset", {})
-    return iam_cloud
-
-
-@pytest.fixture
-def agent(agent_factory, cloud):
-    made = agent_factory(cloud)
-    Mounted(made.dir / "admin").put(ADMIN)
-    return made.configure(minted(made), admin(made))
 
 
 def test_the_first_key(agent):

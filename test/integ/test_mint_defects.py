@@ -9,30 +9,30 @@ import time
 import pytest
 
 from conftest import eventually
-from minting import (IAM, admin, agent, cloud, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
-                     rotate, wait_complete, wait_step)
+from minting import (IAM, admin, cloud, configured, iam_cloud, keys_of, mint_of, minted, published_key,  # noqa: F401
+                     rotate, settled as agent, wait_complete, wait_step)
 
 FOREIGN = "AKIAMADEBYHAND000000"
 WEEK_S = 7 * 86400
 
 
-def journal_path(agent):  # noqa: F811
+def journal_path(agent):
     return agent.state / "robot+mint.json"
 
 
-def rewrite(agent, **over):  # noqa: F811
+def rewrite(agent, **over):
     """The journal; its numbers are text."""
     journal = json.loads(journal_path(agent).read_text())
     journal.update({key: str(value) if isinstance(value, int) else value for key, value in over.items()})
     journal_path(agent).write_text(json.dumps(journal))
 
 
-def count(agent, action):  # noqa: F811
+def count(agent, action):
     return len(agent.cloud.exchanges(action))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_the_former_file_is_not_read_through_a_link(agent, tmp_path):  # noqa: F811
+def test_the_former_file_is_not_read_through_a_link(agent, tmp_path):
     """Who owns what is published could have root's files copied beside it."""
     secret = tmp_path / "shadow"
     secret.write_text("for root alone")
@@ -45,7 +45,7 @@ def test_the_former_file_is_not_read_through_a_link(agent, tmp_path):  # noqa: F
     assert not [path for path in agent.out.glob("..*/*.old") if "for root" in path.read_text()]
 
 
-def test_a_clock_that_was_set_back_while_an_answer_is_lost(agent):  # noqa: F811
+def test_a_clock_that_was_set_back_while_an_answer_is_lost(agent):
     assert agent.stop() == 0
     later = int(time.time()) + WEEK_S
     rewrite(agent, step="lost", intent_s=later, step_s=later)
@@ -55,7 +55,7 @@ def test_a_clock_that_was_set_back_while_an_answer_is_lost(agent):  # noqa: F811
     assert count(agent, "ListAccessKeys") < 5
 
 
-def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):  # noqa: F811
+def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):
     agent.configure(minted(agent, mint={"settle": "5s"}), admin(agent))
     agent.process.send_signal(signal.SIGHUP)
     agent.cloud.admin("/service/iam", {**IAM, "list_lag_s": 2})
@@ -66,7 +66,7 @@ def test_a_list_that_lags_behind_a_removal(agent, iam_cloud):  # noqa: F811
     assert 1 <= count(agent, "DeleteAccessKey") < 5
 
 
-def test_undoing_leaves_other_keys_alone(agent):  # noqa: F811
+def test_undoing_leaves_other_keys_alone(agent):
     """It is known by its id then which key was made."""
     agent.configure(minted(agent, mint={"verify_timeout": "3s", "settle": "3s"}), admin(agent))
     agent.process.send_signal(signal.SIGHUP)
@@ -79,7 +79,7 @@ def test_undoing_leaves_other_keys_alone(agent):  # noqa: F811
     assert FOREIGN in keys_of(agent.cloud)
 
 
-def test_a_key_of_long_after_is_not_the_lost_one(agent):  # noqa: F811
+def test_a_key_of_long_after_is_not_the_lost_one(agent):
     """Killed at the intent and off for a week, in which somebody made a key by hand."""
     assert agent.stop() == 0
     before = int(time.time()) - WEEK_S
@@ -90,7 +90,7 @@ def test_a_key_of_long_after_is_not_the_lost_one(agent):  # noqa: F811
     assert FOREIGN in keys_of(agent.cloud)
 
 
-def test_two_credentials_for_one_user(agent):  # noqa: F811
+def test_two_credentials_for_one_user(agent):
     """Each would take the other's keys for lost ones."""
     second = {**minted(agent), "name": "second"}
     second["publish"] = {**second["publish"], "directory": str(agent.dir / "second")}
@@ -100,7 +100,7 @@ def test_two_credentials_for_one_user(agent):  # noqa: F811
     assert "credential second: mint: aws/robot is looked after by robot already" in done.stdout + done.stderr
 
 
-def test_once_does_what_is_due(agent):  # noqa: F811
+def test_once_does_what_is_due(agent):
     rotate(agent, "drill")
     agent.wait_generation(2, "robot")
     assert agent.stop() == 0
@@ -110,7 +110,7 @@ def test_once_does_what_is_due(agent):  # noqa: F811
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
 
 
-def test_an_answer_with_the_key_that_is_published(agent):  # noqa: F811
+def test_an_answer_with_the_key_that_is_published(agent):
     """It would be new and old at once, and so be removed."""
     fields = agent.published()["fields"]
     body = ('<CreateAccessKeyResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><CreateAccessKeyResult><AccessKey>'
@@ -126,7 +126,7 @@ def test_an_answer_with_the_key_that_is_published(agent):  # noqa: F811
     assert list(keys_of(agent.cloud)) == [published_key(agent)] != [first]
 
 
-def test_a_list_without_end(agent):  # noqa: F811
+def test_a_list_without_end(agent):
     body = ('<ListAccessKeysResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><ListAccessKeysResult>'
             "<IsTruncated>true</IsTruncated><Marker>abc</Marker></ListAccessKeysResult></ListAccessKeysResponse>")
     agent.cloud.fault(kind="status", status=200, body=body, content_type="text/xml", count=-1,
@@ -137,7 +137,7 @@ def test_a_list_without_end(agent):  # noqa: F811
     assert mint_of(agent)["state"] == "UPDATE_FAILED" and count(agent, "CreateAccessKey") == 0
 
 
-def test_a_refused_step_is_a_failure_and_told(agent):  # noqa: F811
+def test_a_refused_step_is_a_failure_and_told(agent):
     agent.cloud.fault(kind="error", code="AccessDenied", status=403, count=-1, match={"action": "DeleteAccessKey"})
     rotate(agent, "first")
     wait_step(agent, "deleting")
@@ -148,7 +148,7 @@ def test_a_refused_step_is_a_failure_and_told(agent):  # noqa: F811
     assert agent.generation("robot") == 2
 
 
-def test_a_journal_that_is_restored_is_read(agent):  # noqa: F811
+def test_a_journal_that_is_restored_is_read(agent):
     assert agent.stop() == 0
     whole = journal_path(agent).read_text()
     journal_path(agent).write_text("{")
@@ -162,14 +162,14 @@ def test_a_journal_that_is_restored_is_read(agent):  # noqa: F811
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
 
 
-def test_keys_that_are_left_behind_are_named(agent):  # noqa: F811
+def test_keys_that_are_left_behind_are_named(agent):
     agent.configure({**admin(agent), "publish": {"directory": str(agent.dir / "keys")}})
     agent.process.send_signal(signal.SIGHUP)
     eventually(lambda: f"the keys of aws/robot are not looked after any more: {published_key(agent)} stay" in agent.log,
                lambda: agent.log)
 
 
-def test_reload_while_a_hook_is_pending_and_the_administrator_is_replaced(agent, tmp_path):  # noqa: F811
+def test_reload_while_a_hook_is_pending_and_the_administrator_is_replaced(agent, tmp_path):
     """The worker that ends must not ask for those that have ended already."""
     key = minted(agent, reload=[{"signal": {"pid_file": str(tmp_path / "pid"), "signal": "HUP"}}])
     agent.configure(admin(agent), key)

@@ -4,8 +4,8 @@ than one wish at a time."""
 import os
 import signal
 
-from minting import (admin, agent, call, cloud, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
-                     wait_complete, wait_step)
+from minting import (admin, call, cloud, configured, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
+                     settled as agent, wait_complete, wait_step)
 
 
 def ends_well(agent, made):
@@ -17,7 +17,7 @@ def ends_well(agent, made):
     assert not list(agent.state.glob("*.seal"))
 
 
-def test_asked_again_while_an_answer_is_lost(agent):  # noqa: F811
+def test_asked_again_while_an_answer_is_lost(agent):
     """Two reasons, of which the first began nothing that lasts, are one rotation; neither is good for another."""
     agent.cloud.fault(kind="truncate", bytes=10, match={"action": "CreateAccessKey"})
     rotate(agent, "first")
@@ -30,7 +30,7 @@ def test_asked_again_while_an_answer_is_lost(agent):  # noqa: F811
     assert agent.generation("robot") == 2 and agent.status("robot")["last_reason"] == "second"
 
 
-def test_ended_while_the_key_is_made(agent):  # noqa: F811
+def test_ended_while_the_key_is_made(agent):
     """The answer is waited for, and its secret sealed; the next run goes on with that key."""
     agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
     rotate(agent, "drill")
@@ -42,7 +42,7 @@ def test_ended_while_the_key_is_made(agent):  # noqa: F811
     ends_well(agent, 1)
 
 
-def test_reload_in_the_middle(agent):  # noqa: F811
+def test_reload_in_the_middle(agent):
     """Other times of its own do not disturb a rotation, and count from then on."""
     rotate(agent, "drill")
     wait_step(agent, "minted")
@@ -53,7 +53,7 @@ def test_reload_in_the_middle(agent):  # noqa: F811
     assert agent.generation("robot") == 2
 
 
-def test_nothing_secret_is_left(agent):  # noqa: F811
+def test_nothing_secret_is_left(agent):
     """Neither in what is written down nor in what is said."""
     rotate(agent, "drill")
     agent.wait_generation(2, "robot")
