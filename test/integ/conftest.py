@@ -70,6 +70,12 @@ def let_others_in(*directories):
                 path.chmod(0o755)
 
 
+def takes_preloaded_libraries():
+    """False of a static program, and of one with sanitizers, which want to be the first themselves."""
+    program = pathlib.Path(CREDFRESH).read_bytes()
+    return b"ld-linux" in program and b"__asan_init" not in program
+
+
 def needs_namespace(*flags):
     """Skips the test, with the reason, where unshare(1) with FLAGS is refused: without root, or in a chroot whose root
     is no mount point."""
