@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -73,7 +74,10 @@ def let_others_in(*directories):
 def takes_preloaded_libraries():
     """False of a static program, and of one with sanitizers, which want to be the first themselves."""
     program = pathlib.Path(CREDFRESH).read_bytes()
-    return b"ld-linux" in program and b"__asan_init" not in program
+    at, = struct.unpack_from("<Q", program, 32)
+    size, count = struct.unpack_from("<HH", program, 54)
+    kinds = [struct.unpack_from("<I", program, at + i * size)[0] for i in range(count)]
+    return 3 in kinds and b"__asan_init" not in program  # 3: who loads it is named
 
 
 def needs_namespace(*flags):
