@@ -2,6 +2,7 @@
 """HTTP to the local endpoints as the SDKs speak it, byte by byte where that matters."""
 import http.client
 import json
+import random
 import socket
 
 
@@ -38,6 +39,11 @@ def ask(where, path, method="GET", headers=None, body=None, timeout=10):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that is free now, from below those that the kernel gives to outgoing connections of tests beside this one."""
+    while True:
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", random.randrange(20000, 32000)))
+            except OSError:
+                continue
+            return s.getsockname()[1]

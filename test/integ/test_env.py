@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -11,6 +10,7 @@ import urllib.request
 import pytest
 
 from conftest import CREDFRESH, eventually
+from endpoint_client import free_port
 
 CLIENT = "11111111-aaaa-4bbb-8ccc-000000000001"
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
@@ -167,12 +167,6 @@ def test_mistakes(tmp_path):
     path.write_text("version: 2\n")
     done = ask(path, "demo")
     assert done.returncode == 3 and "write 1" in done.stderr
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def get(url, **headers):

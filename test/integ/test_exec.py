@@ -15,6 +15,7 @@ import time
 import pytest
 
 from conftest import CREDFRESH, Agent, eventually, needs_namespace, read_text
+from endpoint_client import free_port
 
 PYTHON = sys.executable
 
@@ -57,12 +58,6 @@ class Command:
             except FileNotFoundError:
                 pass  # it has ended
         return None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def children(pid):

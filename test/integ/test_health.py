@@ -15,6 +15,7 @@ import urllib.request
 import pytest
 
 from conftest import AS_NOBODY, eventually
+from endpoint_client import free_port
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -22,12 +23,6 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.fixture
 def cloud(shared_cloud):
     return shared_cloud
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Health:

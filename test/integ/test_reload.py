@@ -10,17 +10,12 @@ import urllib.request
 import pytest
 
 from conftest import ROLE, eventually, read_text
+from endpoint_client import free_port
 
 
 @pytest.fixture
 def cloud(shared_cloud):
     return shared_cloud
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def reload(agent, how="command"):
