@@ -32,7 +32,7 @@ def main():
     with scratch() as directory:
         volume = Volume(directory / "volume")
         volume.update(token="a token")
-        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", f"-I{ROOT}/reload/include", "-o", directory / "lib",
+        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", f"-I{ROOT}/libcredfresh/include", "-o", directory / "lib",
                         pathlib.Path(__file__).with_name("lib.c"), f"-L{build}", f"-Wl,-rpath,{build.resolve()}", "-lcredfresh",
                         "-pthread"], check=True)
         for threads in sorted({1, os.cpu_count()}):

@@ -32,7 +32,7 @@ for variable, path in (("CFR_CREDFRESH", "agent/credfresh"), ("CFR_WITNESS", "te
 
 from common import CREDFRESH, Agent, eventually, local_cloud, spread, verdict  # noqa: E402
 
-CONNECTIONS = 8  # to one host, as agent/http.h says; all clouds are on one listener
+CONNECTIONS = 8  # to one host, as agent/http/client.h says; all clouds are on one listener
 SMALL = 4        # one credential of each cloud
 LEAST_RATIO = 0.7
 PINNED = []  # how what is measured is run

@@ -3,7 +3,7 @@
 #include "kube/exec_credential.h"
 
 #include "base/json.h"
-#include "base/scrub.h"
+#include "base/redact.h"
 #include "base/time.h"
 
 #include <string.h>

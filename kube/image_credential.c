@@ -3,7 +3,7 @@
 #include "kube/image_credential.h"
 
 #include "base/base64.h"
-#include "base/scrub.h"
+#include "base/redact.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "kube/secret_apply.h"
 
 #include "base/json.h"
-#include "base/scrub.h"
+#include "base/redact.h"
 #include "kube/status.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "kube/status.h"
 
 #include "base/json.h"
-#include "base/scrub.h"
+#include "base/redact.h"
 
 #include <inttypes.h>
 #include <stdio.h>

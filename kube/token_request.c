@@ -3,7 +3,7 @@
 #include "kube/token_request.h"
 
 #include "base/json.h"
-#include "base/scrub.h"
+#include "base/redact.h"
 #include "base/time.h"
 #include "kube/name.h"
 

@@ -27,7 +27,7 @@ only mint mint base
 only files files base
 only serve serve base
 only agent agent base token sts kube ca mint files serve
-hits=$(grep -nE '^ *# *include "(base|token|sts|kube|ca|mint|files|serve|agent)/' reload/*.[ch] reload/include/*.h || true)
+hits=$(grep -nE '^ *# *include "(base|token|sts|kube|ca|mint|files|serve|agent)/' reload/*.[ch] libcredfresh/include/*.h || true)
 [ -z "$hits" ] || complain "reload/ is for everybody, and includes nothing of ours:
 $hits"
 hits=$(grep -nE '^ *# *include [<"](reload/|credfresh)' base/*.[ch] token/*.[ch] sts/*.[ch] kube/*.[ch] ca/*.[ch] mint/*.[ch] files/*.[ch] serve/*.[ch] agent/*.[ch] || true)
@@ -52,10 +52,10 @@ one() {
 }
 one cjson/ base/json.c
 one expat.h base/xml.c
-one openssl/ ca/ossl.h sts/jwt.c sts/sigv4.c serve/ec2_token.c agent/http_crypto.c
-one microhttpd.h agent/server.c
+one openssl/ pki/ossl_private.h wire/jwt.c wire/sigv4.c serve/sdk/ec2_token.c agent/http/openssl.c
+one microhttpd.h agent/httpd/server.c
 one yaml.h base/yaml.c
-one curl/ agent/http_transfer.h
+one curl/ agent/http/transfer_private.h
 
 # Nothing below agent/ reads a clock or the environment, opens a socket, or logs; only files/ touches the disk.
 hits=$(grep -nE '\b(getenv|clock_gettime|time|gettimeofday|socket|connect|cfr_log)\(' token/*.c sts/*.c kube/*.c ca/*.c mint/*.c serve/*.c || true)

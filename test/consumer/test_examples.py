@@ -88,7 +88,7 @@ def test_python(volume, start, tmp_path):
     in_use = tmp_path / "in-use"
     volume.update(token='{"expires_at":1767323045}')
     process = start(sys.executable, "-c", PYTHON, volume.path, in_use,
-                    env=dict(os.environ, PYTHONPATH=str(SOURCES / "reload/python"), PYTHONDONTWRITEBYTECODE="1"))
+                    env=dict(os.environ, PYTHONPATH=str(SOURCES / "libcredfresh/python"), PYTHONDONTWRITEBYTECODE="1"))
     assert process.stdout.readline() == '1 {"expires_at":1767323045} 1767323045\n'
     while volume.number < 20:
         volume.update(token=f"token {volume.number + 1}")

@@ -10,6 +10,6 @@ if(TARGET libcredfresh_tls)
     if(CFR_SANITIZE)
         set(flag -fsanitize=${CFR_SANITIZE})
     endif()
-    add_test(NAME consumer_tls_install COMMAND sh ${here}/tls_install.sh ${PROJECT_BINARY_DIR}/reload ${CMAKE_C_COMPILER}
+    add_test(NAME consumer_tls_install COMMAND sh ${here}/tls_install.sh ${PROJECT_BINARY_DIR}/libcredfresh ${CMAKE_C_COMPILER}
         ${flag})
 endif()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fails each allocation in turn, those of the libraries too, on the way from a configuration to published files: an
  * error comes back, what is published is whole, and nothing is leaked. Usage: alloc EMPTY_DIRECTORY */
-#include "agent/config.h"
-#include "agent/publish.h"
+#include "agent/config/config.h"
+#include "agent/publish/targets.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "files/state.h"

@@ -1,4 +1,4 @@
-cfr_fuzz(kubeconfig cfr_agent)
+cfr_fuzz(kubeconfig cfr_agent_cmd)
 foreach(name ack doctor_mount http_head minter_store record)
-    cfr_fuzz(${name} cfr_agent)
+    cfr_fuzz(${name} cfr_agent_cmd)
 endforeach()

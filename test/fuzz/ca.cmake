@@ -1,2 +1,2 @@
-cfr_fuzz(authority_store cfr_ca)
-cfr_fuzz(issuer_store cfr_ca)
+cfr_fuzz(authority_store cfr_pki)
+cfr_fuzz(issuer_store cfr_pki)

@@ -1,1 +1,1 @@
-cfr_fuzz(config cfr_agent)
+cfr_fuzz(config cfr_agent_cmd)

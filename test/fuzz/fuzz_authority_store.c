@@ -5,7 +5,7 @@
 #include "utf8.h"
 
 #include "base/json.h"
-#include "ca/bundle.h"
+#include "pki/bundle.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/aws.h"
+#include "sts/aws/aws.h"
 
 static const char *no_env(const char *name)
 {

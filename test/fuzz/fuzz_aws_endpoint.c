@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/str.h"
-#include "sts/aws_endpoint.h"
+#include "sts/aws/endpoint.h"
 
 #include <string.h>
 

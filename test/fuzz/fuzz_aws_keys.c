@@ -3,7 +3,7 @@
  * an error text has nothing of it. */
 #include "fuzz.h"
 
-#include "sts/aws_keys.h"
+#include "sts/aws/keys_private.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/azure.h"
+#include "sts/azure/azure.h"
 
 #define SECRET "Abc8Q~very+secret&value.1_2-3"
 #define NOW_S  1767323045

@@ -2,7 +2,7 @@
 /* Any bytes as a configuration: read or refused with a reason, never worse. */
 #include "fuzz.h"
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 static const char *no_env(const char *name)
 {

@@ -2,7 +2,7 @@
 /* Any bytes as a mountinfo file: what is found lies above the path that is looked for. */
 #include "fuzz.h"
 
-#include "agent/doctor_mount.h"
+#include "agent/doctor/mountinfo_private.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/aws.h"
+#include "sts/aws/aws.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
-#include "files/format.h"
+#include "files/format/format.h"
 
 #include <string.h>
 

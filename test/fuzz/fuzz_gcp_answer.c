@@ -4,7 +4,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/gcp.h"
+#include "sts/gcp/gcp.h"
 
 #define BEARER "ya29.federated-token-of-the-first-step"
 

@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/gcp.h"
-#include "sts/gcp_file.h"
+#include "sts/gcp/gcp.h"
+#include "sts/gcp/credential_file.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * agent wait for longer than a day. */
 #include "fuzz.h"
 
-#include "agent/http_head.h"
+#include "agent/http/header_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/jwt.h"
+#include "wire/jwt.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  */
 #include "fuzz.h"
 
-#include "agent/kube_config.h"
-#include "agent/kube_veil.h"
+#include "agent/kube/kubeconfig_private.h"
+#include "agent/kube/yaml_mask_private.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "mint/azure.h"
-#include "mint/gcp.h"
-#include "mint/openstack.h"
+#include "rotation/azure.h"
+#include "rotation/gcp.h"
+#include "rotation/openstack.h"
 
 #define NAME "credfresh-registry-7-0badcafe"
 

@@ -5,8 +5,8 @@
 #include "utf8.h"
 
 #include "base/json.h"
-#include "mint/gcp.h"
-#include "mint/rotation.h"
+#include "rotation/gcp.h"
+#include "rotation/rotation.h"
 
 #include <stdio.h>
 #include <string.h>

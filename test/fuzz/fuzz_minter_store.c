@@ -3,10 +3,10 @@
 #include "stored.h"
 #include "utf8.h"
 
-#include "agent/minter_inside.h"
+#include "agent/rotation/rotator_private.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "mint/gcp.h"
+#include "rotation/gcp.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/mounted.h"
+#include "sts/mounted/mounted.h"
 
 #include <string.h>
 

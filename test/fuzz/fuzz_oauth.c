@@ -5,7 +5,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/oauth.h"
+#include "sts/oauth/oauth.h"
 
 #define SECRET "correct-horse-battery-staple"
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/oauth_answer.h"
+#include "sts/core/oauth_answer.h"
 
 #define LIFE_MAX INT64_C(31536000000)
 

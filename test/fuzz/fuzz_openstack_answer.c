@@ -4,7 +4,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/openstack.h"
+#include "sts/openstack/openstack.h"
 
 #define SECRET   "dG9wLXNlY3JldC1vZi10aGUtcm9ib3Q"
 #define UNSCOPED "gAAAAABunscoped-token_of-the_first-step"

@@ -3,7 +3,7 @@
 #include "stored.h"
 #include "utf8.h"
 
-#include "agent/record.h"
+#include "agent/publish/record.h"
 #include "base/json.h"
 
 #include <string.h>

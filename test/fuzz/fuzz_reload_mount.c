@@ -2,8 +2,8 @@
 /* Any text as a line of /proc/self/mountinfo, and as the name of a version. */
 #include "fuzz.h"
 
-#include "reload/mount.h"
-#include "reload/volume.h"
+#include "libcredfresh/mount.h"
+#include "libcredfresh/volume.h"
 
 #include <stdlib.h>
 #include <string.h>

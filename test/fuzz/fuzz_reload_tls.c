@@ -3,7 +3,7 @@
  * holds nothing of them. */
 #include "fuzz.h"
 
-#include "reload/tls_set.h"
+#include "libcredfresh/tls_set.h"
 
 #include <string.h>
 

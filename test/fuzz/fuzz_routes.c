@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "serve/routes.h"
+#include "serve/api/routes.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "serve/ec2_token.h"
-#include "serve/endpoint.h"
+#include "serve/sdk/ec2_token.h"
+#include "serve/sdk/endpoint.h"
 
 #include <string.h>
 

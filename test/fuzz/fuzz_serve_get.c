@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "serve/get.h"
+#include "serve/sdk/plugin_output.h"
 
 static void print_gcp(const struct cfr_grant *g)
 {

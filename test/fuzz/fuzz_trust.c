@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "sts/trust_cel.h"
+#include "agent/doctor/trust_cel_private.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * machine only. */
 #include "fuzz.h"
 
-#include "sts/ecr.h"
-#include "sts/registry.h"
-#include "sts/url.h"
+#include "sts/aws/ecr.h"
+#include "sts/core/docker_auths.h"
+#include "wire/url.h"
 
 #include <string.h>
 

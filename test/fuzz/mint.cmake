@@ -1,3 +1,3 @@
-cfr_fuzz(mint_aws cfr_mint)
-cfr_fuzz(mint_answer cfr_mint)
-cfr_fuzz(mint_journal cfr_mint)
+cfr_fuzz(mint_aws cfr_rotation)
+cfr_fuzz(mint_answer cfr_rotation)
+cfr_fuzz(mint_journal cfr_rotation)

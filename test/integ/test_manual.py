@@ -25,7 +25,7 @@ def test_a_page_is_well_formed(command, page):
 
 def functions(library):
     """What it lets programs link to."""
-    found = re.findall(r"^        (credfresh_\w+);", (REPO / f"reload/{library}.map").read_text(), re.M)
+    found = re.findall(r"^        (credfresh_\w+);", (REPO / f"libcredfresh/{library}.map").read_text(), re.M)
     assert len(found) >= 10
     return found
 
@@ -50,7 +50,7 @@ def test_a_library_page_has_every_function(library):
         assert re.search(rf"^\.Nm {function}( ,)?$", text, re.M), function
         assert re.search(rf"^\.F[no] {function}\b", synopsis, re.M), function
         assert re.search(rf"^\.Fn {function}\b", told, re.M), function
-    header = (REPO / f"reload/include/{library.removeprefix('lib')}.h").read_text()
+    header = (REPO / f"libcredfresh/include/{library.removeprefix('lib')}.h").read_text()
     values = [value for value in re.findall(r"^#define (CREDFRESH_\w+) +\(?-?\d", header, re.M) if "VERSION" not in value]
     assert len(values) >= 10
     assert not [value for value in values if not re.search(rf"^\.(?:It )?Dv {value}\b", text, re.M)]

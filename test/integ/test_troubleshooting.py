@@ -9,18 +9,18 @@ from test_doctor import doctor, gcp_credential
 
 # Where the rows of each table's file are told.
 PLACES = {
-    "base/refusal.c": "Anything else that answers",
-    "sts/aws_error.c": "AWS",
-    "sts/aws_container_answer.c": "EKS Pod Identity and container endpoints",
-    "sts/ecr_error.c": "ECR",
-    "sts/gcp_error.c": "Google",
-    "sts/azure_error.c": "Azure",
-    "sts/openstack_error.c": "OpenStack",
-    "sts/oauth_error.c": "OAuth servers",
-    "mint/aws_answer.c": "IAM access keys",
-    "mint/gcp_answer.c": "Google service-account keys",
-    "mint/azure_answer.c": "Entra ID client secrets",
-    "mint/openstack_answer.c": "Keystone application credentials",
+    "base/error_table.c": "Anything else that answers",
+    "sts/aws/error.c": "AWS",
+    "sts/aws/container_answer.c": "EKS Pod Identity and container endpoints",
+    "sts/aws/ecr_error.c": "ECR",
+    "sts/gcp/error.c": "Google",
+    "sts/azure/error.c": "Azure",
+    "sts/openstack/error.c": "OpenStack",
+    "sts/oauth/error.c": "OAuth servers",
+    "rotation/aws_answer.c": "IAM access keys",
+    "rotation/gcp_answer.c": "Google service-account keys",
+    "rotation/azure_answer.c": "Entra ID client secrets",
+    "rotation/openstack_answer.c": "Keystone application credentials",
     "kube/status.c": "Kubernetes",
 }
 TROUBLE = (REPO / "docs/troubleshooting.md").read_text()
@@ -77,7 +77,7 @@ def test_every_row_is_told(path):
 @pytest.mark.parametrize("path", PLACES)
 def test_no_advice_is_made_up(path):
     known = {advice for _, advice, _ in rows(path)}
-    if path == "base/refusal.c":  # those that have no row
+    if path == "base/error_table.c":  # those that have no row
         known |= set(re.findall(TEXT, (REPO / path).read_text()))
         known = {advice.strip('"') for advice in known}
     assert not [advice for _, told in entries(PLACES[path]) for advice in told if advice not in known]

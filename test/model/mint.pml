@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation of one long-lived key (mint/rotation.c) for spin: the program may end before and after everything it does,
+/* The rotation of one long-lived key (rotation/rotation.c) for spin: the program may end before and after everything it does,
  * and the answer to the one request that is not idempotent may be lost, or come while nobody waits any more.
  *
  * The sealed secret may be gone whenever the program starts.

@@ -3,7 +3,7 @@
 #ifndef CFR_TEST_AZURE_SAMPLE_H
 #define CFR_TEST_AZURE_SAMPLE_H
 
-#include "sts/azure.h"
+#include "sts/azure/azure.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "unit.h"
 
-#include "ca/bundle.h"
-#include "ca/serving.h"
+#include "pki/bundle.h"
+#include "pki/serving_cert.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

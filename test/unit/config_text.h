@@ -3,7 +3,7 @@
 #ifndef CFR_TEST_CONFIG_TEXT_H
 #define CFR_TEST_CONFIG_TEXT_H
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "unit.h"
 
 static inline const char *no_env(const char *name)

@@ -5,7 +5,7 @@
 
 #include "serve_ask.h"
 
-#include "serve/ec2_token.h"
+#include "serve/sdk/ec2_token.h"
 
 #define FIXTURE_NOW_S INT64_C(1767326645) /* 2026-01-02T04:04:05Z */
 #define FIXTURE_KEY   "0123456789abcdef0123456789abcdef"

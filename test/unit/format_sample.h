@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "files/format.h"
+#include "files/format/format.h"
 
 static struct cfr_err err;
 static struct cfr_secret out;

@@ -3,7 +3,7 @@
 #ifndef CFR_TEST_GCE_SAMPLE_H
 #define CFR_TEST_GCE_SAMPLE_H
 
-#include "serve/endpoint.h"
+#include "serve/sdk/endpoint.h"
 #include "unit.h"
 
 #define NOW            INT64_C(1800000000)

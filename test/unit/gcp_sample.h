@@ -6,7 +6,7 @@
 #include "unit.h"
 
 #include "data_file.h"
-#include "sts/gcp.h"
+#include "sts/gcp/gcp.h"
 
 #define NOW     INT64_C(1767323045) /* 2026-01-02T03:04:05Z */
 #define TOKEN   "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"

@@ -3,7 +3,7 @@
 #ifndef CFR_TEST_HTTP_FIXTURE_H
 #define CFR_TEST_HTTP_FIXTURE_H
 
-#include "agent/http.h"
+#include "agent/http/client.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef CFR_TEST_KUBE_FIXTURE_H
 #define CFR_TEST_KUBE_FIXTURE_H
 
-#include "agent/kube_inside.h"
+#include "agent/kube/client_private.h"
 #include "http_fixture.h"
 
 #include <sys/stat.h>

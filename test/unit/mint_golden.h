@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "data_file.h"
 #include "heap_fuse.h"
-#include "mint/provider.h"
+#include "rotation/provider.h"
 
 #define MINT_NOW   1767323045 /* 2026-01-02T03:04:05Z */
 #define MINT_NAME  "credfresh-registry-7-0badcafe"

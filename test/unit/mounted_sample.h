@@ -3,10 +3,12 @@
 #ifndef CFR_TEST_MOUNTED_SAMPLE_H
 #define CFR_TEST_MOUNTED_SAMPLE_H
 
+#include "base/view.h"
 #include "unit.h"
 
 #include "data_file.h"
-#include "sts/mounted.h"
+#include "sts/mounted/mounted.h"
+#include "sts/providers.h"
 
 #include <dirent.h>
 

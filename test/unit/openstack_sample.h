@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "data_file.h"
-#include "sts/openstack.h"
+#include "sts/openstack/openstack.h"
 
 #define SAMPLE_TOKEN    "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
 #define SAMPLE_SECRET   "dG9wLXNlY3JldC1vZi10aGUtcm9ib3Q"

@@ -3,7 +3,7 @@
 #ifndef TEST_SERVE_ASK_H
 #define TEST_SERVE_ASK_H
 
-#include "serve/endpoint.h"
+#include "serve/sdk/endpoint.h"
 #include "unit.h"
 
 static const char *ask_headers; /* the lines of the request that is being made; NULL = none */

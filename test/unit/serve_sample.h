@@ -3,7 +3,7 @@
 #ifndef TEST_SERVE_SAMPLE_H
 #define TEST_SERVE_SAMPLE_H
 
-#include "serve/status.h"
+#include "serve/api/status.h"
 
 #define SAMPLE_NOW_S INT64_C(1767326645) /* 2026-01-02T04:04:05Z */
 

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "data_file.h"
 #include "refusal_row.h"
-#include "sts/provider.h"
+#include "sts/core/provider.h"
 
 #define GOLDEN_NOW    1767323045 /* 2026-01-02T03:04:05Z */
 #define GOLDEN_TOKEN  "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"

@@ -2,7 +2,7 @@
 /* The state machine and its schedule, with clocks that do as they are told. */
 #include "unit.h"
 
-#include "agent/credential.h"
+#include "agent/worker/lifecycle.h"
 
 #define HOUR INT64_C(3600000)
 #define DAY (24 * HOUR)

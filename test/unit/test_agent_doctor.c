@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/doctor.h"
-#include "agent/doctor_limits.h"
-#include "agent/doctor_mount.h"
-#include "agent/doctor_resolve.h"
+#include "agent/doctor/doctor.h"
+#include "agent/doctor/limits_private.h"
+#include "agent/doctor/mountinfo_private.h"
+#include "agent/doctor/resolve_private.h"
 #include "base/json.h"
 
 #include <stdio.h>

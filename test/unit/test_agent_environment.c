@@ -3,14 +3,14 @@
  * try to be more than a value. What comes out is read again by the configuration's own parser. */
 #include "unit.h"
 
-#include "agent/config.h"
-#include "agent/environment.h"
+#include "agent/config/config.h"
+#include "agent/config/from_environment.h"
 #include "base/json.h"
-#include "sts/aws.h"
-#include "sts/aws_container.h"
-#include "sts/azure.h"
-#include "sts/gcp.h"
-#include "sts/openstack.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/container.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
+#include "sts/openstack/openstack.h"
 
 #include <unistd.h>
 

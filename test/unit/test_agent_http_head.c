@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The head of an HTTP answer, line by line. */
-#include "agent/http_head.h"
+#include "agent/http/header_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * and the header that is kept. */
 #include "http_fixture.h"
 
-#include "agent/http_transfer.h"
+#include "agent/http/transfer_private.h"
 
 static char *made[6]; /* contents of the server's files, for as long as the tests run */
 

@@ -3,13 +3,13 @@
  * request's token. */
 #include "unit.h"
 
-#include "agent/config_tables.h"
-#include "agent/image.h"
-#include "agent/image_token.h"
-#include "sts/aws.h"
-#include "sts/aws_container.h"
-#include "sts/azure.h"
-#include "sts/gcp.h"
+#include "agent/config/schema.h"
+#include "agent/config/image.h"
+#include "agent/source/image_token.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/container.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
 #include "token/claims.h"
 #include "token_text.h"
 

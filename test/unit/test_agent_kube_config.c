@@ -3,8 +3,8 @@
  */
 #include "unit.h"
 
-#include "agent/kube_config.h"
-#include "agent/kube_veil.h"
+#include "agent/kube/kubeconfig_private.h"
+#include "agent/kube/yaml_mask_private.h"
 
 #define PEM_64 "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFiYwo="
 #define PEM    "-----BEGIN CERTIFICATE-----\nabc\n"

@@ -2,7 +2,7 @@
 /* Records survive writing and reading, and what is no record is refused whole. */
 #include "unit.h"
 
-#include "agent/record.h"
+#include "agent/publish/record.h"
 #include "base/json.h"
 #include "files/state.h"
 

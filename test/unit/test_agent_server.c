@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The HTTP server engine, spoken to byte by byte over real sockets. */
-#include "agent/server.h"
+#include "agent/httpd/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

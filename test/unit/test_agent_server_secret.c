@@ -2,7 +2,7 @@
 /* The HTTP server engine for answers that hold secrets: what a request carries, and who has to make room for whom. */
 #include "unit.h"
 
-#include "agent/server.h"
+#include "agent/httpd/server.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* The heap of deadlines against a plain list. */
 #include "unit.h"
 
-#include "agent/timers.h"
+#include "agent/loop/timer_heap.h"
 
 #include <stdlib.h>
 

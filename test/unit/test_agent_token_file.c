@@ -2,7 +2,7 @@
 /* Token files, and what is remembered of them. */
 #include "unit.h"
 
-#include "agent/token_file.h"
+#include "agent/source/token_file.h"
 #include "base/base64.h"
 #include "base/str.h"
 

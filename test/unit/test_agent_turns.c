@@ -2,7 +2,7 @@
 /* Turns: fair between clouds, first come first served within one. */
 #include "unit.h"
 
-#include "agent/turns.h"
+#include "agent/loop/fair_queue.h"
 
 #include <stdlib.h>
 

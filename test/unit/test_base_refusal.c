@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/err.h"
-#include "base/refusal.h"
+#include "base/error_table.h"
 
 #define LONG_HINT                                                                                            \
     "ten words of advice, ten words of advice, ten words of advice, ten words of advice, ten words of "      \

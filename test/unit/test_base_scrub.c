@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/scrub.h"
+#include "base/redact.h"
 
 #include <string.h>
 

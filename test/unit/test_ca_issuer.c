@@ -3,8 +3,8 @@
 #include "unit.h"
 
 #include "base/json.h"
-#include "ca/issuer.h"
-#include "ca/jwks.h"
+#include "pki/oidc_issuer.h"
+#include "pki/jwks_private.h"
 
 #define BEGIN INT64_C(1790000000)
 #define HOUR  3600

@@ -4,7 +4,7 @@
 #include "ca_sample.h"
 
 #include "base/json.h"
-#include "ca/issuer.h"
+#include "pki/oidc_issuer.h"
 #include "heap_fuse.h"
 
 #define LIMIT 4000

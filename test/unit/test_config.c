@@ -3,8 +3,8 @@
 #include "config_text.h"
 
 #include "base/log.h"
-#include "files/format.h"
-#include "sts/aws.h"
+#include "files/format/format.h"
+#include "sts/aws/aws.h"
 
 #include <signal.h>
 

@@ -2,8 +2,8 @@
 /* The configuration of image credentials: what is read, and what every mistake is told. */
 #include "config_text.h"
 
-#include "sts/aws.h"
-#include "sts/azure.h"
+#include "sts/aws/aws.h"
+#include "sts/azure/azure.h"
 
 #define HEAD "version: 1\nimage_credentials:\n"
 #define ROLE "role_arn: \"arn:aws:iam::123456789012:role/pull\""

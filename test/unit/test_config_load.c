@@ -2,7 +2,7 @@
 /* The configuration as a file on disk, and the files that it names. */
 #include "unit.h"
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/json.h"
-#include "files/format.h"
+#include "files/format/format.h"
 
 static int render(const char *name, const struct cfr_grant *g, struct cfr_secret *out, struct cfr_err *err)
 {

@@ -3,7 +3,7 @@
  * somebody else's. */
 #include "unit.h"
 
-#include "mint/rotation.h"
+#include "rotation/rotation.h"
 
 #define SETTLE 60
 #define ASIDE  300

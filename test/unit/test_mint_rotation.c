@@ -4,7 +4,7 @@
  * test/model/mint.pml. */
 #include "unit.h"
 
-#include "mint/rotation.h"
+#include "rotation/rotation.h"
 
 #define KEYS   32
 #define RUNS   400

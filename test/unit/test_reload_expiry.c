@@ -2,7 +2,7 @@
 /* Expiries in the formats that are published, and nothing where there is none. */
 #include "reload_volume.h"
 
-#include "reload/moment.h"
+#include "libcredfresh/moment.h"
 
 static int64_t expiry(const char *text)
 {

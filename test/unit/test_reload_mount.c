@@ -2,7 +2,7 @@
 /* What a container sees of a subPath mount, and that it is told apart from what changes. */
 #include "reload_volume.h"
 
-#include "reload/mount.h"
+#include "libcredfresh/mount.h"
 
 static void test_lines(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The variables of each shape, and the warnings of what wins over them: one row for each fact. */
-#include "serve/env.h"
+#include "serve/sdk/env.h"
 #include "heap_fuse.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/json.h"
-#include "serve/get.h"
+#include "serve/sdk/plugin_output.h"
 
 static struct cfr_grant grant_of(const char *const *pairs)
 {

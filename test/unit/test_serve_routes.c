@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to the health address and the control socket, and what comes of them. */
 #include "base/json.h"
-#include "serve/routes.h"
+#include "serve/api/routes.h"
 #include "serve_sample.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "data_file.h"
-#include "sts/aws.h"
+#include "sts/aws/aws.h"
 
 #define TOKEN "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
 

@@ -2,8 +2,8 @@
 /* AWS from long-lived keys, and the check before publishing: requests, answers, files of keys and rules. */
 #include "sts_golden.h"
 
-#include "sts/aws.h"
-#include "sts/aws_keys.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/keys_private.h"
 
 #define ROLE "arn:aws:iam::123456789012:role/reporting"
 

@@ -2,7 +2,9 @@
 /* Container credentials: requests, answers, rules, and an exchange with its check. */
 #include "sts_golden.h"
 
-#include "sts/aws_container.h"
+#include "base/str.h"
+#include "sts/aws/container.h"
+#include "sts/providers.h"
 
 static struct cfr_sts_aws_container eks = {.region = (char[]){"eu-west-1"}};
 static struct cfr_sts_aws_container expects = {.region = (char[]){"eu-west-1"},

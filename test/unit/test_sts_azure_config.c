@@ -9,7 +9,9 @@
 
 #include "azure_sample.h"
 #include "base/json.h"
-#include "sts/azure_place.h"
+#include "base/view.h"
+#include "sts/azure/settings.h"
+#include "sts/providers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

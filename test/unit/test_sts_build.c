@@ -2,7 +2,7 @@
 /* Golden requests to STS, byte for byte, and a whole chain of three steps. */
 #include "sts_golden.h"
 
-#include "sts/aws.h"
+#include "sts/aws/aws.h"
 
 static void compare(const struct cfr_sts_exchange *x, const char *file)
 {

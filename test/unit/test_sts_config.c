@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "sts/aws.h"
-#include "sts/aws_place.h"
+#include "base/view.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/settings_private.h"
+#include "sts/providers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* Logins to ECR: names of registries, requests, answers, rules, and a whole exchange that ends with them. */
 #include "sts_golden.h"
 
-#include "sts/aws.h"
-#include "sts/ecr.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/ecr.h"
 
 #define ONE "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
 #define TWO "210987654321.dkr.ecr.eu-west-1.amazonaws.com"

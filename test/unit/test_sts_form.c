@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "sts/form.h"
+#include "wire/form.h"
 
 #include <stdio.h>
 

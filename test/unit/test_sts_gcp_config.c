@@ -3,6 +3,8 @@
 #include "gcp_sample.h"
 
 #include "base/json.h"
+#include "base/view.h"
+#include "sts/providers.h"
 
 /* WHY NULL means that the check must pass. */
 static void checks(const char *why, const char *const *settings)

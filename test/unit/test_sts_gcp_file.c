@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "data_file.h"
-#include "sts/gcp_file.h"
+#include "sts/gcp/credential_file.h"
 
 static struct cfr_view text;
 static struct cfr_gcp_file file;

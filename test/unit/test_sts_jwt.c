@@ -5,7 +5,7 @@
 
 #include "base/base64.h"
 #include "data_file.h"
-#include "sts/jwt.h"
+#include "wire/jwt.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>

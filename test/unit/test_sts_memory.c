@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "data_file.h"
 #include "heap_fuse.h"
-#include "sts/aws.h"
+#include "sts/aws/aws.h"
 #include "token/claims.h"
 #include "token/inspect.h"
 #include "token_text.h"

@@ -3,7 +3,9 @@
 #include "sts_golden.h"
 
 #include "base/base64.h"
-#include "sts/oauth.h"
+#include "base/str.h"
+#include "sts/oauth/oauth.h"
+#include "sts/providers.h"
 
 #define URL "https://login.example/oauth2/token"
 

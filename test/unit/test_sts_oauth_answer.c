@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "sts/oauth_answer.h"
+#include "sts/core/oauth_answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,9 @@
 /* The configuration of the OpenStack provider: defaults, and every combination of keys that is refused. */
 #include "openstack_sample.h"
 
+#include "base/view.h"
+#include "sts/providers.h"
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define URL       "auth_url", "https://keystone.test:5000/v3"
 #define ID        "application_credential_id", "0a1b", "application_credential_secret_file", "/s"

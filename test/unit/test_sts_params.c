@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "sts/aws_params.h"
+#include "sts/aws/params_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "sts_golden.h"
 
 #include "heap_fuse.h"
-#include "sts/aws.h"
-#include "sts/aws_container.h"
-#include "sts/oauth.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/container.h"
+#include "sts/oauth/oauth.h"
 
 /* An exchange and its answers, the last of which refuses. */
 struct course {

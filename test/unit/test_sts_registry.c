@@ -2,7 +2,7 @@
 /* Logins to registries: what the field holds, and which hosts may stand in it. */
 #include "unit.h"
 
-#include "sts/registry.h"
+#include "sts/core/docker_auths.h"
 
 static void adds(struct cfr_grant *g, const char *host, const char *user, const char *password)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "sts/sigv4.h"
+#include "wire/sigv4.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,11 +7,11 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "sts/aws.h"
-#include "sts/azure.h"
-#include "sts/gcp.h"
-#include "sts/trust_aws.h"
-#include "sts/trust_cel.h"
+#include "sts/aws/aws.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
+#include "agent/doctor/trust_aws_private.h"
+#include "agent/doctor/trust_cel_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* URLs: their parts, and what no URL of a configuration may have. */
 #include "unit.h"
 
-#include "sts/url.h"
+#include "wire/url.h"
 
 static void parts(void **state)
 {

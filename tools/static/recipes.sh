@@ -24,7 +24,7 @@ configure() {
         --enable-static --disable-dependency-tracking "$@"
 }
 
-# HTTP and HTTPS alone: HTTP/1.1 is all that agent/http_setup.c asks for. Names that a version does not know are ignored.
+# HTTP and HTTPS alone: HTTP/1.1 is all that agent/http/options.c asks for. Names that a version does not know are ignored.
 make_curl() {
     configure --with-openssl --enable-threaded-resolver --without-nghttp2 --without-nghttp3 --without-ngtcp2 \
         --without-zlib --without-brotli --without-zstd --without-libpsl --without-libidn2 --without-librtmp \

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Control socket client. */
+#include "agent/cli/client.h"
+
+#include "agent/config/config.h"
+#include "agent/http/client.h"
+#include "base/secret.h"
+#include "base/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL_TIMEOUT_MS 10000
+#define ANSWER_MAX 33554432
+
+char *cfr_client_socket(const struct cfr_options *o)
+{
+    char *path = NULL;
+
+    cfr_json_setup();
+    if (o->socket != NULL)
+        return strdup(o->socket);
+    path = cfr_config_socket(o->config);
+    if (path == NULL && o->config_given)
+        cfr_command_complain("cannot read %s; trying %s", o->config, CFR_DEFAULT_SOCKET);
+    return path != NULL ? path : strdup(CFR_DEFAULT_SOCKET);
+}
+
+struct call {
+    struct cfr_client_answer *out;
+    struct cfr_err *err;
+    int rc;
+    bool done;
+};
+
+static void on_answer(void *ctx, const struct cfr_http_answer *answer)
+{
+    struct call *c = ctx;
+
+    c->done = true;
+    c->rc = answer->error;
+    if (answer->error != 0) {
+        *c->err = answer->err;
+        return;
+    }
+    c->out->status = answer->status;
+    c->rc = cfr_secret_append(&c->out->text, answer->body, c->err);
+    if (c->rc == 0 && cfr_view_starts(answer->content_type, "application/json"))
+        c->rc = cfr_json_parse(cfr_secret_view(&c->out->text), &c->out->json, c->err);
+}
+
+static int look_at_socket(const char *socket, struct cfr_err *err)
+{
+    if (access(socket, W_OK) == 0)
+        return 0;
+    if (errno == ENOENT)
+        return cfr_err_set(err, CFR_E_MISSING, "no agent: there is no socket %s (name another one with -s)", socket);
+    return cfr_err_sys(err, errno, "cannot use the socket %s", socket);
+}
+
+int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
+                           struct cfr_client_answer *out, struct cfr_err *err)
+{
+    struct cfr_http *http = NULL;
+    struct cfr_secret payload = {0};
+    char url[512];
+    struct cfr_http_request request = {
+        .method = method,
+        .url = url,
+        .unix_socket = socket,
+        .body = body != NULL ? &payload : NULL,
+        .answer_max = ANSWER_MAX,
+        .timeout_ms = limit_ms,
+    };
+    struct call call = {out, err, 0, false};
+    int rc = look_at_socket(socket, err);
+
+    *out = (struct cfr_client_answer){0};
+    cfr_secret_init(&out->text, ANSWER_MAX);
+    cfr_secret_init(&payload, 4096);
+    (void)snprintf(url, sizeof url, "http://localhost%s", path);
+    if (rc == 0 && body != NULL)
+        rc = cfr_secret_append_str(&payload, body, err);
+    if (rc == 0)
+        rc = cfr_http_open(&http, err);
+    if (rc == 0)
+        rc = cfr_http_start(http, &request, on_answer, &call, NULL, err);
+    while (rc == 0 && !call.done)
+        rc = cfr_http_step(http, NULL, 0, 1000, err);
+    if (http != NULL)
+        cfr_http_close(http);
+    cfr_secret_free(&payload);
+    return rc != 0 ? rc : call.rc;
+}
+
+int cfr_client_call(const char *socket, const char *method, const char *path, const char *body,
+                    struct cfr_client_answer *out, struct cfr_err *err)
+{
+    return cfr_client_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
+}
+
+void cfr_client_answer_free(struct cfr_client_answer *a)
+{
+    cfr_json_free(a->json);
+    cfr_secret_free(&a->text);
+}
+
+void cfr_client_explain(const struct cfr_client_answer *a, struct cfr_err *err)
+{
+    const struct cfr_json *message = cfr_json_path(a->json, (const char *const[]){"error", "message", NULL});
+    struct cfr_view text;
+
+    if (cfr_json_string(message, &text))
+        (void)cfr_err_set(err, CFR_E_REJECTED, "%.*s", (int)text.n, text.p);
+    else
+        (void)cfr_err_set(err, CFR_E_REJECTED, "the agent answered %ld", a->status);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* env: the variables that point SDKs at a credential, and, on standard error, what would win over them. */
+#include "agent/cmd/commands_private.h"
+
+#include "agent/config/sdk_environment.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What needs no quotes in any reader of env files: systemd, docker, shells. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%[]"
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* TEXT between single quotes, within which a shell leaves everything but these alone. */
+static void add_quoted(struct cfr_str *out, const char *text)
+{
+    cfr_str_addz(out, "'");
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '\'')
+            cfr_str_addz(out, "'\\''");
+        else
+            cfr_str_add(out, (struct cfr_view){p, 1});
+    }
+    cfr_str_addz(out, "'");
+}
+
+static bool write_sh(const struct cfr_env *e, struct cfr_str *out)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        cfr_str_addf(out, "export %s=", e->items[i].name);
+        if (e->items[i].from_file)
+            cfr_str_addz(out, "\"$(cat -- ");
+        add_quoted(out, e->items[i].value);
+        cfr_str_addz(out, e->items[i].from_file ? ")\"\n" : "\n");
+    }
+    return true;
+}
+
+static bool write_env(const struct cfr_env *e, struct cfr_str *out)
+{
+    bool whole = true;
+
+    for (size_t i = 0; i < e->count; i++) {
+        const struct cfr_env_variable *v = &e->items[i];
+
+        if (v->from_file) {
+            cfr_command_complain("%s is left out: it is to be the content of %s, a secret, which is read when the program "
+                                 "starts: use `credfresh exec`, or --format sh",
+                                 v->name, v->value);
+            whole = false;
+        } else if (v->value[strspn(v->value, PLAIN)] != '\0') {
+            cfr_command_complain(
+                "%s is left out: its value would need quotes, which readers of env files do not read alike: "
+                "use --format sh or json",
+                v->name);
+            whole = false;
+        } else {
+            cfr_str_addf(out, "%s=%s\n", v->name, v->value);
+        }
+    }
+    return whole;
+}
+
+static void add_members(const struct cfr_env *e, bool from_file, struct cfr_str *out)
+{
+    const char *before = "";
+
+    for (size_t i = 0; i < e->count; i++) {
+        if (e->items[i].from_file != from_file)
+            continue;
+        cfr_str_addz(out, before);
+        cfr_str_add_json(out, cfr_view_of(e->items[i].name));
+        cfr_str_addz(out, ":");
+        cfr_str_add_json(out, cfr_view_of(e->items[i].value));
+        before = ",";
+    }
+}
+
+static bool write_json(const struct cfr_env *e, struct cfr_str *out)
+{
+    cfr_str_addz(out, "{\"variables\":{");
+    add_members(e, false, out);
+    cfr_str_addz(out, "},\"from_files\":{");
+    add_members(e, true, out);
+    cfr_str_addz(out, "}}\n");
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*write)(const struct cfr_env *e, struct cfr_str *out); /* false if something had to be left out */
+} formats[] = {{"sh", write_sh}, {"env", write_env}, {"json", write_json}};
+
+/* The index of the format, or -1. */
+static int format_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (name == NULL || strcmp(formats[i].name, name) == 0)
+            return (int)i;
+    }
+    cfr_command_complain("--format %s is none: write sh, env or json", name);
+    return -1;
+}
+
+static void warn(const struct cfr_env *e)
+{
+    struct cfr_str lines = {.limit = 65536};
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    for (size_t i = 0; i < e->note_count; i++)
+        cfr_command_complain("note: %s", e->notes[i]);
+    cfr_env_warn(e, &(struct cfr_env_place){environment, exists}, true, &lines);
+    rest = cfr_str_view(&lines);
+    while (cfr_view_line(&rest, &line))
+        cfr_command_complain("warning: %.*s", (int)line.n, line.p);
+    cfr_str_free(&lines);
+}
+
+static int print(const struct cfr_env *e, int format)
+{
+    struct cfr_str out = {.limit = 1048576};
+    bool whole = formats[format].write(e, &out);
+    bool good = !out.failed && fwrite(out.p != NULL ? out.p : "", 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+
+    cfr_str_free(&out);
+    if (!good)
+        cfr_command_complain("cannot write the variables");
+    warn(e);
+    return good && whole && e->count != 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
+}
+
+static int load(const struct cfr_options *o, struct cfr_config **out)
+{
+    struct cfr_str all = {.limit = 65536};
+    struct cfr_err err = {0};
+    int rc;
+
+    cfr_json_setup();
+    rc = cfr_config_load(o->config, environment, out, &all, &err);
+    if (rc != 0 && all.len != 0)
+        (void)fwrite(all.p, 1, all.len, stderr);
+    else if (rc != 0)
+        cfr_command_complain("%s", err.text);
+    cfr_str_free(&all);
+    return rc;
+}
+
+int cfr_command_env(const struct cfr_options *o)
+{
+    int format = format_of(o->format);
+    const struct cfr_config_credential *credential;
+    struct cfr_config *config = NULL;
+    struct cfr_env e = {0};
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_FAILED;
+
+    if (format < 0)
+        return CFR_EXIT_USAGE;
+    if (load(o, &config) != 0)
+        return CFR_EXIT_CONFIG;
+    credential = cfr_config_find(config, o->args[0]);
+    if (credential == NULL)
+        cfr_command_complain("%s has no credential %s", o->config != NULL ? o->config : "the environment", o->args[0]);
+    else if (cfr_variables(config, credential, &e, &err) != 0)
+        cfr_command_complain("credential %s: %s", o->args[0], err.text);
+    else
+        status = print(&e, format);
+    cfr_env_free(&e);
+    cfr_config_free(config);
+    return status;
+}

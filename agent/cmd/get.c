@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* get: a credential for a program that asks a plugin for it, from the running agent or by an exchange of its own. */
+#include "agent/cmd/commands_private.h"
+
+#include "agent/cli/fetch.h"
+#include "agent/source/exchange_sync.h"
+#include "base/log.h"
+#include "files/file.h"
+#include "files/format/format.h"
+#include "files/single.h"
+#include "kube/exec_credential.h"
+#include "serve/sdk/plugin_output.h"
+#include "token/claims.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AGENT_WAIT_MS    4000  /* an agent that is just being restarted; Google's SDKs wait 5 s at least */
+#define EXCHANGE_WAIT_MS 25000 /* and 30 s where nothing else is written */
+#define OUTPUT_MODE      0600
+
+/* One call of the command. */
+struct get {
+    const struct cfr_options *o;
+    const char *name;
+    int64_t end_boot_ms;
+    struct cfr_grant grant;
+    struct cfr_secret out;
+    int status; /* what the command ends with if it fails */
+};
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+/* ---- by an exchange of its own ---- */
+
+static int exchange(struct get *g, struct cfr_err *err)
+{
+    struct cfr_config *config = NULL;
+    const struct cfr_config_credential *c;
+    int rc;
+
+    /* What goes well is said by the answer alone. */
+    cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
+    g->status = CFR_EXIT_CONFIG;
+    rc = cfr_config_load(g->o->config, environment, &config, NULL, err);
+    if (rc != 0)
+        return rc;
+    c = cfr_config_find(config, g->name);
+    if (c == NULL) {
+        g->status = CFR_EXIT_REFUSED;
+        rc = cfr_err_set(err, CFR_E_MISSING, "%s has no credential %s", g->o->config, g->name);
+    } else {
+        rc = cfr_standalone_grant(c, g->end_boot_ms, &g->grant, err);
+        g->status = rc == CFR_E_TIMEOUT ? CFR_EXIT_TIMEOUT : CFR_EXIT_FAILED;
+    }
+    cfr_config_free(config);
+    return rc;
+}
+
+/* ---- what is printed ---- */
+
+/* A token's own claim where it has one: what was granted for it may live longer or shorter. */
+static int64_t expires_of(const struct get *g, struct cfr_view token)
+{
+    struct cfr_claims claims;
+    int64_t expires_s = g->grant.expires_s;
+
+    if (cfr_claims_decode(token, &claims, NULL) != 0)
+        return expires_s;
+    expires_s = cfr_claims_expires(&claims);
+    cfr_claims_free(&claims);
+    return expires_s;
+}
+
+static int64_t now_s(void)
+{
+    return cfr_clock_now().wall_ms / 1000;
+}
+
+static int print_aws(struct get *g, struct cfr_err *err)
+{
+    const struct cfr_format_input in = {.credential = g->name, .grant = &g->grant};
+
+    return cfr_format_find(cfr_view_of("aws-credential-process"))->render(&in, &g->out, err);
+}
+
+static int print_token(struct get *g, struct cfr_err *err)
+{
+    const struct cfr_grant_field *f;
+    int rc = cfr_get_field(&g->grant, CFR_GET_ANY, g->o->field, &f, err);
+
+    if (rc == 0)
+        rc = cfr_secret_append(&g->out, cfr_secret_view(&f->value), err);
+    /* Only for people: programs take every byte. */
+    return rc == 0 && isatty(STDOUT_FILENO) ? cfr_secret_append_str(&g->out, "\n", err) : rc;
+}
+
+/* The SDK looks there first the next time. It does without, if need be. */
+static void keep_output(const struct get *g, const char *path)
+{
+    struct cfr_file file = {
+        .content = cfr_secret_view(&g->out), .mode = OUTPUT_MODE, .uid = CFR_FILE_KEEP_ID, .gid = (gid_t)-1};
+    struct cfr_err err = {0};
+    bool changed;
+
+    if (cfr_single_publish(path, &file, true, &changed, &err) != 0 &&
+        environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
+        cfr_command_complain("%s: cannot keep the answer for the next time: %s", g->name, err.text);
+}
+
+static int print_gcp(struct get *g, struct cfr_err *err)
+{
+    const char *output = environment("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE");
+    const struct cfr_grant_field *f;
+    int64_t expires_s = 0;
+    int rc = cfr_get_field(&g->grant, CFR_GET_SUBJECT, g->o->field, &f, err);
+
+    if (rc == 0)
+        expires_s = cfr_get_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
+    if (rc == 0 && output != NULL && expires_s == 0)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "the token's end is not known, so it must not be kept: take output_file out of the "
+                         "credential file");
+    if (rc == 0)
+        rc = cfr_get_gcp(cfr_secret_view(&f->value), environment("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"), expires_s,
+                         &g->out, err);
+    if (rc == 0 && output != NULL)
+        keep_output(g, output);
+    return rc;
+}
+
+static int copy(struct cfr_secret *to, struct cfr_view from, struct cfr_err *err)
+{
+    cfr_secret_init(to, from.n);
+    return cfr_secret_append(to, from, err);
+}
+
+/* A certificate with its key where a Secret has them, else a token. */
+static int fill_kube(const struct get *g, struct cfr_exec_credential *c, struct cfr_err *err)
+{
+    struct cfr_view cert = cfr_grant_get(&g->grant, CFR_FIELD_SECRET_PREFIX "tls.crt");
+    struct cfr_view key = cfr_grant_get(&g->grant, CFR_FIELD_SECRET_PREFIX "tls.key");
+    const struct cfr_grant_field *f;
+    int rc;
+
+    c->expires_s = cfr_get_early(g->grant.expires_s, now_s());
+    if (g->o->field == NULL && cert.n != 0 && key.n != 0) {
+        rc = copy(&c->cert, cert, err);
+        return rc != 0 ? rc : copy(&c->key, key, err);
+    }
+    rc = cfr_get_field(&g->grant, CFR_GET_CLUSTER, g->o->field, &f, err);
+    if (rc != 0)
+        return rc;
+    c->expires_s = cfr_get_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
+    return copy(&c->token, cfr_view_trim(cfr_secret_view(&f->value)), err);
+}
+
+static int print_kube(struct get *g, struct cfr_err *err)
+{
+    struct cfr_exec_credential c = {.expires_s = 0};
+    const char *version;
+    int rc = cfr_exec_credential_asked(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
+
+    if (rc == 0)
+        rc = fill_kube(g, &c, err);
+    if (rc == 0)
+        rc = cfr_exec_credential_write(version, &c, &g->out, err);
+    cfr_exec_credential_free(&c);
+    return rc;
+}
+
+/* Google's SDKs show what a failure says only if it comes by the rules. True if it was told that way. */
+static bool tell_gcp(struct get *g, const struct cfr_err *err)
+{
+    if (environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
+        return false;
+    cfr_secret_clear(&g->out);
+    return cfr_get_gcp_failed(err, &g->out, NULL) == 0;
+}
+
+static const struct kind {
+    const char *name;
+    int (*print)(struct get *g, struct cfr_err *err);
+} kinds[] = {{"aws", print_aws}, {"gcp", print_gcp}, {"kube", print_kube}, {"token", print_token}};
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* Not by stdio, which would leave a copy. */
+static int write_out(const struct cfr_secret *out, struct cfr_err *err)
+{
+    size_t done = 0;
+
+    while (done < out->len) {
+        ssize_t n = write(STDOUT_FILENO, out->p + done, out->len - done);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (n < 0 && errno != EINTR)
+            return cfr_err_sys(err, errno, "cannot write to standard output");
+    }
+    return 0;
+}
+
+static int get(struct get *g, const struct kind *kind, struct cfr_err *err)
+{
+    int rc;
+
+    if (kind->print == print_gcp && cfr_view_is(cfr_view_of(environment("GOOGLE_EXTERNAL_ACCOUNT_REVOKE")), "1"))
+        return cfr_get_gcp_revoked(&g->out, err);
+    rc = g->o->config_option ? exchange(g, err) : cfr_ask(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);
+    if (rc != 0)
+        return rc;
+    g->status = CFR_EXIT_FAILED;
+    return kind->print(g, err);
+}
+
+int cfr_command_get(const struct cfr_options *o)
+{
+    int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : o->config_option ? EXCHANGE_WAIT_MS : AGENT_WAIT_MS;
+    const struct kind *kind = find_kind(o->args[0]);
+    struct get g = {.o = o, .name = o->args[1], .end_boot_ms = cfr_clock_now().boot_ms + limit_ms};
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_OK;
+
+    if (kind == NULL || !cfr_command_plain_name(g.name)) {
+        cfr_command_complain(kind == NULL ? "%s is none of aws, gcp, kube, token" : "%s is no name of a credential",
+                             kind == NULL ? o->args[0] : g.name);
+        return CFR_EXIT_USAGE;
+    }
+    cfr_json_setup();
+    cfr_secret_init(&g.out, CFR_GET_ANSWER_MAX);
+    if (get(&g, kind, &err) != 0) {
+        status = g.status;
+        if (kind->print == print_gcp && tell_gcp(&g, &err))
+            status = CFR_EXIT_OK;
+        else
+            cfr_secret_clear(&g.out);
+    }
+    if (status == CFR_EXIT_OK && write_out(&g.out, &err) != 0)
+        status = CFR_EXIT_FAILED;
+    if (status != CFR_EXIT_OK)
+        cfr_command_complain("%s: %s", g.name, err.text);
+    cfr_grant_free(&g.grant);
+    cfr_secret_free(&g.out);
+    return status;
+}

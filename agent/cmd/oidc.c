@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* oidc: the key and the documents of a service-account issuer. */
+#include "agent/cmd/commands_private.h"
+
+#include "agent/http/openssl.h"
+#include "agent/loop/clock.h"
+#include "agent/pki/oidc_store.h"
+#include "base/json.h"
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_KEY      CFR_KEY_RSA_2048 /* Azure takes RS256 alone */
+#define DEFAULT_SETTLE_S 3600             /* an API server lets its key set be kept for an hour */
+
+static int64_t now_s(void)
+{
+    return cfr_clock_now().wall_ms / 1000;
+}
+
+static int complain(const struct cfr_err *err)
+{
+    cfr_command_complain("%s", err->text);
+    return err->code == CFR_E_CONFLICT ? CFR_EXIT_REFUSED : err->code == CFR_E_USAGE ? CFR_EXIT_USAGE : CFR_EXIT_FAILED;
+}
+
+static const char *shown(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
+{
+    return unix_s > 0 ? cfr_time_format(unix_s, buf) : "-";
+}
+
+/* What is to be done next, in words. */
+static void tell_next(const struct cfr_issuer *i)
+{
+    char when[CFR_TIME_RFC3339_MAX];
+    int64_t ready_s = cfr_issuer_ready_s(i);
+
+    if (i->phase == CFR_ISSUER_STEADY)
+        (void)printf("one key: nothing to do until the next rotation\n");
+    else if (i->phase == CFR_ISSUER_PUBLISHED)
+        (void)printf("both keys are published: let API servers read signing.pub, and switch the signer not before %s\n",
+                     shown(ready_s, when));
+    else if (ready_s < 0)
+        (void)printf("the signing key's file is the new key: let every signer use it, then run credfresh oidc rotate "
+                     "--confirm\n");
+    else
+        (void)printf("the new key signs: the old one can be retired not before %s\n", shown(ready_s, when));
+}
+
+/* ---- init ---- */
+
+static int duration(const char *option, const char *text, int64_t otherwise_s, int64_t *out, struct cfr_err *err)
+{
+    int64_t ms;
+
+    *out = otherwise_s;
+    if (text == NULL)
+        return 0;
+    if (!cfr_time_parse_duration(cfr_view_of(text), &ms))
+        return cfr_err_set(err, CFR_E_USAGE, "--%s %.40s is no duration: write 24h, 90m or 0s", option, text);
+    *out = (ms + 999) / 1000;
+    return 0;
+}
+
+static int kind_of(const char *text, enum cfr_key_kind *out, struct cfr_err *err)
+{
+    *out = DEFAULT_KEY;
+    for (int i = 0; text != NULL; i++) {
+        if (cfr_key_kinds[i] == NULL)
+            return cfr_err_set(err, CFR_E_USAGE,
+                               "--key %.40s: there is no such kind; write rsa-2048, rsa-3072, rsa-4096, ecdsa-p256 or ecdsa-p384",
+                               text);
+        if (strcmp(cfr_key_kinds[i], text) == 0) {
+            *out = (enum cfr_key_kind)i;
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Whoever serves or copies the web root would give the key away. */
+static bool holds(const char *web_root, const char *directory)
+{
+    size_t n = strlen(web_root);
+
+    while (n != 0 && web_root[n - 1] == '/')
+        n--;
+    return strncmp(directory, web_root, n) == 0 && (directory[n] == '\0' || directory[n] == '/');
+}
+
+static int check_init(const struct cfr_oidc_options *o, struct cfr_err *err)
+{
+    if (o->issuer == NULL || o->token_life == NULL)
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "init needs --issuer URL and --token-life, the longest life of its tokens: what is too short cuts off "
+                           "tokens at the end of a rotation");
+    if (cfr_issuer_check_url(o->issuer, err) != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "--issuer: %s", err->text);
+    if (o->web_root != NULL && o->web_root[0] != '/')
+        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s is no absolute path", o->web_root);
+    if (o->web_root != NULL && holds(o->web_root, o->directory))
+        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s would hold the signing key, which -d names the place of",
+                           o->web_root);
+    return 0;
+}
+
+static int settings(const struct cfr_oidc_options *o, struct cfr_issuer *i, struct cfr_err *err)
+{
+    char web_root[PATH_MAX];
+    int rc = check_init(o, err);
+
+    if (rc == 0)
+        rc = duration("token-life", o->token_life, 0, &i->token_life_s, err);
+    if (rc == 0)
+        rc = duration("settle", o->settle, DEFAULT_SETTLE_S, &i->settle_s, err);
+    if (rc == 0)
+        rc = duration("signer-lag", o->signer_lag, -1, &i->lag_s, err);
+    if (rc == 0)
+        rc = kind_of(o->key, &i->key, err);
+    if (rc == 0 && i->token_life_s == 0)
+        rc = cfr_err_set(err, CFR_E_USAGE, "--token-life: tokens that live for no time are of no use");
+    if (rc != 0)
+        return rc;
+    (void)snprintf(web_root, sizeof web_root, "%s/web", o->directory);
+    i->url = strdup(o->issuer);
+    i->web_root = strdup(o->web_root != NULL ? o->web_root : web_root);
+    return i->url != NULL && i->web_root != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+/* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
+static int begin(struct cfr_issuer *next, struct cfr_oidc *d, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (d->issuer.signing.kid[0] != '\0' && d->issuer.key == next->key) {
+        next->signing = d->issuer.signing;
+        d->issuer.signing = (struct cfr_issuer_key){.public_pem = NULL};
+    } else {
+        rc = cfr_issuer_begin(next, err);
+    }
+    cfr_issuer_free(&d->issuer);
+    d->issuer = *next;
+    *next = (struct cfr_issuer){.url = NULL};
+    return rc != 0 ? rc : cfr_oidc_save(d, err);
+}
+
+static int init(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+{
+    struct cfr_issuer next = {.url = NULL};
+    bool changed;
+    int rc = settings(o, &next, err);
+
+    if (rc == 0)
+        rc = cfr_oidc_open(o->directory, d, err);
+    if (rc == 0 && d->issuer.phase != CFR_ISSUER_BEGINNING)
+        rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status", o->directory,
+                         d->issuer.url);
+    else if (rc == 0 || rc == CFR_E_MISSING)
+        rc = begin(&next, d, err);
+    cfr_issuer_free(&next);
+    return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
+}
+
+/* ---- rotate ---- */
+
+static int open_existing(const char *directory, struct cfr_oidc *d, struct cfr_err *err)
+{
+    int rc = cfr_oidc_is_there(directory) ? cfr_oidc_open(directory, d, err) : CFR_E_MISSING;
+
+    return rc != CFR_E_MISSING ? rc
+                               : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh oidc init", directory);
+}
+
+static int step(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+{
+    bool changed;
+    int rc;
+
+    if (o->only_continue && d->issuer.phase == CFR_ISSUER_STEADY)
+        return 0;
+    rc = cfr_issuer_next(&d->issuer, now_s(), err);
+    /* A timer comes again: not yet is no failure. */
+    if (rc == CFR_E_CONFLICT && o->only_continue)
+        return 0;
+    if (rc == 0)
+        rc = cfr_oidc_save(d, err);
+    return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
+}
+
+/* Nobody can have followed what was written this moment. */
+static int not_yet(const struct cfr_oidc_options *o, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "files of %.200s had to be written just now, for a step was interrupted or they were changed: let every "
+                       "signer use the new key, then confirm again",
+                       o->directory);
+}
+
+static int confirm(struct cfr_oidc *d, struct cfr_err *err)
+{
+    int rc = cfr_issuer_confirm(&d->issuer, now_s(), err);
+
+    return rc != 0 ? rc : cfr_oidc_save(d, err);
+}
+
+static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+{
+    bool resumed;
+    bool changed;
+    int rc = open_existing(o->directory, d, err);
+
+    if (rc != 0)
+        return rc;
+    resumed = cfr_issuer_is_intent(&d->issuer);
+    rc = cfr_oidc_settle(d, now_s(), &changed, err);
+    if (rc == 0 && changed && !resumed)
+        cfr_command_complain("files were missing or changed, and were put back: see that %s is what is served",
+                             d->issuer.web_root);
+    if (rc == 0 && o->confirm)
+        return resumed || changed ? not_yet(o, err) : confirm(d, err);
+    /* What an earlier run began was this step. */
+    return rc != 0 || resumed ? rc : step(o, d, err);
+}
+
+/* ---- status ---- */
+
+static void print_json(const struct cfr_issuer *i)
+{
+    struct cfr_str out = {.limit = CFR_ISSUER_DOCUMENT_MAX};
+    char since[CFR_TIME_RFC3339_MAX];
+    char ready[CFR_TIME_RFC3339_MAX];
+    int64_t ready_s = cfr_issuer_ready_s(i);
+
+    cfr_str_addz(&out, "{\"version\":1,\"issuer\":");
+    cfr_str_add_json(&out, cfr_view_of(i->url));
+    cfr_str_addz(&out, ",\"web_root\":");
+    cfr_str_add_json(&out, cfr_view_of(i->web_root));
+    cfr_str_addf(&out, ",\"phase\":\"%s\",\"since\":\"%s\",\"signing\":\"%s\",\"other\":", cfr_issuer_phase_name(i->phase),
+                 cfr_time_format(i->since_s, since), i->signing.kid);
+    cfr_str_add_json(&out, i->other.kid[0] != '\0' ? cfr_view_of(i->other.kid) : (struct cfr_view){NULL, 0});
+    cfr_str_addz(&out, ",\"ready\":");
+    cfr_str_add_json(&out, ready_s > 0 ? cfr_view_of(cfr_time_format(ready_s, ready)) : (struct cfr_view){NULL, 0});
+    cfr_str_addf(&out, ",\"confirmed\":%s,\"rotations\":%" PRIu64 "}\n", i->confirmed_s != 0 ? "true" : "false", i->rotations);
+    (void)fwrite(out.p, 1, out.len, stdout);
+    cfr_str_free(&out);
+}
+
+static int status(const struct cfr_options *o, struct cfr_oidc *d, struct cfr_err *err)
+{
+    const struct cfr_issuer *i = &d->issuer;
+    char when[CFR_TIME_RFC3339_MAX];
+    int rc = open_existing(o->oidc.directory, d, err);
+
+    if (rc != 0)
+        return rc;
+    if (o->json) {
+        print_json(i);
+        return 0;
+    }
+    (void)printf("issuer    %s\nweb root  %s\nphase     %s since %s\nsigning   %s\n", i->url, i->web_root,
+                 cfr_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
+    if (i->other.kid[0] != '\0')
+        (void)printf("%s %s\n", i->phase < CFR_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
+    if (cfr_issuer_is_intent(i))
+        (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
+    else
+        tell_next(i);
+    return 0;
+}
+
+static int check_options(const struct cfr_options *o, struct cfr_err *err)
+{
+    const struct cfr_oidc_options *d = &o->oidc;
+    bool init = strcmp(o->args[0], "init") == 0;
+    bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL || d->settle != NULL ||
+                   d->signer_lag != NULL;
+
+    if (!init && strcmp(o->args[0], "rotate") != 0 && strcmp(o->args[0], "status") != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate or status", o->args[0]);
+    if (d->directory == NULL || d->directory[0] != '/')
+        return cfr_err_set(err, CFR_E_USAGE, "oidc needs -d with an absolute path, the issuer's directory");
+    if (settled && !init)
+        return cfr_err_set(err, CFR_E_USAGE, "only init takes settings: they stay what they were");
+    if ((d->confirm || d->only_continue) && (strcmp(o->args[0], "rotate") != 0 || (d->confirm && d->only_continue)))
+        return cfr_err_set(err, CFR_E_USAGE, "rotate alone takes one of --confirm and --continue");
+    if (o->json && strcmp(o->args[0], "status") != 0)
+        return cfr_err_set(err, CFR_E_USAGE, "status alone takes --json");
+    return 0;
+}
+
+int cfr_command_oidc(const struct cfr_options *o)
+{
+    struct cfr_oidc d = {.fd = -1, .lock_fd = -1};
+    struct cfr_err err = {0};
+    bool asks = strcmp(o->args[0], "status") == 0;
+    int rc = check_options(o, &err);
+
+    cfr_json_setup();
+    (void)cfr_http_crypto_wipe();
+    if (rc == 0 && asks)
+        rc = status(o, &d, &err);
+    else if (rc == 0)
+        rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
+    if (rc == 0 && !asks)
+        tell_next(&d.issuer);
+    cfr_oidc_close(&d);
+    return rc == 0 ? CFR_EXIT_OK : complain(&err);
+}

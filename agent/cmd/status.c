@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* status: what the agent does, as a table for people or as JSON. */
+#include "agent/cmd/commands_private.h"
+
+#include "agent/cli/client.h"
+#include "agent/loop/clock.h"
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BAR 20
+
+struct paint {
+    const char *good;
+    const char *warn;
+    const char *bad;
+    const char *dim;
+    const char *off;
+};
+
+static const struct paint plain = {"", "", "", "", ""};
+static const struct paint colour = {"\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"};
+
+static struct cfr_view text(const struct cfr_json *object, const char *key, const char *otherwise)
+{
+    struct cfr_view v = cfr_view_of(otherwise);
+
+    (void)cfr_json_string(cfr_json_get(object, key), &v);
+    return v;
+}
+
+static int64_t moment(const struct cfr_json *object, const char *key)
+{
+    int64_t t = 0;
+
+    (void)cfr_time_parse(text(object, key, ""), &t);
+    return t;
+}
+
+static bool flag(const struct cfr_json *object, const char *key)
+{
+    bool b = false;
+
+    return cfr_json_bool(cfr_json_get(object, key), &b) && b;
+}
+
+static int64_t number(const struct cfr_json *object, const char *key)
+{
+    int64_t n = 0;
+
+    (void)cfr_json_integer(cfr_json_get(object, key), &n);
+    return n;
+}
+
+/* A life of twenty places: # is left, - is gone. */
+static void bar(const struct cfr_json *c, int64_t now_s, char out[BAR + 3])
+{
+    int64_t issued = moment(c, "issued");
+    int64_t expires = moment(c, "expires");
+    int64_t left = expires - now_s;
+    int64_t filled = expires > issued ? (left * BAR + (expires - issued) - 1) / (expires - issued) : 0;
+
+    if (!flag(c, "published")) {
+        (void)snprintf(out, BAR + 3, "%*s", BAR + 2, "");
+        return;
+    }
+    if (expires == 0)
+        filled = BAR;
+    out[0] = '[';
+    for (int i = 0; i < BAR; i++)
+        out[i + 1] = i < filled ? '#' : '-';
+    out[BAR + 1] = ']';
+    out[BAR + 2] = '\0';
+}
+
+static const char *in_words(int64_t at_s, int64_t now_s, char buf[CFR_TIME_WORDS_MAX])
+{
+    if (at_s == 0)
+        return "-";
+    if (at_s <= now_s)
+        return "now";
+    return cfr_time_words((at_s - now_s) * 1000, buf);
+}
+
+static const char *life_colour(const struct cfr_json *c, const struct paint *p)
+{
+    if (!flag(c, "ready"))
+        return p->bad;
+    return cfr_json_is_object(cfr_json_get(c, "last_error")) ? p->warn : p->good;
+}
+
+/* Hooks, and Secrets of the cluster, which are told of in the same way. */
+static void print_hooks(const struct cfr_json *hooks, const char *what, const struct paint *p)
+{
+
+    for (size_t i = 0; i < cfr_json_count(hooks); i++) {
+        const struct cfr_json *h = cfr_json_at(hooks, i);
+        struct cfr_view name = text(h, "name", "");
+        struct cfr_view result = text(h, "result", "");
+        struct cfr_view error = text(h, "error", "");
+        bool failed = cfr_view_is(result, "failed");
+
+        (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p, (int)result.n,
+                     result.p, error.n != 0 ? ", " : "", (int)error.n, error.p, p->off);
+    }
+}
+
+static void print_consumers(const struct cfr_json *consumers, const struct paint *p)
+{
+    for (size_t i = 0; i < cfr_json_count(consumers); i++) {
+        const struct cfr_json *k = cfr_json_at(consumers, i);
+        struct cfr_view name = text(k, "name", "");
+        bool behind = flag(k, "behind");
+
+        (void)printf("    %sconsumer %.*s: ", behind ? p->warn : p->dim, (int)name.n, name.p);
+        if (number(k, "generation") != 0)
+            (void)printf("generation %" PRId64, number(k, "generation"));
+        else
+            (void)printf("nothing acknowledged yet");
+        (void)printf("%s%s\n", behind ? ", stays behind" : "", p->off);
+    }
+}
+
+static void print_mint(const struct cfr_json *m, const struct paint *p)
+{
+    struct cfr_view state = text(m, "state", "");
+    struct cfr_view waits = text(m, "waits_for", "");
+    struct cfr_view error = text(m, "error", "");
+    bool failed = cfr_view_is(state, "UPDATE_FAILED");
+
+    if (state.n == 0)
+        return;
+    (void)printf("    %srotation %.*s, step %.*s%s\n", failed ? p->warn : p->dim, (int)state.n, state.p,
+                 (int)text(m, "step", "?").n, text(m, "step", "?").p, p->off);
+    if (waits.n != 0)
+        (void)printf("    %swaits for %.*s%s\n", p->dim, (int)waits.n, waits.p, p->off);
+    if (error.n != 0)
+        (void)printf("    %s%.*s%s\n", p->warn, (int)error.n, error.p, p->off);
+}
+
+static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t now_s)
+{
+    const struct cfr_json *error = cfr_json_get(c, "last_error");
+    const struct cfr_json *token = cfr_json_get(c, "token");
+    struct cfr_view identity = text(c, "identity", "");
+    struct cfr_view message = text(error, "message", "");
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (identity.n != 0)
+        (void)printf("    %s%.*s%s\n", p->dim, (int)identity.n, identity.p, p->off);
+    if (message.n != 0)
+        (void)printf("    %s%.*s (%s ago, %" PRId64 " in a row)%s\n", p->bad, (int)message.n, message.p,
+                     cfr_time_words((now_s - moment(error, "at")) * 1000, words), number(c, "consecutive_failures"),
+                     p->off);
+    if (flag(token, "overdue"))
+        (void)printf("    %sthe token is %s old and was not replaced%s\n", p->warn,
+                     cfr_time_words((now_s - moment(token, "issued")) * 1000, words), p->off);
+    if (flag(token, "requested"))
+        (void)printf("    %sthe token was asked of the API server%s\n", p->dim, p->off);
+    print_mint(cfr_json_get(c, "mint"), p);
+    print_hooks(cfr_json_get(c, "deliveries"), "", p);
+    print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
+    print_consumers(cfr_json_get(c, "consumers"), p);
+    if (flag(c, "previous_held"))
+        (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim, p->off);
+}
+
+static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)
+{
+    struct cfr_view name = text(c, "name", "?");
+    struct cfr_view state = text(c, "state", "?");
+    char life[BAR + 3];
+    char left[CFR_TIME_WORDS_MAX];
+    char next[CFR_TIME_WORDS_MAX];
+
+    bar(c, now_s, life);
+    (void)printf("%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p),
+                 (int)state.n, state.p, p->off, number(c, "generation"), life_colour(c, p), life, p->off,
+                 flag(c, "published") ? moment(c, "expires") == 0 ? "never" : in_words(moment(c, "expires"), now_s, left)
+                                      : "-",
+                 in_words(moment(c, "next_refresh"), now_s, next));
+    print_notes(c, p, now_s);
+}
+
+static void print_authority(const struct cfr_json *a, const struct paint *p, int64_t now_s)
+{
+    struct cfr_view error = text(a, "error", "");
+    char rotates[CFR_TIME_WORDS_MAX];
+
+    if (!cfr_json_is_object(a))
+        return;
+    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", number(a, "number"),
+                 number(a, "generations"), in_words(moment(a, "rotates"), now_s, rotates));
+    if (error.n != 0)
+        (void)printf("    %s%.*s%s\n", p->bad, (int)error.n, error.p, p->off);
+}
+
+static void print_table(const struct cfr_json *doc, const struct paint *p)
+{
+    const struct cfr_json *list = cfr_json_get(doc, "credentials");
+    const struct cfr_json *agent = cfr_json_get(doc, "agent");
+    struct cfr_view refused = text(cfr_json_get(agent, "config"), "error", "");
+    int64_t now_s = cfr_clock_now().wall_ms / 1000;
+
+    if (refused.n != 0)
+        (void)printf("%sthe last reload was refused: %.*s%s\n", p->bad, (int)refused.n, refused.p, p->off);
+    (void)printf("%-24s %-10s %6s  %-22s  %-12s %-12s\n", "CREDENTIAL", "STATE", "GEN", "LIFE", "EXPIRES IN",
+                 "NEXT IN");
+    for (size_t i = 0; i < cfr_json_count(list); i++)
+        print_credential(cfr_json_at(list, i), p, now_s);
+    print_authority(cfr_json_get(doc, "service_ca"), p, now_s);
+}
+
+static int show(const struct cfr_options *o, const char *socket)
+{
+    bool tty = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL;
+    struct cfr_client_answer answer;
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_OK;
+
+    if (cfr_client_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
+        cfr_command_complain("%s", err.text);
+        status = CFR_EXIT_NO_AGENT;
+    } else if (answer.status != 200) {
+        cfr_client_explain(&answer, &err);
+        cfr_command_complain("%s", err.text);
+        status = CFR_EXIT_REFUSED;
+    } else if (o->json) {
+        (void)fwrite(answer.text.p, 1, answer.text.len, stdout);
+    } else {
+        if (o->watch && tty)
+            (void)fputs("\033[H\033[2J", stdout);
+        print_table(answer.json, tty ? &colour : &plain);
+    }
+    cfr_client_answer_free(&answer);
+    (void)fflush(stdout);
+    return status;
+}
+
+int cfr_command_status(const struct cfr_options *o)
+{
+    struct timespec second = {1, 0};
+    char *socket = cfr_client_socket(o);
+    int status;
+
+    if (socket == NULL)
+        return CFR_EXIT_FAILED;
+    status = show(o, socket);
+    while (o->watch && status != CFR_EXIT_REFUSED) {
+        (void)nanosleep(&second, NULL);
+        status = show(o, socket);
+    }
+    free(socket);
+    return status;
+}

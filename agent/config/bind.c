@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* From YAML to structs. */
+#include "agent/config/bind_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS_MAX 64
+#define WHERE_MAX  224
+#define NAME_MAX_  63
+
+/* Where in the document we are, for messages. A unit is one item of a list at the root: a credential. */
+struct scope {
+    const struct scope *up;
+    const char *key;
+    const struct cfr_table *unit; /* set for such an item; KEY is then its list's */
+    const struct cfr_yaml_node *item;
+    size_t number; /* 1-based */
+};
+
+static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                     void *node, const struct scope *scope);
+
+static void add_unit(struct cfr_str *s, const struct scope *scope)
+{
+    const struct cfr_yaml_node *name = cfr_yaml_get(scope->item, "name", NULL);
+
+    if (name != NULL && name->kind == CFR_YAML_SCALAR && name->text.n > 0 && name->text.n <= NAME_MAX_ &&
+        cfr_view_printable(name->text))
+        cfr_str_addf(s, "%s %.*s", scope->unit->name, (int)name->text.n, name->text.p);
+    else
+        cfr_str_addf(s, "%s number %zu", scope->unit->name, scope->number);
+}
+
+/* "credential registry: publish.files.mode" */
+static void describe(const struct scope *scope, const char *key, char buf[WHERE_MAX])
+{
+    const struct scope *chain[CFR_YAML_DEPTH_MAX + 1];
+    struct cfr_str s = {.limit = WHERE_MAX - 1};
+    size_t n = 0;
+    const char *dot = "";
+
+    for (; scope != NULL && n < CFR_YAML_DEPTH_MAX; scope = scope->up)
+        chain[n++] = scope;
+    while (n-- > 0) {
+        if (chain[n]->unit != NULL) {
+            add_unit(&s, chain[n]);
+            dot = ": ";
+        } else if (chain[n]->key != NULL) {
+            cfr_str_addf(&s, "%s%s", dot, chain[n]->key);
+            dot = ".";
+        }
+    }
+    if (key != NULL)
+        cfr_str_addf(&s, "%s%s", dot, key);
+    (void)snprintf(buf, WHERE_MAX, "%s", s.p != NULL ? s.p : "");
+    cfr_str_free(&s);
+}
+
+__attribute__((format(printf, 5, 6))) static void problem(struct cfr_problems *ps, const struct scope *scope,
+                                                          int line, const char *key, const char *fmt, ...)
+{
+    char where[WHERE_MAX];
+    char what[CFR_ERR_TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    describe(scope, key, where);
+    cfr_problems_add(ps, line, "%s%s%s", where, where[0] != '\0' ? ": " : "", what);
+}
+
+static void *allocate(struct cfr_problems *ps, size_t count, size_t size)
+{
+    void *p = calloc(count, size);
+
+    if (p == NULL)
+        ps->nomem = true;
+    return p;
+}
+
+static const char *kind_name(enum cfr_yaml_kind kind)
+{
+    return kind == CFR_YAML_SCALAR ? "text" : kind == CFR_YAML_LIST ? "a list" : "a mapping";
+}
+
+/* The key that an example would begin with. */
+static const char *first_key(const struct cfr_table *table)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        if ((f->flags & CFR_FIELD_REQUIRED) != 0)
+            return f->key;
+    }
+    return table->fields[0].key;
+}
+
+static bool wants(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                  enum cfr_yaml_kind kind, const struct scope *scope)
+{
+    if (value->kind == kind)
+        return true;
+    if (kind == CFR_YAML_SCALAR)
+        problem(ps, scope, value->line, f->key, "a single value is wanted here, not %s",
+                kind_name(value->kind));
+    else if (kind == CFR_YAML_LIST)
+        problem(ps, scope, value->line, f->key, "a list is wanted here, not %s; write each item after a dash",
+                kind_name(value->kind));
+    else
+        problem(ps, scope, value->line, f->key,
+                "a mapping is wanted here, not %s; write `%s: ...` below it, indented",
+                kind_name(value->kind), f->table != NULL ? first_key(f->table) : "KEY");
+    return false;
+}
+
+static bool bind_scalar(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                        void *node, const struct scope *scope)
+{
+    struct cfr_err err = {0};
+    int rc;
+
+    if (!wants(ps, f, value, CFR_YAML_SCALAR, scope))
+        return false;
+    rc = cfr_field_store(f, node, value->text, value->quoted, &err);
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        problem(ps, scope, value->line, f->key, "%s", err.text);
+    return rc == 0;
+}
+
+static bool count_fits(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                       const struct scope *scope)
+{
+    const char *what = value->kind == CFR_YAML_LIST ? "items" : "keys";
+
+    if (f->min == 0 && f->max == 0)
+        return true;
+    if ((int64_t)value->count < f->min) {
+        if (value->count == 0)
+            problem(ps, scope, value->line, f->key, "is empty; write at least %" PRId64, f->min);
+        else
+            problem(ps, scope, value->line, f->key, "has too few %s; write at least %" PRId64, what, f->min);
+        return false;
+    }
+    if ((int64_t)value->count > f->max) {
+        problem(ps, scope, value->line, f->key, "has too many %s; at most %" PRId64 " are possible", what,
+                f->max);
+        return false;
+    }
+    return true;
+}
+
+/* A copy of a scalar of a list or a mapping of texts, or NULL. */
+static char *copy_text(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                       const struct scope *scope)
+{
+    char *copy;
+
+    if (value->kind != CFR_YAML_SCALAR) {
+        problem(ps, scope, value->line, f->key, "text is wanted in it, not %s", kind_name(value->kind));
+        return NULL;
+    }
+    if (cfr_yaml_is_null(value)) {
+        problem(ps, scope, value->line, f->key,
+                "something in it has no value; write \"\" if empty text is meant");
+        return NULL;
+    }
+    if (memchr(value->text.p, '\0', value->text.n) != NULL) {
+        problem(ps, scope, value->line, f->key, "a text in it has a NUL character; remove it");
+        return NULL;
+    }
+    copy = cfr_str_dup(value->text);
+    if (copy == NULL)
+        ps->nomem = true;
+    return copy;
+}
+
+static bool bind_strings(struct cfr_problems *ps, const struct cfr_field *f,
+                         const struct cfr_yaml_node *value, struct cfr_strings *to, const struct scope *scope)
+{
+    if (!wants(ps, f, value, CFR_YAML_LIST, scope) || !count_fits(ps, f, value, scope))
+        return false;
+    to->items = value->count != 0 ? allocate(ps, value->count, sizeof *to->items) : NULL;
+    if (to->items == NULL)
+        return true;
+    for (const struct cfr_yaml_node *v = value->child; v != NULL; v = v->next) {
+        char *text = copy_text(ps, f, v, scope);
+
+        if (text != NULL)
+            to->items[to->count++] = text;
+    }
+    return true;
+}
+
+static bool pair_known(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_pairs *to,
+                       const struct cfr_yaml_node *key, const struct scope *scope)
+{
+    for (size_t i = 0; i < to->count; i++) {
+        if (cfr_view_is(key->text, to->items[i].key)) {
+            problem(ps, scope, key->line, f->key, "%.64s stands twice in it; remove one", to->items[i].key);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool bind_pairs(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                       struct cfr_pairs *to, const struct scope *scope)
+{
+    if (!wants(ps, f, value, CFR_YAML_MAP, scope) || !count_fits(ps, f, value, scope))
+        return false;
+    to->items = value->count != 0 ? allocate(ps, value->count, sizeof *to->items) : NULL;
+    if (to->items == NULL)
+        return true;
+    for (const struct cfr_yaml_node *k = value->child; k != NULL; k = k->next->next) {
+        struct cfr_pair *pair = &to->items[to->count];
+
+        if (k->kind == CFR_YAML_SCALAR && pair_known(ps, f, to, k, scope))
+            continue;
+        pair->key = copy_text(ps, f, k, scope);
+        pair->value = pair->key != NULL ? copy_text(ps, f, k->next, scope) : NULL;
+        if (pair->value != NULL) {
+            to->count++;
+        } else {
+            free(pair->key);
+            pair->key = NULL;
+        }
+    }
+    return true;
+}
+
+static bool bind_sub(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                     void **to, const struct scope *scope)
+{
+    struct scope here = {.up = scope, .key = f->key};
+
+    if (!wants(ps, f, value, CFR_YAML_MAP, scope))
+        return false;
+    *to = allocate(ps, 1, f->table->size);
+    if (*to != NULL)
+        bind_map(ps, f->table, value, *to, &here);
+    return true;
+}
+
+static bool bind_list(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                      struct cfr_list *to, const struct scope *scope)
+{
+    bool single = f->type == CFR_FIELD_ONE_OR_LIST && value->kind == CFR_YAML_MAP;
+    const struct cfr_yaml_node *v = single ? value : value->child;
+    size_t count = single ? 1 : value->count;
+    struct scope here = {.up = scope, .key = f->key, .unit = scope->up == NULL ? f->table : NULL};
+
+    if (!single && (!wants(ps, f, value, CFR_YAML_LIST, scope) || !count_fits(ps, f, value, scope)))
+        return false;
+    to->items = count != 0 ? allocate(ps, count, f->table->size) : NULL;
+    if (to->items == NULL)
+        return true;
+    for (size_t i = 0; i < count && !ps->nomem; i++, v = v->next) {
+        here.item = v;
+        here.number = i + 1;
+        if (v->kind != CFR_YAML_MAP) {
+            problem(ps, &here, v->line, NULL, "each item must be a mapping, not %s; write `- %s: ...`",
+                    kind_name(v->kind), first_key(f->table));
+            continue;
+        }
+        bind_map(ps, f->table, v, (char *)to->items + to->count++ * f->table->size, &here);
+    }
+    return true;
+}
+
+/* False when the value could not be taken at all; trouble deeper down is told apart from that. */
+static bool bind_value(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+                       void *node, const struct scope *scope)
+{
+    void *to = (char *)node + f->offset;
+
+    switch (f->type) {
+    case CFR_FIELD_STRINGS:
+        return bind_strings(ps, f, value, to, scope);
+    case CFR_FIELD_PAIRS:
+        return bind_pairs(ps, f, value, to, scope);
+    case CFR_FIELD_MAP:
+        return bind_sub(ps, f, value, to, scope);
+    case CFR_FIELD_LIST:
+    case CFR_FIELD_ONE_OR_LIST:
+        return bind_list(ps, f, value, to, scope);
+    case CFR_FIELD_STRING:
+    case CFR_FIELD_BOOL:
+    case CFR_FIELD_INT:
+    case CFR_FIELD_DURATION:
+    case CFR_FIELD_MODE:
+    case CFR_FIELD_ENUM:
+        break;
+    }
+    return bind_scalar(ps, f, value, node, scope);
+}
+
+/* Returns the key that was probably meant, or NULL. */
+static const char *unknown_key(struct cfr_problems *ps, const struct cfr_table *table,
+                               const struct cfr_yaml_node *key, const struct scope *scope)
+{
+    const char *like = cfr_field_suggest(table, key->text);
+    struct cfr_view shown = cfr_view_printable(key->text) ? key->text : cfr_view_of("(not printable)");
+    int n = shown.n < 64 ? (int)shown.n : 64;
+    struct cfr_str keys = {.limit = 320};
+
+    for (const struct cfr_field *f = table->fields; f->key != NULL && like == NULL; f++)
+        cfr_str_addf(&keys, "%s%s", f == table->fields ? "" : ", ", f->key);
+    if (cfr_view_is(key->text, "<<") && !key->quoted)
+        problem(ps, scope, key->line, NULL, "merge keys (<<) are not supported; write the keys out");
+    else if (like != NULL)
+        problem(ps, scope, key->line, NULL, "unknown key %.*s; did you mean %s?", n, shown.p, like);
+    else
+        problem(ps, scope, key->line, NULL, "unknown key %.*s; this %s has: %s", n, shown.p, table->name,
+                keys.p != NULL ? keys.p : "other keys");
+    cfr_str_free(&keys);
+    return like;
+}
+
+/* What bind_map knows of each field of its table. */
+struct seen {
+    int line;     /* of its key, 0 = not there */
+    bool guessed; /* some unknown key was probably meant to be this one */
+};
+
+/* False when the rules across fields would only repeat what is wrong with this one. */
+static bool bind_pair(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *key,
+                      void *node, struct seen seen[FIELDS_MAX], const struct scope *scope)
+{
+    const struct cfr_field *f;
+    ptrdiff_t i;
+
+    if (key->kind != CFR_YAML_SCALAR) {
+        problem(ps, scope, key->line, NULL, "a key must be text, not %s", kind_name(key->kind));
+        return false;
+    }
+    f = cfr_field_find(table, key->text);
+    if (f == NULL) {
+        const char *like = unknown_key(ps, table, key, scope);
+
+        f = like != NULL ? cfr_field_find(table, cfr_view_of(like)) : NULL;
+        if (f != NULL && f - table->fields < FIELDS_MAX)
+            seen[f - table->fields].guessed = true;
+        return false;
+    }
+    i = f - table->fields;
+    if (i >= FIELDS_MAX) {
+        problem(ps, scope, key->line, f->key, "the table of a %s is too long", table->name);
+        return false;
+    }
+    if (seen[i].line != 0) {
+        problem(ps, scope, key->line, f->key, "stands twice, first on line %d; remove one", seen[i].line);
+        return false;
+    }
+    seen[i].line = key->line;
+    if (cfr_yaml_is_null(key->next)) {
+        problem(ps, scope, key->line, f->key, "has no value; write one, or leave the key out");
+        return false;
+    }
+    return bind_value(ps, f, key->next, node, scope);
+}
+
+static bool check_required(struct cfr_problems *ps, const struct cfr_table *table, int line,
+                           const struct seen seen[FIELDS_MAX], const struct scope *scope)
+{
+    size_t before = ps->count;
+    size_t i = 0;
+
+    for (const struct cfr_field *f = table->fields; f->key != NULL && i < FIELDS_MAX; f++, i++) {
+        if ((f->flags & CFR_FIELD_REQUIRED) != 0 && seen[i].line == 0 && !seen[i].guessed)
+            problem(ps, scope, line, f->key, "is missing here; this %s needs it", table->name);
+    }
+    return ps->count == before;
+}
+
+/* The error of a rule across fields begins with the key that it is about, if it is about one. */
+static void tell_check(struct cfr_problems *ps, const struct cfr_table *table,
+                       const struct cfr_yaml_node *map, const struct cfr_err *err, const struct scope *scope)
+{
+    struct cfr_view text = cfr_view_of(err->text);
+    ptrdiff_t colon = cfr_view_find(text, ": ");
+    const struct cfr_field *f =
+        colon > 0 ? cfr_field_find(table, (struct cfr_view){text.p, (size_t)colon}) : NULL;
+    int line = map->line;
+
+    if (f == NULL) {
+        problem(ps, scope, line, NULL, "%s", err->text);
+        return;
+    }
+    (void)cfr_yaml_get(map, f->key, &line);
+    problem(ps, scope, line, f->key, "%s", err->text + colon + 2);
+}
+
+static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                     void *node, const struct scope *scope)
+{
+    struct seen seen[FIELDS_MAX] = {{0}};
+    struct cfr_err err = {0};
+    bool sound = true;
+    int rc = cfr_field_defaults(table, node, &err);
+
+    ((struct cfr_node *)node)->line = map->line;
+    if (rc == CFR_E_NOMEM) {
+        ps->nomem = true;
+        return;
+    }
+    if (rc != 0)
+        problem(ps, scope, map->line, NULL, "%s", err.text);
+    for (const struct cfr_yaml_node *k = map->child; k != NULL && !ps->nomem; k = k->next->next)
+        sound = bind_pair(ps, table, k, node, seen, scope) && sound;
+    sound = check_required(ps, table, map->line, seen, scope) && sound;
+    if (table->check == NULL || table->late || ps->nomem || !sound)
+        return;
+    rc = table->check(node, &err);
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        tell_check(ps, table, map, &err, scope);
+}
+
+void cfr_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
+              struct cfr_problems *problems)
+{
+    struct scope scope = {0};
+
+    if (root->kind != CFR_YAML_MAP) {
+        problem(problems, NULL, root->line, NULL, "a mapping is wanted here, not %s; begin with `%s: 1`",
+                kind_name(root->kind), first_key(table));
+        return;
+    }
+    bind_map(problems, table, root, node, &scope);
+}

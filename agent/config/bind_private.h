@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree of YAML made into structs by the field tables. Pure. */
+#ifndef CFR_AGENT_CONFIG_BIND_PRIVATE_H
+#define CFR_AGENT_CONFIG_BIND_PRIVATE_H
+
+#include "agent/config/diagnostics_private.h"
+#include "base/yaml.h"
+#include "base/field.h"
+
+/* Fills NODE (zeroed, of TABLE's size) from ROOT. Everything that is wrong goes to PROBLEMS, each with its
+ * line and the names of the keys that lead there. The caller frees with cfr_field_free also when there are
+ * problems. */
+void cfr_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
+              struct cfr_problems *problems);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading the configuration. */
+#include "agent/config/config.h"
+
+#include "agent/config/bind_private.h"
+#include "agent/config/crosscheck_private.h"
+#include "agent/config/schema.h"
+#include "agent/config/digest_private.h"
+#include "agent/config/from_environment.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "files/file.h"
+#include "files/format/format.h"
+#include "sts/providers.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIRECTORY_MODE  0755
+#define FILES_MODE      0600
+#define SOCKET_NAME     "control.sock"
+#define SOCKET_PATH_MAX 107
+#define LARGE_BYTES     65536
+
+void cfr_config_free(struct cfr_config *config)
+{
+    if (config == NULL)
+        return;
+    cfr_field_free(&cfr_config_table, config);
+    free(config);
+}
+
+struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_credential *all = config->credentials.items;
+
+    return index < config->credentials.count ? &all[index] : NULL;
+}
+
+struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->name != NULL && strcmp(c->name, name) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err)
+{
+    if (config->credentials.count != 0)
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: credentials: there are none, only image_credentials, which `credfresh "
+                       "image-credential-provider` uses: there is nothing to do here",
+                       path != NULL ? path : "environment");
+}
+
+struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_image *all = config->image_credentials.items;
+
+    return index < config->image_credentials.count ? &all[index] : NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config)
+{
+    for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++) {
+        void *member = *(void *const *)(const void *)((const char *)x + f->offset);
+
+        if (member == NULL)
+            continue;
+        *provider_config = member;
+        return cfr_sts_find(cfr_view_of(f->key));
+    }
+    *provider_config = NULL;
+    return NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
+                                                   const void **provider_config)
+{
+    void *found = NULL;
+    const struct cfr_sts_provider *provider =
+        c->exchange != NULL ? cfr_config_exchange_provider(c->exchange, &found) : NULL;
+
+    if (provider_config != NULL)
+        *provider_config = found;
+    return provider;
+}
+
+bool cfr_config_may_send(const struct cfr_config_credential *c)
+{
+    return c->exchange != NULL || (c->token != NULL && c->token->request != NULL) ||
+           (c->secret != NULL && !c->secret->pass_on);
+}
+
+/* The formats that hold the subject token itself. */
+static bool holds_token(const struct cfr_config_file *f)
+{
+    const char *name = cfr_formats[f->format].name;
+
+    return strcmp(name, "token") == 0 || strcmp(name, "json") == 0 || strcmp(name, "env") == 0;
+}
+
+static bool list_holds_token(const struct cfr_list *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (holds_token((const struct cfr_config_file *)files->items + i))
+            return true;
+    }
+    return false;
+}
+
+bool cfr_config_publishes_token(const struct cfr_config_credential *c)
+{
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
+
+        if (list_holds_token(&p->files) || (p->file != NULL && holds_token(p->file)) ||
+            (p->secret != NULL && list_holds_token(&p->secret->keys)))
+            return true;
+    }
+    return false;
+}
+
+static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
+{
+    struct cfr_str path = {.limit = 8192};
+
+    if (config->control_socket != NULL || config->state_dir == NULL)
+        return;
+    cfr_str_addf(&path, "%s/" SOCKET_NAME, config->state_dir);
+    if (path.failed)
+        ps->nomem = true;
+    else if (path.len > SOCKET_PATH_MAX)
+        cfr_problems_add(ps, config->node.line,
+                         "control_socket: by default it is %s in state_dir, which is longer than the %d "
+                         "bytes that a socket can have; write a shorter path",
+                         SOCKET_NAME, SOCKET_PATH_MAX);
+    config->control_socket = path.p;
+}
+
+static void default_log(struct cfr_config *config, struct cfr_problems *ps)
+{
+    if (config->log != NULL)
+        return;
+    config->log = calloc(1, sizeof *config->log);
+    if (config->log == NULL) {
+        ps->nomem = true;
+        return;
+    }
+    config->log->level = CFR_LOG_INFO;
+    config->log->format = CFR_LOG_TEXT;
+}
+
+static void mark_served(void *ctx, const struct cfr_config_use *use)
+{
+    struct cfr_config_credential *c = use->credential != NULL ? cfr_config_find(ctx, use->credential) : NULL;
+
+    if (c != NULL)
+        c->served = true;
+}
+
+static void default_path(struct cfr_serve_aws_container *c, struct cfr_problems *ps)
+{
+    struct cfr_str path = {.limit = 256};
+
+    if (c->path != NULL || c->credential == NULL)
+        return;
+    cfr_str_addf(&path, "/aws/%s", c->credential);
+    c->path = path.p;
+    ps->nomem = ps->nomem || path.failed;
+}
+
+static void default_endpoints(struct cfr_config *config, struct cfr_problems *ps)
+{
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
+        struct cfr_config_aws_container *all = e->aws_container.items;
+        struct cfr_config_app_service *app = e->azure_app_service;
+
+        for (size_t k = 0; k < e->aws_container.count; k++) {
+            default_path(&all[k].serve, ps);
+            all[k].serve.authorization_file = all[k].authorization != NULL ? all[k].authorization->file : NULL;
+        }
+        if (app != NULL)
+            app->serve.header_file = app->header != NULL ? app->header->file : NULL;
+    }
+    cfr_config_each_use(config, mark_served, config);
+}
+
+/* Defaults that the tables cannot express, because they depend on other keys. */
+static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
+{
+    default_socket(config, ps);
+    default_log(config, ps);
+    default_endpoints(config, ps);
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+        struct cfr_config_publish *targets = c->publish.items;
+
+        c->served = c->served || c->allow != NULL;
+        if (c->mint != NULL && c->mint->with != NULL && cfr_config_find(config, c->mint->with) != NULL)
+            cfr_config_find(config, c->mint->with)->served = true;
+        for (size_t j = 0; j < c->publish.count; j++) {
+            if (targets[j].directory != NULL && targets[j].directory_mode == -1)
+                targets[j].directory_mode = DIRECTORY_MODE;
+            if (targets[j].directory != NULL && targets[j].files.count == 0 && targets[j].files_mode == -1)
+                targets[j].files_mode = FILES_MODE;
+        }
+    }
+}
+
+/* Whose keys they are decides the published bytes; when and how they are rotated does not. */
+static uint64_t add_mint(uint64_t h, const struct cfr_config_mint *mint)
+{
+    char subject[CFR_MINT_SUBJECT_MAX];
+
+    if (mint == NULL)
+        return h;
+    cfr_config_mint_subject(mint, subject);
+    return cfr_hash_add(h, subject, strlen(subject) + 1);
+}
+
+static void set_digests(struct cfr_config *config)
+{
+    static const char *const apart[] = {"required", "keep_previous", "allow", NULL};
+    static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
+    static const char *const places[] = {"publish", "reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
+
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        c->digest = cfr_digest(&cfr_config_credential_table, c, apart);
+        c->digest_material = add_mint(cfr_digest(&cfr_config_credential_table, c, beside), c->mint);
+        c->digest_source = add_mint(cfr_digest(&cfr_config_credential_table, c, places), c->mint);
+    }
+}
+
+static void read_text(struct cfr_view text, const char *(*env)(const char *), struct cfr_config *config,
+                      struct cfr_problems *ps)
+{
+    struct cfr_yaml *doc;
+    struct cfr_err err = {0};
+    int line = 0;
+    int rc = cfr_yaml_parse(text, &doc, &line, &err);
+
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        cfr_problems_add(ps, line, "%s", err.text);
+    if (rc != 0)
+        return;
+    cfr_bind(&cfr_config_table, cfr_yaml_root(doc), config, ps);
+    cfr_yaml_free(doc);
+    if (!ps->nomem)
+        set_defaults(config, ps);
+    if (!ps->nomem)
+        cfr_config_check_conflicts(config, ps);
+    if (!ps->nomem && ps->count == 0)
+        cfr_config_check_sources(config, env, ps);
+}
+
+static int parse(const char *path, struct cfr_view text, const char *(*env)(const char *), bool look_at_files,
+                 struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
+{
+    struct cfr_config *config = calloc(1, sizeof *config);
+    struct cfr_problems *ps = calloc(1, sizeof *ps);
+    int rc;
+
+    if (config == NULL || ps == NULL) {
+        free(config);
+        free(ps);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    read_text(text, env, config, ps);
+    if (look_at_files && !ps->nomem && ps->count == 0)
+        cfr_config_check_files(config, ps);
+    if (look_at_files && !ps->nomem && ps->count == 0)
+        cfr_config_resolve_people(config, ps);
+    rc = cfr_problems_tell(ps, path, all, err);
+    free(ps);
+    if (rc != 0) {
+        cfr_config_free(config);
+        return rc;
+    }
+    set_digests(config);
+    *out = config;
+    return 0;
+}
+
+/* An error that is about the whole file goes to ALL as well. */
+static int refuse(struct cfr_str *all, const struct cfr_err *err)
+{
+    if (all != NULL && err->code != CFR_E_NOMEM)
+        cfr_str_addf(all, "%s\n", err->text);
+    return err->code;
+}
+
+static int check_size(const char *path, size_t n, struct cfr_str *all, struct cfr_err *err)
+{
+    if (n <= CFR_CONFIG_FILE_MAX)
+        return 0;
+    (void)cfr_err_set(err, CFR_E_LIMIT, "%s: is larger than %d MiB; that is no configuration", path,
+                      CFR_CONFIG_FILE_MAX / 1048576);
+    return refuse(all, err);
+}
+
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
+                     struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
+{
+    struct cfr_err local = {0};
+    int rc;
+
+    *out = NULL;
+    if (err == NULL)
+        err = &local;
+    rc = check_size(path, text.n, all, err);
+    return rc != 0 ? rc : parse(path, text, env, false, out, all, err);
+}
+
+static int load_environment(const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
+                            struct cfr_err *err)
+{
+    struct cfr_str text = {.limit = CFR_CONFIG_FILE_MAX};
+    int rc = cfr_environment_yaml(env, &text, err);
+
+    rc = rc != 0 ? refuse(all, err) : parse("environment", cfr_str_view(&text), env, true, out, all, err);
+    cfr_str_free(&text);
+    return rc;
+}
+
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
+                    struct cfr_str *all, struct cfr_err *err)
+{
+    struct cfr_secret content;
+    struct cfr_err local = {0};
+    bool large;
+    int rc;
+
+    *out = NULL;
+    if (err == NULL)
+        err = &local;
+    if (path == NULL)
+        return load_environment(env, out, all, err);
+    cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
+    rc = cfr_file_read(path, &content, err);
+    if (rc == CFR_E_LIMIT)
+        rc = check_size(path, (size_t)CFR_CONFIG_FILE_MAX + 1, all, err);
+    else if (rc != 0)
+        rc = refuse(all, err);
+    else
+        rc = parse(path, cfr_secret_view(&content), env, true, out, all, err);
+    large = content.len > LARGE_BYTES;
+    cfr_secret_free(&content);
+    /* What reading a large document took would otherwise stay with the process for good. */
+    if (large)
+        (void)malloc_trim(0);
+    return rc;
+}
+
+/* The text of a key of the whole file, or an empty view. */
+static struct cfr_view top_text(const struct cfr_yaml *doc, const char *key)
+{
+    const struct cfr_yaml_node *root = cfr_yaml_root(doc);
+    const struct cfr_yaml_node *value = root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, key, NULL) : NULL;
+
+    return value != NULL && value->kind == CFR_YAML_SCALAR ? value->text : (struct cfr_view){NULL, 0};
+}
+
+static char *socket_in(const struct cfr_yaml *doc)
+{
+    struct cfr_view path = top_text(doc, "control_socket");
+    struct cfr_view dir = top_text(doc, "state_dir");
+    struct cfr_str made = {.limit = 4096};
+
+    if (path.n != 0)
+        return cfr_str_dup(path);
+    if (dir.n == 0)
+        dir = cfr_view_of(cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback);
+    cfr_str_add(&made, dir);
+    cfr_str_addz(&made, "/" SOCKET_NAME);
+    return made.p;
+}
+
+static char *environment_socket(void)
+{
+    const char *dir = getenv("CREDFRESH_STATE_DIR");
+    struct cfr_str made = {.limit = 4096};
+
+    if (dir == NULL || dir[0] == '\0')
+        dir = cfr_field_find(&cfr_config_table, cfr_view_of("state_dir"))->fallback;
+    cfr_str_addf(&made, "%s/" SOCKET_NAME, dir);
+    return made.p;
+}
+
+char *cfr_config_socket(const char *path)
+{
+    struct cfr_secret content;
+    struct cfr_yaml *doc = NULL;
+    char *found = NULL;
+    int line;
+
+    if (path == NULL)
+        return environment_socket();
+    cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
+    if (cfr_file_read(path, &content, NULL) == 0 &&
+        cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)
+        found = socket_in(doc);
+    cfr_yaml_free(doc);
+    cfr_secret_free(&content);
+    return found;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration file: its structs, and reading it from YAML by the field tables. */
+#ifndef CFR_AGENT_CONFIG_CONFIG_H
+#define CFR_AGENT_CONFIG_CONFIG_H
+
+#include "agent/config/model_ca.h"
+#include "agent/config/model_rotation.h"
+#include "agent/config/model_endpoint.h"
+#include "base/field.h"
+#include "base/str.h"
+#include "sts/core/provider.h"
+
+#define CFR_SECOND_MS INT64_C(1000)
+#define CFR_MINUTE_MS (60 * CFR_SECOND_MS)
+#define CFR_HOUR_MS   (60 * CFR_MINUTE_MS)
+#define CFR_DAY_MS    (24 * CFR_HOUR_MS)
+
+/* What holds for consumers of which nothing else is said. */
+#define CFR_ACK_LIMIT           "1h"
+#define CFR_ACK_LIMIT_MS        CFR_HOUR_MS
+#define CFR_ACK_BEHIND_AFTER    "5m"
+#define CFR_ACK_BEHIND_AFTER_MS (5 * CFR_MINUTE_MS)
+
+#define CFR_CONFIG_FILE_MAX        16777216 /* 20,000 credentials of 800 bytes */
+#define CFR_CONFIG_CREDENTIALS_MAX 20000
+#define CFR_CONFIG_TARGETS_MAX     16 /* of a credential */
+#define CFR_CONFIG_FILES_MAX       64 /* of a directory */
+#define CFR_CONFIG_HOOKS_MAX       16 /* of a credential */
+#define CFR_CONFIG_ACKNOWLEDGE_MAX 16 /* of a credential */
+#define CFR_CONFIG_IMAGES_MAX      256
+#define CFR_CONFIG_MATCHES_MAX     64 /* of an image credential */
+
+enum cfr_bound_kind { CFR_BOUND_POD, CFR_BOUND_SECRET, CFR_BOUND_NODE };
+
+/* The object that a requested token lives and dies with. */
+struct cfr_config_bound {
+    struct cfr_node node;
+    int kind; /* enum cfr_bound_kind */
+    char *name;
+    char *uid;
+    char *name_env; /* environment variable that holds the name */
+    char *uid_env;
+};
+
+/* A token asked of the API server. */
+struct cfr_config_request {
+    struct cfr_node node;
+    char *service_account;
+    char *namespace_name; /* NULL: the kubeconfig context's, or the pod's own */
+    struct cfr_strings audiences;
+    int64_t expiration_ms;
+    struct cfr_config_bound *bound_to;
+    char *kubeconfig; /* NULL: in-cluster */
+    char *context;
+};
+
+/* A file, or a request, or a file that a request stands in for. */
+struct cfr_config_token {
+    struct cfr_node node;
+    char *file;     /* absolute path; NULL = none */
+    char *json_field; /* the file is a JSON object, and this its member; NULL = the token alone */
+    char *audience; /* what `aud` must contain; NULL = not looked at */
+    struct cfr_config_request *request;
+};
+
+/* A mounted Secret as the source. */
+struct cfr_config_mounted {
+    struct cfr_node node;
+    char *directory;
+    int kind;     /* enum cfr_mounted_kind; 0 = whatever it is */
+    bool pass_on; /* no exchange, whatever the cloud can do */
+};
+
+/* Exactly one member is set; its provider is named by the key. */
+struct cfr_config_exchange {
+    struct cfr_node node;
+    void *aws;           /* struct cfr_sts_aws */
+    void *aws_container; /* struct cfr_sts_aws_container */
+    void *gcp;           /* struct cfr_sts_gcp */
+    void *azure;         /* struct cfr_sts_azure */
+    void *openstack;     /* struct cfr_sts_openstack */
+    void *oauth;         /* struct cfr_sts_oauth */
+};
+
+struct cfr_config_file {
+    struct cfr_node node;
+    char *name;   /* in a directory */
+    char *path;   /* as a single file */
+    int format;   /* index into cfr_formats */
+    int64_t mode; /* permission bits */
+    char *owner;  /* name or number, NULL = leave */
+    char *group;
+    char *profile;  /* ini formats: section name, default "default" */
+    char *role_arn; /* aws-config: with token_path, lets the SDK do the exchange */
+    char *session_name;
+    char *token_path;
+    char *region;
+    char *command; /* aws-config: credential_process */
+    char *key;     /* secret-key: of the mounted Secret; NULL = the file's name */
+    char *scope;   /* azure-token-json: which of the exchange's scopes */
+    char *cloud;   /* clouds-yaml, clouds-conf: the entry's name */
+    char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer */
+    int clouds_auth; /* clouds-yaml: 0 the credential itself, 1 the token */
+    bool in_place; /* single file only */
+};
+
+struct cfr_config_profile {
+    struct cfr_node node;
+    char *path;
+    char *name;   /* profile, default "default" */
+    int format;   /* one with .profile set */
+    int64_t mode; /* when the file is made */
+    char *owner;
+    char *group;
+    char *role_arn;
+    char *session_name;
+    char *token_path;
+    char *region;
+    char *command;
+};
+
+/* A Secret of the cluster as a target. */
+struct cfr_config_secret {
+    struct cfr_node node;
+    char *namespace_name; /* NULL: as in a token request */
+    char *name;
+    char *type;
+    struct cfr_list keys; /* of struct cfr_config_file with .name; none = every key of a mounted Secret */
+    bool adopt;           /* take over a Secret that somebody else made */
+    char *kubeconfig;
+    char *context;
+};
+
+/* One target: a directory with files, or a single file, or a profile, or a Secret of the cluster. */
+struct cfr_config_publish {
+    struct cfr_node node;
+    char *directory;
+    int64_t directory_mode;
+    int64_t files_mode; /* of a mounted Secret's keys, where no files are named */
+    char *owner; /* of the directory */
+    char *group;
+    struct cfr_list files;        /* of struct cfr_config_file with .name */
+    struct cfr_config_file *file; /* with .path */
+    struct cfr_config_profile *profile;
+    struct cfr_config_secret *secret;
+};
+
+struct cfr_config_signal {
+    struct cfr_node node;
+    char *pid_file;
+    char *executable; /* absolute path, or a bare name compared with the executable's last component */
+    int signal;       /* index into cfr_config_signals */
+};
+
+struct cfr_config_http {
+    struct cfr_node node;
+    char *url;
+    int method;     /* index into cfr_config_methods */
+    int64_t expect; /* status; 0 = any 2xx */
+    char *ca_file;
+    char *acknowledge_header; /* of the answer; its value is the generation in use; NULL = not asked for */
+};
+
+enum cfr_on_first { CFR_ON_FIRST_RUN, CFR_ON_FIRST_SKIP };
+
+struct cfr_config_hook {
+    struct cfr_node node;
+    struct cfr_config_signal *signal;
+    struct cfr_strings exec;
+    struct cfr_config_http *http;
+    int64_t timeout_ms;
+    int on_first;
+};
+
+/* How a consumer says which generation it has in use. Exactly one of FILE and HOOKS is set. */
+struct cfr_config_acknowledge {
+    struct cfr_node node;
+    char *file;
+    bool hooks; /* the consumers behind the hooks with an acknowledge_header */
+    bool wait;
+    int64_t limit_ms;
+    int64_t behind_after_ms;
+};
+
+struct cfr_config_credential {
+    struct cfr_node node;
+    char *name;
+    bool required; /* counts for /readyz */
+    struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
+    struct cfr_config_mounted *secret;    /* NULL: none */
+    struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
+    struct cfr_config_certificate *certificate; /* NULL: the service CA issues none */
+    struct cfr_config_mint *mint;         /* NULL: it is no key that we make */
+    bool ca_bundle;                       /* the service CA's bundle is published */
+    struct cfr_list publish;              /* of struct cfr_config_publish; none only if SERVED */
+    struct cfr_list reload;               /* of struct cfr_config_hook */
+    struct cfr_list acknowledge;          /* of struct cfr_config_acknowledge */
+    int64_t keep_previous_ms;             /* -1: the file's default */
+    struct cfr_config_allow *allow;       /* NULL: nobody but root and ourselves */
+    bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
+    uint64_t digest;                      /* of what hooks and consumers hang on: without required, keep_previous, allow */
+    uint64_t
+        digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
+                            * keep_previous, allow */
+    uint64_t digest_source; /* of what decides what is granted: without publish, too */
+};
+
+/* What the kubelet is answered for some images (`credfresh image-credential-provider`). */
+struct cfr_config_image {
+    struct cfr_node node;
+    char *name;
+    struct cfr_strings match; /* kube/image_match.h */
+    struct cfr_config_exchange *exchange;
+    struct cfr_config_token *token; /* NULL: only that of the kubelet's request */
+    char *audience;                 /* what the request's token must contain; NULL = not looked at */
+    int64_t cache_ms;               /* upper bound; -1 = none */
+    struct cfr_pairs annotations;   /* from keys of the exchange to annotations of the service account */
+};
+
+struct cfr_config_log {
+    struct cfr_node node;
+    int level;  /* enum cfr_log_level */
+    int format; /* enum cfr_log_format */
+};
+
+/* Whose end is the agent's end, too. */
+struct cfr_config_exit {
+    struct cfr_node node;
+    char *process;
+    char *pid_file;
+    int64_t linger_ms;
+};
+
+struct cfr_config {
+    struct cfr_node node;
+    int64_t version;
+    char *state_dir;
+    char *control_socket; /* never NULL after loading: <state_dir>/control.sock by default */
+    char *token_socket;   /* NULL = none */
+    char *listen;         /* ADDRESS:PORT for health and metrics; NULL = none */
+    struct cfr_config_log *log;
+    int64_t max_concurrent_exchanges;
+    int64_t keep_previous_ms;
+    int64_t stop_grace_ms;
+    struct cfr_config_exit *exit_with; /* NULL = nobody's */
+    struct cfr_config_service_ca *service_ca; /* NULL = none */
+    struct cfr_list credentials; /* of struct cfr_config_credential; may be empty beside image_credentials */
+    struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
+    struct cfr_list image_credentials; /* of struct cfr_config_image */
+};
+
+extern const struct cfr_table cfr_config_table;
+extern const char *const cfr_config_methods[]; /* GET POST PUT */
+extern const char *const cfr_config_signals[]; /* HUP USR1 ... without SIG */
+/* The signal's number for an index into cfr_config_signals. */
+int cfr_config_signal_number(int index);
+
+/* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
+ * environment variables. Everything that is wrong and can be told apart is collected: ERR holds the first,
+ * and when ALL is not NULL each is appended to it as a line. CFR_E_CONFIG, CFR_E_MISSING, CFR_E_LIMIT,
+ * CFR_E_NOMEM. The caller frees *OUT with cfr_config_free. Blocks on disk. */
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
+                    struct cfr_str *all, struct cfr_err *err);
+/* As cfr_config_load, from memory: the parser proper, without I/O. */
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
+                     struct cfr_config **out, struct cfr_str *all, struct cfr_err *err);
+void cfr_config_free(struct cfr_config *config);
+/* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML. Looks at nothing else, so that an
+ * agent can be asked while its file has a mistake. Blocks on disk. */
+char *cfr_config_socket(const char *path);
+
+struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index);
+struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name);
+/* CFR_E_CONFIG for a configuration that has only image credentials, which an agent has nothing to do with. PATH as in
+ * cfr_config_load. */
+int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err);
+struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index);
+/* The provider that X names, and its configuration. */
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config);
+/* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
+                                                   const void **provider_config);
+
+/* True for what the service CA issues: a certificate, or the bundle. */
+bool cfr_config_is_issued(const struct cfr_config_credential *c);
+/* True if a try may send requests: an exchange, a token request, or a Secret that may lead to one. */
+bool cfr_config_may_send(const struct cfr_config_credential *c);
+/* True if something that is published holds the subject token, so that its life counts too. */
+bool cfr_config_publishes_token(const struct cfr_config_credential *c);
+
+/* The reference page in Markdown, made from the tables; and credfresh.yaml(5), which says the same. */
+void cfr_config_reference(struct cfr_str *out);
+void cfr_config_manual(struct cfr_str *out);
+
+#endif

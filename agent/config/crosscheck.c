@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of the configuration that concern more than one mapping. */
+#include "agent/config/crosscheck_private.h"
+
+#include "agent/config/schema.h"
+#include "files/file.h"
+#include "files/format/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CA_FILE_MAX 4194304
+#define PROOF       "file of an endpoint"
+
+static const struct cfr_config_publish *target_at(const struct cfr_config_credential *c, size_t i)
+{
+    return (const struct cfr_config_publish *)c->publish.items + i;
+}
+
+struct named {
+    const char *name;
+    int line;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct named *x = a;
+    const struct named *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : x->line - y->line;
+}
+
+static void check_names(const struct cfr_config *config, struct cfr_problems *ps)
+{
+    struct named *sorted = calloc(config->credentials.count + 1, sizeof *sorted);
+    size_t n = 0;
+
+    if (sorted == NULL) {
+        ps->nomem = true;
+        return;
+    }
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->name != NULL)
+            sorted[n++] = (struct named){c->name, c->node.line};
+    }
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(sorted[i].name, sorted[i - 1].name) == 0)
+            cfr_problems_add(
+                ps, sorted[i].line,
+                "credential %.63s: name: another credential has it, on line %d; rename one of them",
+                sorted[i].name, sorted[i - 1].line);
+    }
+    free(sorted);
+}
+
+/* The order decides which of several on one path stand beside each other. */
+enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_ACKNOWLEDGED, CLAIM_TOKEN, CLAIM_MOUNTED };
+
+/* Somebody who writes a path, or who reads a token there. */
+struct claim {
+    const char *path;
+    enum claim_kind kind;
+    const char *name; /* of the profile; of the key for CLAIM_OWN */
+    const struct cfr_config_credential *credential;
+    int line;
+};
+
+struct claims {
+    struct claim *items;
+    size_t count;
+};
+
+static void claim(struct claims *list, const struct claim *item)
+{
+    if (item->path != NULL)
+        list->items[list->count++] = *item;
+}
+
+static void claim_target(struct claims *list, const struct cfr_config_credential *c,
+                         const struct cfr_config_publish *p)
+{
+    claim(list, &(struct claim){p->directory, CLAIM_DIRECTORY, "", c, p->node.line});
+    if (p->file != NULL)
+        claim(list, &(struct claim){p->file->path, CLAIM_FILE, "", c, p->file->node.line});
+    if (p->profile != NULL && p->profile->name != NULL)
+        claim(list,
+              &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
+}
+
+static void claim_acknowledged(struct claims *list, const struct cfr_config_credential *c)
+{
+    const struct cfr_config_acknowledge *all = c->acknowledge.items;
+
+    for (size_t i = 0; i < c->acknowledge.count; i++)
+        claim(list, &(struct claim){all[i].file, CLAIM_ACKNOWLEDGED, "", c, all[i].node.line});
+}
+
+static void count_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+{
+    (void)endpoint;
+    (void)proof;
+    ++*(size_t *)ctx;
+}
+
+/* What we make is ours alone; what somebody else makes is not written, and may be shown to several. */
+static void claim_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+{
+    (void)endpoint;
+    if (!proof->existing)
+        claim(ctx, &(struct claim){proof->file, CLAIM_OWN, PROOF, NULL, proof->node.line});
+}
+
+static bool collect_claims(const struct cfr_config *config, struct claims *list)
+{
+    size_t room = 4;
+
+    for (size_t i = 0; i < config->credentials.count; i++)
+        room += 2 + 3 * cfr_config_at(config, i)->publish.count + cfr_config_at(config, i)->acknowledge.count;
+    cfr_config_each_proof(config, count_proof, &room);
+    list->items = calloc(room, sizeof *list->items);
+    if (list->items == NULL)
+        return false;
+    claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line});
+    claim(list,
+          &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
+    claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line});
+    if (config->service_ca != NULL)
+        claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL, config->service_ca->node.line});
+    cfr_config_each_proof(config, claim_proof, list);
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->token != NULL)
+            claim(list, &(struct claim){c->token->file, CLAIM_TOKEN, "", c, c->token->node.line});
+        if (c->secret != NULL)
+            claim(list, &(struct claim){c->secret->directory, CLAIM_MOUNTED, "", c, c->secret->node.line});
+        for (size_t j = 0; j < c->publish.count; j++)
+            claim_target(list, c, target_at(c, j));
+        claim_acknowledged(list, c);
+    }
+    return true;
+}
+
+/* With `/` before all other bytes, so that what lies in a directory follows it at once. */
+static int compare_paths(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    if (*a == *b)
+        return 0;
+    if (*a == '\0' || *b == '\0')
+        return *a == '\0' ? -1 : 1;
+    if (*a == '/' || *b == '/')
+        return *a == '/' ? -1 : 1;
+    return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+    const struct claim *x = a;
+    const struct claim *y = b;
+    int order = compare_paths(x->path, y->path);
+
+    if (order == 0)
+        order = (int)x->kind - (int)y->kind;
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->line - y->line;
+}
+
+static bool lies_in(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+
+    return strncmp(path, directory, n) == 0 && path[n] == '/';
+}
+
+/* "credential registry on line 12", as the other party of a conflict. */
+static void tell_party(struct cfr_str *s, const struct claim *c)
+{
+    if (c->credential == NULL && strcmp(c->name, PROOF) == 0)
+        cfr_str_addf(s, "that of an endpoint (line %d)", c->line);
+    else if (c->credential == NULL)
+        cfr_str_addf(s, "%s of this configuration", c->name);
+    else if (c->credential->name == NULL)
+        cfr_str_addf(s, "the credential on line %d", c->credential->node.line);
+    else
+        cfr_str_addf(s, "credential %.63s (line %d)", c->credential->name, c->line);
+}
+
+static const char *key_of(const struct claim *c)
+{
+    switch (c->kind) {
+    case CLAIM_DIRECTORY:
+        return "publish.directory";
+    case CLAIM_FILE:
+        return "publish.file.path";
+    case CLAIM_PROFILE:
+        return "publish.profile.path";
+    case CLAIM_ACKNOWLEDGED:
+        return "acknowledge.file";
+    case CLAIM_TOKEN:
+        return "token.file";
+    case CLAIM_MOUNTED:
+        return "secret.directory";
+    case CLAIM_OWN:
+        break;
+    }
+    return c->name;
+}
+
+/* A is told about, with its line; B is named in the text. */
+static void conflict(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
+{
+    struct cfr_str other = {.limit = 128};
+    const char *prefix = a->credential != NULL ? "credential " : "";
+    const char *name = a->credential == NULL         ? ""
+                       : a->credential->name != NULL ? a->credential->name
+                                                     : "without name";
+    const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
+                      : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
+                      : b->kind == CLAIM_ACKNOWLEDGED ? "is the acknowledgement file of"
+                      : b->kind == CLAIM_MOUNTED                                  ? "is the mounted Secret of"
+                      : b->credential == NULL                                     ? "is"
+                                                                                  : "is also written by";
+
+    tell_party(&other, b);
+    cfr_problems_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
+                     a->credential != NULL ? ": " : "", key_of(a), a->path, how,
+                     other.p != NULL ? other.p : "another",
+                     a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE ? " or another profile name" : "");
+    cfr_str_free(&other);
+}
+
+static bool may_share(const struct claim *a, const struct claim *b)
+{
+    if (a->kind >= CLAIM_TOKEN && b->kind >= CLAIM_TOKEN)
+        return true;
+    return a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE && strcmp(a->name, b->name) != 0;
+}
+
+/* The later line is the one at fault, unless the earlier one is a token or of our own. */
+static void tell_shared(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
+{
+    bool swap =
+        a->credential == NULL || (b->credential != NULL && b->kind < CLAIM_TOKEN && a->line < b->line);
+
+    if (a->credential != NULL && b->credential == NULL)
+        swap = false;
+    if (a->credential == NULL && b->credential == NULL)
+        swap = a->line < b->line;
+    conflict(ps, swap ? b : a, swap ? a : b);
+}
+
+static void tell_inside(struct cfr_problems *ps, const struct claim *c, const struct claim *outer,
+                        const char *state_dir)
+{
+    /* That state_dir itself is shared has been told already; the socket is in it by default. */
+    if (c->kind != CLAIM_OWN || state_dir == NULL || strcmp(outer->path, state_dir) != 0)
+        conflict(ps, c, outer);
+}
+
+static void check_paths(const struct cfr_config *config, struct cfr_problems *ps)
+{
+    struct claims list = {0};
+    const struct claim *outer = NULL;
+
+    if (!collect_claims(config, &list)) {
+        ps->nomem = true;
+        return;
+    }
+    qsort(list.items, list.count, sizeof *list.items, compare_claims);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct claim *c = &list.items[i];
+
+        if (i > 0 && strcmp(c->path, c[-1].path) == 0 && !may_share(c, &c[-1]))
+            tell_shared(ps, c, &c[-1]);
+        if (outer != NULL && lies_in(c->path, outer->path))
+            tell_inside(ps, c, outer, config->state_dir);
+        else if (c->kind == CLAIM_DIRECTORY && (outer == NULL || strcmp(c->path, outer->path) != 0))
+            outer = c;
+    }
+    free(list.items);
+}
+
+void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_problems *problems)
+{
+    check_names(config, problems);
+    cfr_config_check_image_names(config, problems);
+    if (!problems->nomem)
+        check_paths(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_cluster(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_endpoints(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_service_ca(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_mint(config, problems);
+}
+
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
+{
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
+    const void *ignored;
+    const char *family = c->mint != NULL ? cfr_config_mint_provider(c->mint, &ignored)->name : provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
+    size_t n = family != NULL ? strlen(family) : 0;
+
+    if (needs == NULL)
+        return true;
+    if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        return c->secret != NULL;
+    if (strcmp(needs, CFR_FIELD_SERVICE_BUNDLE) == 0)
+        return cfr_config_is_issued(c);
+    if (strcmp(needs, CFR_FIELD_SERVICE_CERTIFICATE) == 0 || strcmp(needs, CFR_FIELD_SERVICE_KEY) == 0)
+        return c->certificate != NULL;
+    if (cfr_config_is_issued(c))
+        return false;
+    if (c->secret != NULL && provider == NULL)
+        return true;
+    if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
+        return c->mint == NULL && (provider == NULL || c->token != NULL || c->secret != NULL);
+    if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
+        return provider != NULL;
+    if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && c->mint == NULL)
+        return false;
+    needs += needs[0] == CFR_FIELD_PRIVATE_PREFIX ? 1 : 0;
+    return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
+}
+
+static void check_format(const struct cfr_config_credential *c, int format, const char *key, int line,
+                         struct cfr_problems *ps)
+{
+    const struct cfr_format *f = &cfr_formats[format];
+
+    if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        cfr_problems_add(ps, line,
+                         "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
+                         "format",
+                         c->name, key, f->name);
+    else if (!cfr_config_may_have(c, f->needs))
+        cfr_problems_add(ps, line,
+                         "credential %s: publish.%s.format: %s needs %s, which %s",
+                         c->name, key, f->name, f->needs,
+                         c->mint != NULL ? "a minted key does not have; write a format of its cloud"
+                                         : "this credential does not have; add an `exchange:` that gives it, or write "
+                                           "format token");
+}
+
+/* A target that names nothing holds whatever the Secret holds. */
+static void check_all_keys(const struct cfr_config_credential *c, const struct cfr_config_publish *p,
+                           struct cfr_problems *ps)
+{
+    if (p->directory != NULL && p->files.count == 0 && c->secret == NULL)
+        cfr_problems_add(ps, p->node.line,
+                         "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
+                         "token}",
+                         c->name);
+    if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
+        cfr_problems_add(ps, p->secret->node.line,
+                         "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
+}
+
+static void check_formats(const struct cfr_config_credential *c, struct cfr_problems *ps)
+{
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *p = target_at(c, i);
+
+        for (size_t j = 0; j < p->files.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
+
+            check_format(c, f->format, "files", f->node.line, ps);
+        }
+        if (p->file != NULL)
+            check_format(c, p->file->format, "file", p->file->node.line, ps);
+        if (p->profile != NULL)
+            check_format(c, p->profile->format, "profile", p->profile->node.line, ps);
+        for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
+
+            check_format(c, f->format, "secret.keys", f->node.line, ps);
+        }
+        check_all_keys(c, p, ps);
+    }
+}
+
+static void check_provider(const struct cfr_config_credential *c, const char *(*env)(const char *),
+                           struct cfr_problems *ps)
+{
+    const void *config;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
+    struct cfr_err err = {0};
+    int rc = 0;
+
+    /* Beside a mounted Secret it is only a part, and is checked with the rest when that is read. */
+    if (provider != NULL && c->secret == NULL && provider->table->late)
+        rc = provider->table->check(config, &err);
+    if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
+        rc = provider->check(config, env, &err);
+    if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
+        rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; write `token:` beside `exchange:`");
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        cfr_problems_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
+                         c->name, provider->name, err.text);
+}
+
+void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
+                              struct cfr_problems *problems)
+{
+    for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
+        check_formats(cfr_config_at(config, i), problems);
+        check_provider(cfr_config_at(config, i), env, problems);
+    }
+    if (!problems->nomem)
+        cfr_config_check_served(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_images(config, env, problems);
+}
+
+/* What the walk through all mappings carries. */
+struct ca_walk {
+    const char *kind; /* of the credential */
+    const char *credential;
+    const char *good; /* the latest that was found good: often all credentials have the same */
+    struct cfr_problems *ps;
+};
+
+static void check_ca_file(struct ca_walk *w, const char *path, int line)
+{
+    struct cfr_secret content;
+    struct cfr_err err = {0};
+    int rc;
+
+    if (w->good != NULL && strcmp(w->good, path) == 0)
+        return;
+    cfr_secret_init(&content, CA_FILE_MAX);
+    rc = cfr_file_read(path, &content, &err);
+    if (rc == CFR_E_NOMEM)
+        w->ps->nomem = true;
+    else if (rc != 0)
+        cfr_problems_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
+    else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
+        cfr_problems_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form",
+                         w->kind, w->credential, path);
+    else
+        w->good = path;
+    cfr_secret_free(&content);
+}
+
+static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        const void *p = (const char *)node + f->offset;
+
+        if (f->type == CFR_FIELD_STRING && strcmp(f->key, "ca_file") == 0) {
+            const char *path = *(char *const *)p;
+
+            if (path != NULL)
+                check_ca_file(w, path, ((const struct cfr_node *)node)->line);
+        } else if (f->type == CFR_FIELD_MAP) {
+            const void *map = *(void *const *)p;
+
+            if (map != NULL)
+                walk_ca_files(w, f->table, map);
+        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
+            const struct cfr_list *list = p;
+
+            for (size_t i = 0; i < list->count; i++)
+                walk_ca_files(w, f->table, (const char *)list->items + i * f->table->size);
+        }
+    }
+}
+
+void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems *problems)
+{
+    struct ca_walk walk = {.ps = problems};
+
+    walk.kind = cfr_config_credential_table.name;
+    for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
+        walk.credential = cfr_config_at(config, i)->name;
+        walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
+    }
+    walk.kind = cfr_config_image_table.name;
+    for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
+        walk.credential = cfr_config_image_at(config, i)->name;
+        walk_ca_files(&walk, &cfr_config_image_table, cfr_config_image_at(config, i));
+    }
+}

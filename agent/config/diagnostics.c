@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Problems of a configuration. */
+#include "agent/config/diagnostics_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_SHOWN_MAX 200
+
+/* A problem may repeat what stands in the file; that must neither begin a line nor reach a terminal as a
+ * command. */
+static void defuse(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+        if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
+            memset(p, '?', 2);
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    }
+}
+
+void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
+{
+    struct cfr_problem *item;
+    va_list ap;
+
+    if (p->count++ >= CFR_PROBLEMS_MAX)
+        return;
+    item = &p->items[p->count - 1];
+    item->line = line;
+    va_start(ap, fmt);
+    (void)vsnprintf(item->text, sizeof item->text, fmt, ap);
+    va_end(ap);
+    defuse(item->text);
+}
+
+/* Stable, in place, and for at most CFR_PROBLEMS_MAX items. */
+static void sort(struct cfr_problems *p, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        for (size_t j = i; j > 0 && p->items[j - 1].line > p->items[j].line; j--) {
+            struct cfr_problem swap = p->items[j];
+
+            p->items[j] = p->items[j - 1];
+            p->items[j - 1] = swap;
+        }
+    }
+}
+
+static void tell_first(const struct cfr_problem *item, const char *path, struct cfr_err *err)
+{
+    size_t n = strlen(path);
+    bool cut = n > PATH_SHOWN_MAX;
+    const char *end = cut ? path + (n - PATH_SHOWN_MAX) : path;
+
+    if (item->line != 0)
+        (void)cfr_err_set(err, CFR_E_CONFIG, "%s%s:%d: %s", cut ? "..." : "", end, item->line, item->text);
+    else
+        (void)cfr_err_set(err, CFR_E_CONFIG, "%s%s: %s", cut ? "..." : "", end, item->text);
+}
+
+int cfr_problems_tell(struct cfr_problems *p, const char *path, struct cfr_str *all, struct cfr_err *err)
+{
+    size_t n = p->count < CFR_PROBLEMS_MAX ? p->count : CFR_PROBLEMS_MAX;
+
+    if (p->nomem)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (n == 0)
+        return 0;
+    sort(p, n);
+    tell_first(&p->items[0], path, err);
+    for (size_t i = 0; i < n && all != NULL; i++) {
+        if (p->items[i].line != 0)
+            cfr_str_addf(all, "%s:%d: %s\n", path, p->items[i].line, p->items[i].text);
+        else
+            cfr_str_addf(all, "%s: %s\n", path, p->items[i].text);
+    }
+    if (p->count > n && all != NULL)
+        cfr_str_addf(all, "%s: %zu more; mend these first\n", path, p->count - n);
+    return CFR_E_CONFIG;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Digests of configuration. */
+#include "agent/config/digest_private.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Byte by byte, so that the machine's byte order does not matter to what is kept on disk. */
+static uint64_t add_number(uint64_t h, uint64_t value)
+{
+    unsigned char bytes[8];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i) & 0xff);
+    return cfr_hash_add(h, bytes, sizeof bytes);
+}
+
+static uint64_t add_text(uint64_t h, const char *text)
+{
+    size_t n = text != NULL ? strlen(text) : 0;
+
+    h = add_number(h, text != NULL ? n + 1 : 0);
+    return n != 0 ? cfr_hash_add(h, text, n) : h;
+}
+
+static uint64_t add_strings(uint64_t h, const struct cfr_strings *s)
+{
+    h = add_number(h, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        h = add_text(h, s->items[i]);
+    return h;
+}
+
+/* A sum, because the order of pairs means nothing. */
+static uint64_t add_pairs(uint64_t h, const struct cfr_pairs *p)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        sum += add_text(add_text(CFR_HASH_START, p->items[i].key), p->items[i].value);
+    return add_number(add_number(h, p->count), sum);
+}
+
+static uint64_t add_list(uint64_t h, const struct cfr_table *table, const struct cfr_list *list)
+{
+    h = add_number(h, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        h = add_number(h, cfr_digest(table, (const char *)list->items + i * table->size, NULL));
+    return h;
+}
+
+static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *value)
+{
+    const void *map;
+
+    switch (f->type) {
+    case CFR_FIELD_STRING:
+        return add_text(h, *(char *const *)value);
+    case CFR_FIELD_BOOL:
+        return add_number(h, *(const bool *)value ? 1 : 0);
+    case CFR_FIELD_INT:
+    case CFR_FIELD_DURATION:
+    case CFR_FIELD_MODE:
+        return add_number(h, (uint64_t) * (const int64_t *)value);
+    case CFR_FIELD_ENUM:
+        /* The name, because its place in the list may change with the version. */
+        return add_text(h, f->choices[*(const int *)value]);
+    case CFR_FIELD_STRINGS:
+        return add_strings(h, value);
+    case CFR_FIELD_PAIRS:
+        return add_pairs(h, value);
+    case CFR_FIELD_LIST:
+    case CFR_FIELD_ONE_OR_LIST:
+        return add_list(h, f->table, value);
+    case CFR_FIELD_MAP:
+        break;
+    }
+    map = *(void *const *)value;
+    return map != NULL ? add_number(h, cfr_digest(f->table, map, NULL)) : add_number(h, 0);
+}
+
+static bool skipped(const char *key, const char *const *skip)
+{
+    for (; skip != NULL && *skip != NULL; skip++) {
+        if (strcmp(key, *skip) == 0)
+            return true;
+    }
+    return false;
+}
+
+uint64_t cfr_digest(const struct cfr_table *table, const void *node, const char *const *skip)
+{
+    uint64_t h = CFR_HASH_START;
+
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        if (!skipped(f->key, skip))
+            h = add_value(add_text(h, f->key), f, (const char *)node + f->offset);
+    }
+    return h;
+}

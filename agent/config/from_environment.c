@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* From environment variables to YAML. */
+#include "agent/config/from_environment.h"
+
+#include "files/file.h"
+#include "sts/gcp/credential_file.h"
+
+#include <stdio.h>
+
+#define FILE_MAX          262144
+#define DEFAULT_DIRECTORY "/run/secrets/credfresh"
+
+/* A configuration being written. */
+struct draft {
+    const char *(*env)(const char *);
+    struct cfr_str *out;
+    struct cfr_err *err;
+    const char *directory;
+    unsigned count;
+};
+
+typedef int draft_fn(struct draft *d);
+
+static const char *get(const struct draft *d, const char *name)
+{
+    const char *value = d->env(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* `KEY: "VALUE"`, or nothing for NULL. JSON's quoting is YAML's. */
+static void put(struct draft *d, const char *key, const char *value)
+{
+    if (value == NULL)
+        return;
+    cfr_str_addf(d->out, "%s: ", key);
+    cfr_str_add_json(d->out, cfr_view_of(value));
+    cfr_str_addz(d->out, "\n");
+}
+
+static void begin(struct draft *d, const char *name, const char *from)
+{
+    cfr_str_addf(d->out, "  # from %s\n  - name: %s\n", from, name);
+    d->count++;
+}
+
+static void put_file(struct draft *d, const char *name, const char *format)
+{
+    cfr_str_addf(d->out, "        - {name: %s, format: %s}\n", name, format);
+}
+
+static void put_publish(struct draft *d, const char *name)
+{
+    char path[4200];
+
+    (void)snprintf(path, sizeof path, "%.4000s/%s", d->directory, name);
+    cfr_str_addz(d->out, "    publish:\n");
+    put(d, "      directory", path);
+    cfr_str_addz(d->out, "      files:\n");
+}
+
+static int half(const struct draft *d, const char *there, const char *missing)
+{
+    return cfr_err_set(d->err, CFR_E_CONFIG, "the environment has %s but not %s", there, missing);
+}
+
+static void publish_aws(struct draft *d)
+{
+    put_publish(d, "aws");
+    put_file(d, "credentials", "aws-credentials");
+    put_file(d, "credential-process.json", "aws-credential-process");
+    put_file(d, "token", "token");
+}
+
+static const char *aws_region(const struct draft *d)
+{
+    const char *region = get(d, "AWS_REGION");
+
+    return region != NULL ? region : get(d, "AWS_DEFAULT_REGION");
+}
+
+/* The order of the SDKs: a role with a token goes before a container endpoint. */
+static int draft_aws(struct draft *d)
+{
+    const char *role = get(d, "AWS_ROLE_ARN");
+    const char *token = get(d, "AWS_WEB_IDENTITY_TOKEN_FILE");
+
+    if (role == NULL && token == NULL)
+        return 0;
+    if (role == NULL || token == NULL)
+        return half(d, role != NULL ? "AWS_ROLE_ARN" : "AWS_WEB_IDENTITY_TOKEN_FILE",
+                    role != NULL ? "AWS_WEB_IDENTITY_TOKEN_FILE" : "AWS_ROLE_ARN");
+    begin(d, "aws", "AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE");
+    cfr_str_addz(d->out, "    token:\n");
+    put(d, "      file", token);
+    cfr_str_addz(d->out, "    exchange:\n      aws:\n");
+    put(d, "        role_arn", role);
+    put(d, "        session_name", get(d, "AWS_ROLE_SESSION_NAME"));
+    put(d, "        region", aws_region(d));
+    publish_aws(d);
+    return 0;
+}
+
+static int draft_aws_container(struct draft *d)
+{
+    const char *uri = get(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *token = get(d, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+
+    if (uri == NULL || get(d, "AWS_ROLE_ARN") != NULL)
+        return 0;
+    if (token == NULL)
+        return half(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    begin(d, "aws", "AWS_CONTAINER_CREDENTIALS_FULL_URI and AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    cfr_str_addz(d->out, "    token:\n");
+    put(d, "      file", token);
+    cfr_str_addz(d->out, "    exchange:\n      aws_container:\n");
+    put(d, "        endpoint", uri);
+    put(d, "        region", aws_region(d));
+    publish_aws(d);
+    return 0;
+}
+
+static int put_azure_proof(struct draft *d, const char *token)
+{
+    const char *certificate = get(d, "AZURE_CLIENT_CERTIFICATE_PATH");
+
+    if (token != NULL)
+        return 0;
+    if (get(d, "AZURE_CLIENT_SECRET") != NULL)
+        put(d, "        client_secret_file", "env:AZURE_CLIENT_SECRET");
+    else if (certificate != NULL)
+        put(d, "        certificate_file", certificate);
+    else
+        return half(d, "AZURE_CLIENT_ID",
+                    "AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_SECRET or AZURE_CLIENT_CERTIFICATE_PATH");
+    return 0;
+}
+
+static int draft_azure(struct draft *d)
+{
+    const char *client = get(d, "AZURE_CLIENT_ID");
+    const char *tenant = get(d, "AZURE_TENANT_ID");
+    const char *token = get(d, "AZURE_FEDERATED_TOKEN_FILE");
+    int rc;
+
+    if (client == NULL && token == NULL)
+        return 0;
+    if (client == NULL)
+        return half(d, "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID");
+    if (tenant == NULL)
+        return half(d, "AZURE_CLIENT_ID", "AZURE_TENANT_ID");
+    begin(d, "azure", token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
+                                    : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
+    if (token != NULL)
+        cfr_str_addz(d->out, "    token:\n");
+    put(d, "      file", token);
+    cfr_str_addz(d->out, "    exchange:\n      azure:\n");
+    put(d, "        tenant_id", tenant);
+    put(d, "        client_id", client);
+    put(d, "        authority_host", get(d, "AZURE_AUTHORITY_HOST"));
+    rc = put_azure_proof(d, token);
+    put_publish(d, "azure");
+    put_file(d, "token.json", "azure-token-json");
+    return rc;
+}
+
+static int read_google(const struct draft *d, const char *path, struct cfr_secret *text, struct cfr_gcp_file *file)
+{
+    int rc;
+
+    cfr_secret_init(text, FILE_MAX);
+    rc = cfr_file_read(path, text, d->err);
+    if (rc == 0)
+        rc = cfr_gcp_file_read(cfr_secret_view(text), file, d->err);
+    return rc != 0 ? cfr_err_prefix(d->err, "GOOGLE_APPLICATION_CREDENTIALS: %s", path) : 0;
+}
+
+static void put_google_token(struct draft *d, const struct cfr_gcp_file *file)
+{
+    if (file->type != CFR_GCP_FILE_EXTERNAL_ACCOUNT || file->source != CFR_GCP_SOURCE_FILE)
+        return;
+    cfr_str_addz(d->out, "    token:\n      file: ");
+    cfr_str_add_json(d->out, file->token_path);
+    cfr_str_addz(d->out, "\n");
+    if (file->token_field.n == 0)
+        return;
+    cfr_str_addz(d->out, "      json_field: ");
+    cfr_str_add_json(d->out, file->token_field);
+    cfr_str_addz(d->out, "\n");
+}
+
+static int draft_google(struct draft *d)
+{
+    const char *path = get(d, "GOOGLE_APPLICATION_CREDENTIALS");
+    struct cfr_gcp_file file = {.doc = NULL};
+    struct cfr_secret text;
+    int rc;
+
+    if (path == NULL)
+        return 0;
+    rc = read_google(d, path, &text, &file);
+    if (rc == 0) {
+        begin(d, "gcp", "GOOGLE_APPLICATION_CREDENTIALS");
+        put_google_token(d, &file);
+        cfr_str_addz(d->out, "    exchange:\n      gcp:\n");
+        put(d, "        credentials_file", path);
+        put_publish(d, "gcp");
+        put_file(d, "access-token", "gcp-access-token");
+        put_file(d, "token.json", "gcp-token-json");
+    }
+    cfr_gcp_file_free(&file);
+    cfr_secret_free(&text);
+    return rc;
+}
+
+/* The first of two that is set: what an openrc file says twice, Keystone refuses. */
+static bool put_one_of(struct draft *d, const char *key, const char *variable, const char *other_key,
+                       const char *other_variable)
+{
+    const char *value = get(d, variable);
+
+    if (value == NULL) {
+        key = other_key;
+        value = get(d, other_variable);
+    }
+    put(d, key, value);
+    return value != NULL;
+}
+
+static void put_openstack_user(struct draft *d)
+{
+    if (get(d, "OS_USER_ID") != NULL) {
+        put(d, "        user_id", get(d, "OS_USER_ID"));
+        return;
+    }
+    put(d, "        username", get(d, "OS_USERNAME"));
+    if (!put_one_of(d, "        user_domain_id", "OS_USER_DOMAIN_ID", "        user_domain_name", "OS_USER_DOMAIN_NAME"))
+        (void)put_one_of(d, "        user_domain_id", "OS_DEFAULT_DOMAIN_ID", "        user_domain_name",
+                         "OS_DEFAULT_DOMAIN_NAME");
+}
+
+static void put_openstack_scope(struct draft *d)
+{
+    if (get(d, "OS_PROJECT_ID") != NULL) {
+        put(d, "        project_id", get(d, "OS_PROJECT_ID"));
+    } else if (get(d, "OS_PROJECT_NAME") != NULL) {
+        put(d, "        project_name", get(d, "OS_PROJECT_NAME"));
+        if (!put_one_of(d, "        project_domain_id", "OS_PROJECT_DOMAIN_ID", "        project_domain_name",
+                        "OS_PROJECT_DOMAIN_NAME"))
+            (void)put_one_of(d, "        project_domain_id", "OS_DEFAULT_DOMAIN_ID", "        project_domain_name",
+                             "OS_DEFAULT_DOMAIN_NAME");
+    } else if (!put_one_of(d, "        domain_id", "OS_DOMAIN_ID", "        domain_name", "OS_DOMAIN_NAME")) {
+        put(d, "        system_scope", get(d, "OS_SYSTEM_SCOPE"));
+    }
+}
+
+static int put_openstack_proof(struct draft *d)
+{
+    const char *id = get(d, "OS_APPLICATION_CREDENTIAL_ID");
+    const char *name = get(d, "OS_APPLICATION_CREDENTIAL_NAME");
+
+    if (id == NULL && name == NULL) {
+        if (get(d, "OS_PASSWORD") == NULL)
+            return half(d, "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID with its secret, nor OS_PASSWORD");
+        put_openstack_user(d);
+        put(d, "        password_file", "env:OS_PASSWORD");
+        put_openstack_scope(d);
+        return 0;
+    }
+    put(d, id != NULL ? "        application_credential_id" : "        application_credential_name", id != NULL ? id : name);
+    if (id == NULL)
+        put_openstack_user(d);
+    if (get(d, "OS_APPLICATION_CREDENTIAL_SECRET") == NULL)
+        return half(d, id != NULL ? "OS_APPLICATION_CREDENTIAL_ID" : "OS_APPLICATION_CREDENTIAL_NAME",
+                    "OS_APPLICATION_CREDENTIAL_SECRET");
+    put(d, "        application_credential_secret_file", "env:OS_APPLICATION_CREDENTIAL_SECRET");
+    return 0;
+}
+
+static int draft_openstack(struct draft *d)
+{
+    const char *url = get(d, "OS_AUTH_URL");
+    int rc;
+
+    if (url == NULL)
+        return 0;
+    begin(d, "openstack", "OS_AUTH_URL and what goes with it");
+    cfr_str_addz(d->out, "    exchange:\n      openstack:\n");
+    put(d, "        auth_url", url);
+    put(d, "        region_name", get(d, "OS_REGION_NAME"));
+    put(d, "        ca_file", get(d, "OS_CACERT"));
+    rc = put_openstack_proof(d);
+    put_publish(d, "openstack");
+    put_file(d, "clouds.yaml", "clouds-yaml");
+    put_file(d, "token", "openstack-token");
+    return rc;
+}
+
+int cfr_environment_yaml(const char *(*env)(const char *), struct cfr_str *out, struct cfr_err *err)
+{
+    static draft_fn *const drafts[] = {draft_aws, draft_aws_container, draft_azure, draft_google, draft_openstack};
+    struct draft d = {.env = env, .out = out, .err = err};
+    int rc = 0;
+
+    d.directory = get(&d, "CREDFRESH_DIRECTORY");
+    if (d.directory == NULL)
+        d.directory = DEFAULT_DIRECTORY;
+    cfr_str_addz(out, "# What credfresh understood of its environment. Keep it as a configuration file to change it.\n"
+                      "version: 1\n");
+    put(&d, "state_dir", get(&d, "CREDFRESH_STATE_DIR"));
+    put(&d, "listen", get(&d, "CREDFRESH_LISTEN"));
+    cfr_str_addz(out, "credentials:\n");
+    for (size_t i = 0; rc == 0 && i < sizeof drafts / sizeof drafts[0]; i++)
+        rc = drafts[i](&d);
+    if (rc == 0 && out->failed)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (rc == 0 && d.count == 0)
+        rc = cfr_err_set(err, CFR_E_MISSING,
+                         "there is no configuration file, and nothing in the environment to work from: neither AWS_ROLE_ARN "
+                         "with AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI, AZURE_CLIENT_ID, "
+                         "GOOGLE_APPLICATION_CREDENTIALS or OS_AUTH_URL");
+    return rc;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of the configuration file: keys, types, defaults, limits and what the reference page says of
+ * them. */
+#include "agent/config/schema_private.h"
+#include "base/log.h"
+
+#include <signal.h>
+
+/* sockaddr_un has room for 107 bytes and a NUL. */
+#define SOCKET_PATH_MAX 107
+
+const char *const cfr_config_methods[] = {"GET", "POST", "PUT", NULL};
+const char *const cfr_config_signals[] = {"HUP",  "INT",  "QUIT",  "USR1",  "USR2",
+                                          "TERM", "CONT", "WINCH", "RTMIN", NULL};
+static const char *const on_first[] = {"run", "skip", NULL};
+
+int cfr_config_signal_number(int index)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT, SIGWINCH};
+
+    if (index < 0 || (size_t)index > sizeof numbers / sizeof numbers[0])
+        return 0;
+    /* SIGRTMIN is no constant: the C library decides it when the program starts. */
+    return (size_t)index == sizeof numbers / sizeof numbers[0] ? SIGRTMIN : numbers[index];
+}
+
+#define AT(member) offsetof(struct cfr_config_signal, member)
+static const struct cfr_field signal_fields[] = {
+    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = "File that holds the process id."},
+    {FIELD(executable, STRING), .min = 1, .max = 4095,
+     .doc = "Every process that runs this program: an absolute path, or the bare name, which is compared "
+            "with the last component. In a pod the containers must share their process namespace."},
+    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals,
+     .doc = "Which signal, without SIG."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table signal_table = {
+    .name = "signal",
+    .size = sizeof(struct cfr_config_signal),
+    .fields = signal_fields,
+    .check = cfr_config_rules_signal,
+    .doc = "A signal, to exactly one of `pid_file` and `executable`.",
+};
+
+#define AT(member) offsetof(struct cfr_config_http, member)
+static const struct cfr_field http_fields[] = {
+    {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
+     .doc = "https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed."},
+    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods,
+     .doc = "The request has no body."},
+    {FIELD(expect, INT), .min = 200, .max = 599,
+     .doc = "The status that means success. Default: any from 200 to 299."},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
+     .doc = "A header of the answer that names the generation which the consumer has in use, such as "
+            "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated until it "
+            "is. Default: the status alone decides."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table http_table = {
+    .name = "http request",
+    .size = sizeof(struct cfr_config_http),
+    .fields = http_fields,
+    .check = cfr_config_rules_http,
+    .doc = "An HTTP request.",
+};
+
+#define AT(member) offsetof(struct cfr_config_hook, member)
+static const struct cfr_field hook_fields[] = {
+    {FIELD(signal, MAP), .table = &signal_table, .doc = "Send a signal."},
+    {FIELD(exec, STRINGS), .min = 1, .max = 64,
+     .doc = "Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
+            "success. Its environment tells what was published, but never a secret."},
+    {FIELD(http, MAP), .table = &http_table, .doc = "Make an HTTP request."},
+    {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
+     .doc = "How long it may take; an exec's process group is then killed."},
+    {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,
+     .doc = "Whether it runs also after the very first publish, when consumers may not have started yet."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table hook_table = {
+    .name = "reload hook",
+    .size = sizeof(struct cfr_config_hook),
+    .fields = hook_fields,
+    .check = cfr_config_rules_hook,
+    .doc = "How a consumer is told: exactly one of `signal`, `exec` and `http`. A hook that fails is "
+           "repeated with growing pauses and never holds back the next publish.",
+};
+
+#define AT(member) offsetof(struct cfr_config_credential, member)
+static const struct cfr_field credential_fields[] = {
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
+     .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or a digit."},
+    {FIELD(required, BOOL), .fallback = "true",
+     .doc = "Whether `/readyz` and the service manager wait for it."},
+    {FIELD(token, MAP), .table = &cfr_config_token_table,
+     .doc = "The token that it begins with. Not needed by an exchange that begins with something else (a client "
+            "secret, a key), nor beside a `secret` that says where the token is."},
+    {FIELD(secret, MAP), .table = &cfr_config_mounted_table,
+     .doc = "A mounted Secret that it begins with."},
+    {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
+     .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
+            "whatever follows from that, and what stands here wins over what it says."},
+    {FIELD(certificate, MAP), .table = &cfr_config_certificate_table,
+     .doc = "A serving certificate that `service_ca` issues, with its key and the bundle. Default: none."},
+    {FIELD(ca_bundle, BOOL), .fallback = "false",
+     .doc = "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues."},
+    {FIELD(mint, MAP), .table = &cfr_config_mint_table,
+     .doc = "A long-lived key that is made and replaced, with all that follows. Default: none."},
+    {FIELD(publish, ONE_OR_LIST), .table = &cfr_config_publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX,
+     .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
+    {FIELD(allow, MAP), .table = &cfr_config_allow_table,
+     .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and the "
+            "user that credfresh runs as, when they ask."},
+    {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
+     .doc = "Who is told after a publish, in this order. Default: nobody."},
+    {FIELD(acknowledge, ONE_OR_LIST), .table = &cfr_config_acknowledge_table, .min = 1, .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
+     .doc = "How consumers say which generation they have in use. Default: they do not say."},
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
+     .max = 7 * CFR_DAY_MS,
+     .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_credential_table = {
+    .name = "credential",
+    .size = sizeof(struct cfr_config_credential),
+    .fields = credential_fields,
+    .check = cfr_config_rules_credential,
+    .doc = "One credential: a token, what it is traded for, where it is written, and who is told.",
+};
+
+#define AT(member) offsetof(struct cfr_config_log, member)
+static const struct cfr_field log_fields[] = {
+    {FIELD(level, ENUM), .fallback = "info", .choices = cfr_log_levels,
+     .doc = "The least important events that are logged."},
+    {FIELD(format, ENUM), .fallback = "text", .choices = cfr_log_formats,
+     .doc = "One line for each event on standard error, as text or as a JSON object."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table log_table = {
+    .name = "log",
+    .size = sizeof(struct cfr_config_log),
+    .fields = log_fields,
+    .doc = "Logging.",
+};
+
+#define AT(member) offsetof(struct cfr_config, member)
+static const struct cfr_field root_fields[] = {
+    {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
+     .doc = "The version of this file's layout: 1."},
+    {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
+     .doc = "Where credfresh keeps what it knows across restarts (never secrets); made with mode 0700. Two "
+            "agents never share one."},
+    {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
+     .doc = "Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
+            "`state_dir`."},
+    {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
+     .doc = "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
+            "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: none."},
+    {FIELD(listen, STRING), .min = 1, .max = 64,
+     .doc = "ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none."},
+    {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
+    {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
+     .doc = "How many exchanges may be under way at once. Where there are several providers, one has three quarters of it at "
+            "most."},
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
+     .doc = "How long the generation before stays readable in a directory; then it is wiped."},
+    {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
+     .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under way."},
+    {FIELD(exit_with, MAP), .table = &cfr_config_exit_table, .doc = "A process whose end is the agent's end. Default: none."},
+    {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
+     .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` publish. "
+            "Default: none."},
+    {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
+     .doc = "The credentials. Required, unless there are `image_credentials`."},
+    {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,
+     .doc = "Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none."},
+    {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,
+     .doc = "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
+            "fits an image counts. `credfresh run` has nothing to do with them."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_table = {
+    .name = "configuration",
+    .size = sizeof(struct cfr_config),
+    .fields = root_fields,
+    .check = cfr_config_rules_root,
+    .doc = "The configuration file. It is YAML in its plain form (so JSON, too): no anchors, aliases, merge "
+           "keys, tags or further documents. Unknown and duplicate keys are errors.",
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of what a credential begins with and what it is exchanged for. */
+#include "agent/config/schema_private.h"
+#include "sts/aws/aws.h"
+#include "sts/aws/container.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
+#include "sts/mounted/mounted.h"
+#include "sts/oauth/oauth.h"
+#include "sts/openstack/openstack.h"
+
+static const char *const bound_kinds[] = {"Pod", "Secret", "Node", NULL};
+
+#define AT(member) offsetof(struct cfr_config_bound, member)
+static const struct cfr_field bound_fields[] = {
+    {FIELD(kind, ENUM), .fallback = "Pod", .choices = bound_kinds, .doc = "What it is bound to."},
+    {FIELD(name, STRING), .min = 1, .max = 253, .doc = "Its name, in the service account's namespace."},
+    {FIELD(uid, STRING), .min = 1, .max = 128,
+     .doc = "Its uid: with it, another object of the same name does not do. A node's own credentials must give it."},
+    {FIELD(name_env, STRING), .min = 1, .max = 128,
+     .doc = "Environment variable that holds the name, such as one that the downward API sets from metadata.name."},
+    {FIELD(uid_env, STRING), .min = 1, .max = 128, .doc = "Environment variable that holds the uid."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table bound_table = {
+    .name = "bound object",
+    .size = sizeof(struct cfr_config_bound),
+    .fields = bound_fields,
+    .check = cfr_config_rules_bound,
+    .doc = "The object that the token is bound to: the API server (not the clouds) refuses it once that is gone.",
+};
+
+#define AT(member) offsetof(struct cfr_config_request, member)
+static const struct cfr_field request_fields[] = {
+    {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253,
+     .doc = "Name of the service account. Whoever asks needs the verb `create` on its `serviceaccounts/token`."},
+    {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
+     .doc = "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in."},
+    {FIELD(audiences, STRINGS), .min = 1, .max = 16,
+     .doc = "What the token is to be for. Default: `audience` of the token, which is then required. Never empty: a "
+            "token without an audience is one for the API server itself."},
+    {FIELD_AS("expiration", expiration_ms, DURATION), .fallback = "1h", .min = 10 * CFR_MINUTE_MS,
+     .max = 365 * CFR_DAY_MS,
+     .doc = "The life to ask for, in whole seconds. The server may grant another, and that one counts."},
+    {FIELD(bound_to, MAP), .table = &bound_table, .doc = "The object that the token is bound to. Default: none."},
+    {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "How to reach the API server, and as whom; a kubelet's on a node. Default: as the pod that credfresh "
+            "runs in. `KUBECONFIG` is not looked at."},
+    {FIELD(context, STRING), .min = 1, .max = 253,
+     .doc = "Which context of `kubeconfig`. Default: its current one."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table request_table = {
+    .name = "token request",
+    .size = sizeof(struct cfr_config_request),
+    .fields = request_fields,
+    .check = cfr_config_rules_request,
+    .doc = "A token asked of a Kubernetes API server (TokenRequest).",
+};
+
+#define AT(member) offsetof(struct cfr_config_token, member)
+static const struct cfr_field token_fields[] = {
+    {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
+            "somebody renews. Read through links, white space around it is dropped, watched for renewal."},
+    {FIELD(json_field, STRING), .min = 1, .max = 256,
+     .doc = "With `file`: the file is a JSON object, and the token its member of this name, as an external_account "
+            "file's `subject_token_field_name` says. Default: the file holds the token alone."},
+    {FIELD(audience, STRING), .min = 1, .max = 512,
+     .doc = "What the token's `aud` must contain; a token without it is not used. Default: not looked at."},
+    {FIELD(request, MAP), .table = &request_table,
+     .doc = "Ask the API server for the token. Beside `file` it stands in whenever the file is missing, unusable, or "
+            "was not replaced when it should have been, and hands back once the file is renewed."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_token_table = {
+    .name = "token",
+    .size = sizeof(struct cfr_config_token),
+    .fields = token_fields,
+    .check = cfr_config_rules_token,
+    .doc = "Where the token comes from: `file`, `request`, or both.",
+};
+
+#define AT(member) offsetof(struct cfr_config_mounted, member)
+static const struct cfr_field mounted_fields[] = {
+    {FIELD(directory, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = "Where the Secret is mounted. It may not exist at first, and may change at any moment."},
+    {FIELD(kind, ENUM), .fallback = "auto", .choices = cfr_mounted_kinds,
+     .doc = "Whose credentials it holds; another Secret is refused. Default: told from its keys."},
+    {FIELD(pass_on, BOOL), .fallback = "false",
+     .doc = "Publish its keys as they are, even where the cloud would give short-lived credentials for them."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_mounted_table = {
+    .name = "mounted Secret",
+    .size = sizeof(struct cfr_config_mounted),
+    .fields = mounted_fields,
+    .doc = "A mounted Secret in the forms that OpenShift's cloud credential operator and ccoctl write. The short-lived "
+           "form tells what to exchange and where the token is; a long-lived one is exchanged for a short-lived one "
+           "where the cloud can, else passed on as it is.",
+};
+
+#define AT(member) offsetof(struct cfr_config_exchange, member)
+static const struct cfr_field exchange_fields[] = {
+    {FIELD(aws, MAP), .table = &cfr_sts_aws_table, .doc = "AWS STS, and container registries of AWS."},
+    {FIELD(aws_container, MAP), .table = &cfr_sts_aws_container_table,
+     .doc = "The EKS Pod Identity agent, or another endpoint of AWS's container credentials."},
+    {FIELD(gcp, MAP), .table = &cfr_sts_gcp_table,
+     .doc = "Google Cloud: the STS of workload and workforce pools, service accounts' keys, impersonation."},
+    {FIELD(azure, MAP), .table = &cfr_sts_azure_table, .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure."},
+    {FIELD(openstack, MAP), .table = &cfr_sts_openstack_table, .doc = "OpenStack Keystone."},
+    {FIELD(oauth, MAP), .table = &cfr_sts_oauth_table,
+     .doc = "Any OAuth 2 server: token exchange (RFC 8693), JWT bearer grants and client credentials (RFC 7523)."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_exchange_table = {
+    .name = "exchange",
+    .size = sizeof(struct cfr_config_exchange),
+    .fields = exchange_fields,
+    .check = cfr_config_rules_exchange,
+    .doc = "Who gives credentials for the token: exactly one provider.",
+};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* From the configuration to the environment of a program that uses a credential. */
+#include "agent/config/sdk_environment.h"
+
+#include "files/format/format.h"
+#include "sts/aws/aws.h"
+#include "sts/azure/settings.h"
+#include "sts/mounted/mounted.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AWS_WAYS   ((1U << CFR_ENV_AWS_CONTAINER) | (1U << CFR_ENV_AWS_IMDS))
+#define GCP_WAYS   (1U << CFR_ENV_GCP_METADATA)
+#define AZURE_WAYS ((1U << CFR_ENV_AZURE_APP_SERVICE) | (1U << CFR_ENV_AZURE_IMDS))
+
+/* A file that is published. */
+struct published {
+    const char *path;
+    const char *format;
+    const char *profile;    /* NULL = default */
+    const char *cloud;      /* clouds-yaml; NULL = the default */
+    const char *key;        /* secret-key: of the mounted Secret */
+    const char *token_path; /* azure-env: where its token is */
+};
+
+struct collect {
+    const struct cfr_config_credential *credential;
+    struct cfr_env *out;
+    struct cfr_err *err;
+    int rc;
+    unsigned served; /* ways of endpoints */
+};
+
+static void set(struct collect *c, enum cfr_env_way way, const char *name, const char *value)
+{
+    if (c->rc == 0 && value != NULL)
+        c->rc = cfr_env_set(c->out, way, name, value, c->err);
+}
+
+/* False, with a note, if endpoints serve those who would read the file PATH. */
+static bool wanted(struct collect *c, unsigned ways, const char *name, const char *path)
+{
+    if ((c->served & ways) == 0)
+        return c->rc == 0;
+    if (c->rc == 0)
+        c->rc = cfr_env_note(c->out, c->err,
+                             "%s=%s is left out: it would keep SDKs from the endpoint, which they ask again in "
+                             "time",
+                             name, path);
+    return false;
+}
+
+static const char *or_else(const char *text, const char *otherwise)
+{
+    return text != NULL ? text : otherwise;
+}
+
+/* ---- files ---- */
+
+static void aws_file(struct collect *c, const struct published *f)
+{
+    bool config = strcmp(f->format, "aws-config") == 0;
+    const char *name = config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE";
+
+    if (!wanted(c, AWS_WAYS, name, f->path))
+        return;
+    set(c, CFR_ENV_AWS_FILE, name, f->path);
+    set(c, CFR_ENV_AWS_FILE, "AWS_PROFILE", or_else(f->profile, "default"));
+    /* Older Go programs leave the config file alone otherwise. */
+    if (config)
+        set(c, CFR_ENV_AWS_FILE, "AWS_SDK_LOAD_CONFIG", "1");
+}
+
+static void gcp_file(struct collect *c, const struct published *f)
+{
+    if (!wanted(c, GCP_WAYS, "GOOGLE_APPLICATION_CREDENTIALS", f->path))
+        return;
+    set(c, CFR_ENV_GCP_FILE, "GOOGLE_APPLICATION_CREDENTIALS", f->path);
+    set(c, CFR_ENV_GCP_FILE, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", f->path);
+}
+
+static void gcloud_token(struct collect *c, const struct published *f)
+{
+    /* gcloud reads it once, and takes it before anything that it could renew by itself. */
+    if (cfr_env_find(c->out, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE") != NULL)
+        return;
+    if (wanted(c, GCP_WAYS, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", f->path))
+        set(c, CFR_ENV_GCP_FILE, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", f->path);
+}
+
+static void openstack_file(struct collect *c, const struct published *f)
+{
+    set(c, CFR_ENV_OPENSTACK_FILE, "OS_CLIENT_CONFIG_FILE", f->path);
+    set(c, CFR_ENV_OPENSTACK_FILE, "OS_CLOUD", or_else(f->cloud, "openstack"));
+}
+
+static void docker_file(struct collect *c, const struct published *f)
+{
+    const char *slash = strrchr(f->path, '/');
+    char directory[PATH_MAX];
+
+    set(c, CFR_ENV_DOCKER_FILE, "REGISTRY_AUTH_FILE", f->path);
+    /* docker knows directories only, and one name in them. */
+    if (slash == NULL || strcmp(slash, "/config.json") != 0)
+        return;
+    (void)snprintf(directory, sizeof directory, "%.*s", (int)(slash - f->path), f->path);
+    set(c, CFR_ENV_DOCKER_FILE, "DOCKER_CONFIG", directory);
+}
+
+static const struct cfr_sts_azure *azure_of(const struct cfr_config_credential *c)
+{
+    return c->exchange != NULL ? c->exchange->azure : NULL;
+}
+
+static void azure_token(struct collect *c, const char *path)
+{
+    const struct cfr_sts_azure *azure = azure_of(c->credential);
+    char host[CFR_AZURE_AUTHORITY_MAX + 1];
+    struct cfr_azure_place place;
+
+    if (path == NULL || !wanted(c, AZURE_WAYS, "AZURE_FEDERATED_TOKEN_FILE", path))
+        return;
+    set(c, CFR_ENV_AZURE_FILE, "AZURE_FEDERATED_TOKEN_FILE", path);
+    if (azure == NULL)
+        return;
+    set(c, CFR_ENV_AZURE_FILE, "AZURE_CLIENT_ID", azure->client_id);
+    set(c, CFR_ENV_AZURE_FILE, "AZURE_TENANT_ID", azure->tenant_id);
+    /* Without an environment to look into it may not be known. */
+    if (cfr_azure_place_of(azure, NULL, &place, NULL) != 0)
+        return;
+    (void)snprintf(host, sizeof host, "%s/", place.authority);
+    set(c, CFR_ENV_AZURE_FILE, "AZURE_AUTHORITY_HOST", host);
+}
+
+/* A token that the SDK itself can trade for the role, where nothing nearer to the SDK is published. */
+static void aws_token(struct collect *c, const struct published *f)
+{
+    const struct cfr_sts_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+
+    if (aws == NULL || aws->role_arn == NULL || aws->then_assume.count != 0 || cfr_sts_aws_has_keys(aws) ||
+        (c->served & AWS_WAYS) != 0 || cfr_env_has_way(c->out, CFR_ENV_AWS_FILE))
+        return;
+    set(c, CFR_ENV_AWS_FILE, "AWS_WEB_IDENTITY_TOKEN_FILE", f->path);
+    set(c, CFR_ENV_AWS_FILE, "AWS_ROLE_ARN", aws->role_arn);
+    set(c, CFR_ENV_AWS_FILE, "AWS_ROLE_SESSION_NAME", aws->session_name);
+}
+
+/* The keys under which Secrets hold a whole file of some SDK. */
+static void secret_key(struct collect *c, const struct published *f)
+{
+    if (f->key == NULL)
+        return;
+    if (strcmp(f->key, "credentials") == 0)
+        aws_file(c, f);
+    else if (strcmp(f->key, "service_account.json") == 0)
+        gcp_file(c, f);
+    else if (strcmp(f->key, "clouds.yaml") == 0)
+        openstack_file(c, f);
+}
+
+/* What is left to the second pass depends on what else there is. */
+static void take(struct collect *c, const struct published *f, bool second)
+{
+    const char *format = f->format;
+
+    if (second && strcmp(format, "token") == 0) {
+        aws_token(c, f);
+        if (azure_of(c->credential) != NULL)
+            azure_token(c, f->path);
+    } else if (second && strcmp(format, "gcp-access-token") == 0) {
+        gcloud_token(c, f);
+    } else if (second) {
+        return;
+    } else if (strcmp(format, "aws-credentials") == 0 || strcmp(format, "aws-config") == 0) {
+        aws_file(c, f);
+    } else if (strcmp(format, "gcp-external-account") == 0) {
+        gcp_file(c, f);
+    } else if (strcmp(format, "clouds-yaml") == 0) {
+        openstack_file(c, f);
+    } else if (strcmp(format, "docker-config") == 0) {
+        docker_file(c, f);
+    } else if (strcmp(format, "azure-env") == 0) {
+        azure_token(c, f->token_path);
+    } else if (strcmp(format, "secret-key") == 0) {
+        secret_key(c, f);
+    }
+}
+
+static const struct cfr_config_file *file_at(const struct cfr_config_publish *t, size_t i)
+{
+    return (const struct cfr_config_file *)t->files.items + i;
+}
+
+static void take_file(struct collect *c, const struct cfr_config_publish *t, const struct cfr_config_file *f, bool second)
+{
+    char path[PATH_MAX];
+    char token[PATH_MAX];
+    struct published p = {.path = path,
+                          .format = cfr_formats[f->format].name,
+                          .profile = f->profile,
+                          .cloud = f->cloud,
+                          .key = or_else(f->key, f->name),
+                          .token_path = f->token_path};
+
+    (void)snprintf(path, sizeof path, "%s%s%s", or_else(t->directory, ""), t->directory != NULL ? "/" : "",
+                   or_else(f->path, or_else(f->name, "")));
+    for (size_t i = 0; p.token_path == NULL && i < t->files.count; i++) {
+        if (strcmp(cfr_formats[file_at(t, i)->format].name, "token") == 0) {
+            (void)snprintf(token, sizeof token, "%s/%s", t->directory, file_at(t, i)->name);
+            p.token_path = token;
+        }
+    }
+    take(c, &p, second);
+}
+
+/* Every key of a Secret, whose kind says which ones there are. */
+static void take_keys(struct collect *c, const struct cfr_config_publish *t)
+{
+    static const char *const keys[] = {[CFR_MOUNTED_AWS] = "credentials",
+                                       [CFR_MOUNTED_GCP] = "service_account.json",
+                                       [CFR_MOUNTED_OPENSTACK] = "clouds.yaml"};
+    const struct cfr_config_mounted *secret = c->credential->secret;
+    const char *key = secret != NULL && (size_t)secret->kind < sizeof keys / sizeof keys[0] ? keys[secret->kind] : NULL;
+    char path[PATH_MAX];
+    struct published p = {.path = path, .format = "secret-key", .key = key};
+
+    if (key == NULL)
+        return;
+    (void)snprintf(path, sizeof path, "%s/%s", t->directory, key);
+    take(c, &p, false);
+}
+
+static void take_target(struct collect *c, const struct cfr_config_publish *t, bool second)
+{
+    if (t->directory != NULL && t->files.count == 0 && !second)
+        take_keys(c, t);
+    for (size_t i = 0; t->directory != NULL && i < t->files.count; i++)
+        take_file(c, t, file_at(t, i), second);
+    if (t->file != NULL)
+        take_file(c, t, t->file, second);
+    if (t->profile != NULL)
+        take(c,
+             &(struct published){
+                 .path = t->profile->path, .format = cfr_formats[t->profile->format].name, .profile = t->profile->name},
+             second);
+}
+
+/* ---- endpoints ---- */
+
+static void take_endpoint(struct collect *c, const struct cfr_config_endpoint *e)
+{
+    const struct cfr_sts_azure *azure = azure_of(c->credential);
+    const char *client = azure != NULL ? azure->client_id : NULL;
+    const char *name = c->credential->name;
+
+    for (size_t i = 0; c->rc == 0 && i < e->aws_container.count; i++)
+        c->rc = cfr_env_aws_container(c->out, &((const struct cfr_config_aws_container *)e->aws_container.items + i)->serve,
+                                      e->listen, name, c->err);
+    if (c->rc == 0 && e->ec2_imds != NULL)
+        c->rc = cfr_env_ec2_imds(c->out, e->ec2_imds, e->listen, name, c->err);
+    if (c->rc == 0 && e->gce_metadata != NULL)
+        c->rc = cfr_env_gce_metadata(c->out, e->gce_metadata, e->listen, name, c->err);
+    if (c->rc == 0 && e->azure_imds != NULL)
+        c->rc = cfr_env_azure(c->out, e->azure_imds, e->listen, name, client, c->err);
+    if (c->rc == 0 && e->azure_app_service != NULL)
+        c->rc = cfr_env_azure(c->out, &e->azure_app_service->serve, e->listen, name, client, c->err);
+}
+
+static void take_region(struct collect *c)
+{
+    const struct cfr_sts_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+    enum cfr_env_way way = (c->served & AWS_WAYS) != 0 ? CFR_ENV_AWS_CONTAINER : CFR_ENV_AWS_FILE;
+
+    if (aws == NULL || aws->region == NULL || cfr_env_find(c->out, "AWS_REGION") != NULL ||
+        ((c->served & AWS_WAYS) == 0 && !cfr_env_has_way(c->out, CFR_ENV_AWS_FILE)))
+        return;
+    set(c, way, "AWS_REGION", aws->region);
+    set(c, way, "AWS_DEFAULT_REGION", aws->region);
+}
+
+int cfr_variables(const struct cfr_config *config, const struct cfr_config_credential *credential, struct cfr_env *out,
+                  struct cfr_err *err)
+{
+    struct collect c = {.credential = credential, .out = out, .err = err};
+
+    *out = (struct cfr_env){0};
+    for (size_t i = 0; i < config->endpoints.count; i++)
+        take_endpoint(&c, cfr_config_endpoint_at(config, i));
+    for (size_t i = 0; i < out->count; i++)
+        c.served |= 1U << out->items[i].way;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < credential->publish.count; i++)
+            take_target(&c, (const struct cfr_config_publish *)credential->publish.items + i, pass == 1);
+    }
+    take_region(&c);
+    if (c.rc == 0 && out->count == 0 && out->note_count == 0)
+        c.rc = cfr_env_note(out, err,
+                            "no endpoint serves it, and none of the files that it publishes is found by a variable: name it "
+                            "under `endpoints`, or publish a format that an SDK reads");
+    return c.rc;
+}

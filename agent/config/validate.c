@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules across the fields of one mapping. */
+#include "agent/config/validate_private.h"
+
+#include "agent/config/config.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#define CREDENTIAL_NAME_MAX 63
+
+static bool is_port(struct cfr_view text, int64_t least)
+{
+    int64_t port;
+
+    return text.n >= 1 && text.n <= 5 && text.p[0] != '-' && text.p[0] != '+' && cfr_view_int(text, &port) &&
+           port >= least && port <= 65535;
+}
+
+static bool is_address(struct cfr_view text, int family)
+{
+    char copy[INET6_ADDRSTRLEN];
+    unsigned char address[sizeof(struct in6_addr)];
+
+    if (text.n >= sizeof copy)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    return inet_pton(family, copy, address) == 1;
+}
+
+/* ADDRESS:PORT, [ADDRESS]:PORT or :PORT */
+static bool is_listen(struct cfr_view text)
+{
+    struct cfr_view host;
+    ptrdiff_t colon;
+
+    if (cfr_view_starts(text, "[")) {
+        colon = cfr_view_find(text, "]:");
+        if (colon < 0)
+            return false;
+        host = (struct cfr_view){text.p + 1, (size_t)colon - 1};
+        return is_address(host, AF_INET6) &&
+               is_port((struct cfr_view){text.p + colon + 2, text.n - (size_t)colon - 2}, 0);
+    }
+    colon = cfr_view_find(text, ":");
+    if (colon < 0 || !is_port((struct cfr_view){text.p + colon + 1, text.n - (size_t)colon - 1}, 0))
+        return false;
+    return colon == 0 || is_address((struct cfr_view){text.p, (size_t)colon}, AF_INET);
+}
+
+int cfr_config_rules_root(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config *c = node;
+
+    if (c->listen != NULL && !is_listen(cfr_view_of(c->listen)))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "listen: %.64s is no address and port; write one such as \"127.0.0.1:9464\", "
+                           "\"[::1]:9464\" or \":9464\" for all addresses",
+                           c->listen);
+    if (c->credentials.count == 0 && c->image_credentials.count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials: is missing here; this configuration needs it");
+    return 0;
+}
+
+int cfr_config_rules_exit(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_exit *c = node;
+
+    if ((c->process != NULL) == (c->pid_file != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "write exactly one of process and pid_file");
+    if (c->process != NULL && strchr(c->process, '/') != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "process: %.64s is a path; write the last component alone", c->process);
+    return 0;
+}
+
+static bool is_name_start(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+int cfr_config_rules_name(const char *text, struct cfr_err *err)
+{
+    struct cfr_view name = cfr_view_of(text);
+
+    if (name.n > CREDENTIAL_NAME_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG, "name: is longer than %d characters", CREDENTIAL_NAME_MAX);
+    if (name.n != 0 && !is_name_start(name.p[0]))
+        return cfr_err_set(err, CFR_E_CONFIG, "name: must begin with a letter or a digit");
+    for (size_t i = 0; i < name.n; i++) {
+        if (!is_name_start(name.p[i]) && strchr("._-", name.p[i]) == NULL)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "name: has a character that names cannot have; use letters, digits, dot, dash "
+                               "and underscore");
+    }
+    return 0;
+}
+
+int cfr_config_rules_credential(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_credential *c = node;
+    int rc = cfr_config_rules_name(c->name, err);
+
+    if (rc != 0)
+        return rc;
+    if (c->token == NULL && c->secret == NULL && c->exchange == NULL && c->mint == NULL && !cfr_config_is_issued(c))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "begins with nothing; write `token`, `secret`, or an `exchange` that needs neither");
+    rc = cfr_config_rules_issued(c, err);
+    if (rc == 0)
+        rc = cfr_config_rules_minted(c, err);
+    if (rc != 0)
+        return rc;
+    return cfr_config_rules_acknowledges(c, err);
+}
+
+int cfr_config_rules_hook(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_hook *h = node;
+    int kinds = (h->signal != NULL) + (h->exec.items != NULL) + (h->http != NULL);
+
+    if (kinds == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "does nothing; write one of `signal`, `exec` or `http`");
+    if (kinds > 1)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "has more than one of `signal`, `exec` and `http`; write an item of its own for each");
+    if (h->exec.items != NULL && h->exec.count != 0 && h->exec.items[0][0] != '/')
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
+            h->exec.items[0]);
+    if (h->http != NULL && h->http->acknowledge_header != NULL && h->on_first == CFR_ON_FIRST_SKIP)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "on_first: skip asks nobody after the first publish, so that acknowledge_header cannot be answered; "
+                           "remove one of the two");
+    return 0;
+}
+
+int cfr_config_rules_signal(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_signal *s = node;
+
+    if ((s->pid_file != NULL) == (s->executable != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           s->pid_file == NULL
+                               ? "says not to whom; write `pid_file` or `executable`"
+                               : "executable: cannot stand beside pid_file; keep one of the two");
+    if (s->executable != NULL && s->executable[0] != '/' && strchr(s->executable, '/') != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "executable: write an absolute path, or the bare name of the program without /");
+    return 0;
+}
+
+static size_t authority_length(struct cfr_view rest)
+{
+    size_t n = 0;
+
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#')
+        n++;
+    return n;
+}
+
+static bool has_user(struct cfr_view rest)
+{
+    size_t n = authority_length(rest);
+
+    return n != 0 && memchr(rest.p, '@', n) != NULL;
+}
+
+static bool is_host(struct cfr_view text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_name_start(text.p[i]) && text.p[i] != '.' && text.p[i] != '-')
+            return false;
+    }
+    return text.n != 0 && text.n <= 253;
+}
+
+/* The host of `host:port/...`, without brackets; false if this is no authority. */
+static bool split_authority(struct cfr_view rest, struct cfr_view *host, bool *ipv6)
+{
+    struct cfr_view authority = {rest.p, authority_length(rest)};
+    ptrdiff_t colon;
+
+    *ipv6 = cfr_view_starts(authority, "[");
+    if (*ipv6) {
+        colon = cfr_view_find(authority, "]");
+        if (colon < 0)
+            return false;
+        *host = (struct cfr_view){authority.p + 1, (size_t)colon - 1};
+        authority.p += colon + 1;
+        authority.n -= (size_t)colon + 1;
+    } else {
+        colon = cfr_view_find(authority, ":");
+        *host = (struct cfr_view){authority.p, colon < 0 ? authority.n : (size_t)colon};
+        authority.p += host->n;
+        authority.n -= host->n;
+    }
+    if (*ipv6 ? !is_address(*host, AF_INET6) : !is_host(*host))
+        return false;
+    return authority.n == 0 ||
+           (authority.p[0] == ':' && is_port((struct cfr_view){authority.p + 1, authority.n - 1}, 1));
+}
+
+static bool is_loopback(struct cfr_view host, bool ipv6)
+{
+    return ipv6 ? cfr_view_is(host, "::1") : cfr_view_starts(host, "127.") && is_address(host, AF_INET);
+}
+
+int cfr_config_rules_http(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_http *h = node;
+    struct cfr_view url = cfr_view_of(h->url);
+    struct cfr_view rest = url;
+    bool tls = cfr_view_starts(url, "https://");
+    struct cfr_view host;
+    bool ipv6;
+
+    if (h->url == NULL)
+        return 0;
+    if (!tls && !cfr_view_starts(url, "http://"))
+        return cfr_err_set(err, CFR_E_CONFIG, "url: write one that begins with https:// or http://");
+    rest.p += tls ? 8 : 7;
+    rest.n -= tls ? 8 : 7;
+    if (has_user(rest))
+        return cfr_err_set(err, CFR_E_CONFIG, "url: has a user or password in it (@); remove that");
+    if (!cfr_view_printable(url) || cfr_view_find(url, " ") >= 0 || !split_authority(rest, &host, &ipv6))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "url: is no valid URL; write one such as \"http://127.0.0.1:9090/-/reload\"");
+    if (cfr_view_find(url, "#") >= 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "url: has a fragment (#), which is never sent; remove it");
+    if (!tls && !is_loopback(host, ipv6))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "url: http:// goes to a literal loopback address only, and %.*s is none; write "
+                           "https://, or http://127.0.0.1",
+                           host.n < 64 ? (int)host.n : 64, host.p);
+    if (!tls && h->ca_file != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "ca_file: is of no use with http://; remove it, or write https://");
+    return h->acknowledge_header != NULL ? cfr_config_rules_header(h->acknowledge_header, err) : 0;
+}

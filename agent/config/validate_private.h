@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules across the fields of one mapping, for the tables (see struct cfr_table). Fields that had an error of
+ * their own are still empty when these are called. Pure. */
+#ifndef CFR_AGENT_CONFIG_VALIDATE_PRIVATE_H
+#define CFR_AGENT_CONFIG_VALIDATE_PRIVATE_H
+
+#include "base/err.h"
+
+int cfr_config_rules_root(const void *node, struct cfr_err *err);
+int cfr_config_rules_credential(const void *node, struct cfr_err *err);
+/* The name of a credential; NULL is allowed. */
+int cfr_config_rules_name(const char *name, struct cfr_err *err);
+int cfr_config_rules_exit(const void *node, struct cfr_err *err);
+/* agent/config/validate_ca.c */
+int cfr_config_rules_service_ca(const void *node, struct cfr_err *err);
+int cfr_config_rules_certificate(const void *node, struct cfr_err *err);
+/* agent/config/validate_rotation.c */
+int cfr_config_rules_mint(const void *node, struct cfr_err *err);
+/* agent/config/validate_image.c */
+int cfr_config_rules_image(const void *node, struct cfr_err *err);
+/* agent/config/validate_endpoint.c */
+int cfr_config_rules_proof(const void *node, struct cfr_err *err);
+int cfr_config_rules_container(const void *node, struct cfr_err *err);
+int cfr_config_rules_ec2(const void *node, struct cfr_err *err);
+int cfr_config_rules_gce(const void *node, struct cfr_err *err);
+int cfr_config_rules_gce_account(const void *node, struct cfr_err *err);
+int cfr_config_rules_endpoint(const void *node, struct cfr_err *err);
+/* agent/config/validate_source.c */
+int cfr_config_rules_bound(const void *node, struct cfr_err *err);
+int cfr_config_rules_request(const void *node, struct cfr_err *err);
+int cfr_config_rules_token(const void *node, struct cfr_err *err);
+int cfr_config_rules_exchange(const void *node, struct cfr_err *err);
+/* agent/config/validate_publish.c */
+int cfr_config_rules_secret(const void *node, struct cfr_err *err);
+int cfr_config_rules_publish(const void *node, struct cfr_err *err);
+int cfr_config_rules_file(const void *node, struct cfr_err *err);
+int cfr_config_rules_profile(const void *node, struct cfr_err *err);
+int cfr_config_rules_hook(const void *node, struct cfr_err *err);
+int cfr_config_rules_signal(const void *node, struct cfr_err *err);
+int cfr_config_rules_http(const void *node, struct cfr_err *err);
+/* agent/config/validate_ack.c */
+struct cfr_config_credential;
+int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
+/* The name of a header of HTTP. */
+int cfr_config_rules_header(const char *name, struct cfr_err *err);
+/* agent/config/validate_ca.c: what C has beside a `certificate` or `ca_bundle`. */
+int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_err *err);
+/* agent/config/validate_rotation.c: what C has beside a `mint`. */
+int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_err *err);
+/* Everything that the consumers of C acknowledge by. */
+int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct cfr_err *err);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules across the fields of what says where a credential is written. */
+#include "agent/config/validate_private.h"
+
+#include "agent/config/config.h"
+#include "files/format/format.h"
+
+#include <string.h>
+
+/* What only some formats understand. FORMATS has a blank around each name. */
+struct option {
+    const char *key;
+    bool given;
+    const char *formats;
+};
+
+static bool knows(const struct option *o, const char *format)
+{
+    const char *at = strstr(o->formats, format);
+
+    return at != NULL && at[-1] == ' ' && at[strlen(format)] == ' ';
+}
+
+static int check_stray(const struct option *options, size_t count, const char *format, struct cfr_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct option *o = &options[i];
+
+        if (o->given && !knows(o, format))
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%.*s; remove it",
+                               o->key, format, (int)strlen(o->formats) - 1, o->formats);
+    }
+    return 0;
+}
+
+static int check_aws_config(const char *role_arn, const char *token_path, const char *session_name, const char *command,
+                            struct cfr_err *err)
+{
+    if (role_arn != NULL && token_path == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "role_arn: needs token_path beside it, where the SDK finds the token");
+    if (token_path != NULL && role_arn == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "token_path: needs role_arn beside it, the role that the SDK assumes");
+    if (session_name != NULL && role_arn == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "session_name: needs role_arn and token_path beside it");
+    if (command != NULL && role_arn != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "command: cannot stand beside role_arn; keep one of the two");
+    if (command == NULL && role_arn == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "format: aws-config needs `role_arn` and `token_path` beside it, or `command`");
+    return 0;
+}
+
+static int check_section(int format, const char *profile, struct cfr_err *err)
+{
+    char section[CFR_FORMAT_SECTION_MAX];
+
+    return profile != NULL ? cfr_format_section(&cfr_formats[format], profile, section, err) : 0;
+}
+
+int cfr_config_rules_file(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_file *f = node;
+    const char *format = cfr_formats[f->format].name;
+    const struct option options[] = {
+        {"role_arn", f->role_arn != NULL, " aws-config "},
+        {"session_name", f->session_name != NULL, " aws-config "},
+        {"token_path", f->token_path != NULL, " aws-config azure-env gcp-external-account "},
+        {"region", f->region != NULL, " aws-config env clouds-yaml clouds-conf "},
+        {"command", f->command != NULL, " aws-config "},
+        {"key", f->key != NULL, " secret-key "},
+        {"scope", f->scope != NULL, " azure-token-json "},
+        {"cloud", f->cloud != NULL, " clouds-yaml "},
+        {"cacert", f->cacert != NULL, " clouds-yaml clouds-conf "},
+        {"clouds_auth", f->clouds_auth != 0, " clouds-yaml "},
+    };
+    int rc;
+
+    if (f->profile != NULL && !cfr_formats[f->format].profile)
+        return cfr_err_set(err, CFR_E_CONFIG, "profile: format %s has no profiles; remove it", format);
+    rc = check_stray(options, sizeof options / sizeof options[0], format, err);
+    if (rc == 0 && check_section(f->format, f->profile, err) != 0)
+        rc = cfr_err_prefix(err, "profile");
+    if (rc == 0 && strcmp(format, "aws-config") == 0)
+        rc = check_aws_config(f->role_arn, f->token_path, f->session_name, f->command, err);
+    return rc;
+}
+
+int cfr_config_rules_profile(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_profile *p = node;
+    const char *format = cfr_formats[p->format].name;
+    const struct option options[] = {
+        {"role_arn", p->role_arn != NULL, " aws-config "},
+        {"session_name", p->session_name != NULL, " aws-config "},
+        {"token_path", p->token_path != NULL, " aws-config "},
+        {"region", p->region != NULL, " aws-config "},
+        {"command", p->command != NULL, " aws-config "},
+    };
+    int rc;
+
+    if (!cfr_formats[p->format].profile)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config", format);
+    rc = check_stray(options, sizeof options / sizeof options[0], format, err);
+    if (rc == 0 && check_section(p->format, p->name, err) != 0)
+        rc = cfr_err_prefix(err, "name");
+    if (rc == 0 && strcmp(format, "aws-config") == 0)
+        rc = check_aws_config(p->role_arn, p->token_path, p->session_name, p->command, err);
+    return rc;
+}
+
+static const struct cfr_config_file *file_at(const struct cfr_list *list, size_t i)
+{
+    return (const struct cfr_config_file *)list->items + i;
+}
+
+static int check_names(const char *key, const struct cfr_list *files, struct cfr_err *err)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            const char *a = file_at(files, i)->name;
+            const char *b = file_at(files, j)->name;
+
+            if (a != NULL && b != NULL && strcmp(a, b) == 0)
+                return cfr_err_set(err, CFR_E_CONFIG,
+                                   "%s: two are named %.64s, on lines %d and %d; rename one of them", key, a,
+                                   file_at(files, j)->node.line, file_at(files, i)->node.line);
+        }
+    }
+    return 0;
+}
+
+int cfr_config_rules_secret(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_secret *s = node;
+
+    if (s->context != NULL && s->kubeconfig == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; write `kubeconfig` beside it");
+    return check_names("keys", &s->keys, err);
+}
+
+static int check_directory(const struct cfr_config_publish *p, struct cfr_err *err)
+{
+    if (p->directory == NULL && p->files.count != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "files: needs `directory` beside it, where they are published");
+    if (p->directory == NULL && p->directory_mode != -1)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "directory_mode: belongs to `directory`; write `mode` in the file");
+    if (p->directory == NULL && (p->owner != NULL || p->group != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: belongs to `directory`; write it in the file",
+                           p->owner != NULL ? "owner" : "group");
+    if (p->files_mode != -1 && (p->directory == NULL || p->files.count != 0))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "files_mode: belongs to a `directory` without `files`; write `mode` in each file");
+    return 0;
+}
+
+int cfr_config_rules_publish(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_publish *p = node;
+    int kinds = (p->directory != NULL) + (p->file != NULL) + (p->profile != NULL) + (p->secret != NULL);
+    int rc = 0;
+
+    if (p->directory == NULL && p->files.count != 0)
+        return check_directory(p, err);
+    if (kinds == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "says not where; write one of `directory`, `file`, `profile` or `secret`");
+    if (kinds > 1)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "has more than one of `directory`, `file`, `profile` and `secret`; write a list with one in "
+                           "each item");
+    rc = check_directory(p, err);
+    return rc != 0 ? rc : check_names("files", &p->files, err);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules across the fields of what a credential begins with. */
+#include "agent/config/validate_private.h"
+
+#include "agent/config/config.h"
+#include "agent/config/schema.h"
+
+int cfr_config_rules_bound(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_bound *b = node;
+
+    if ((b->name == NULL) == (b->name_env == NULL))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           b->name == NULL ? "says not to which object; write `name`, or `name_env`"
+                                           : "name_env: cannot stand beside name; keep one of the two");
+    if (b->uid != NULL && b->uid_env != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "uid_env: cannot stand beside uid; keep one of the two");
+    return 0;
+}
+
+int cfr_config_rules_request(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_request *r = node;
+
+    if (r->context != NULL && r->kubeconfig == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; write `kubeconfig` beside it");
+    if (r->expiration_ms % 1000 != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "expiration: it must be in whole seconds");
+    for (size_t i = 0; i < r->audiences.count; i++) {
+        if (r->audiences.items[i][0] == '\0')
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "audiences: one is empty; a token without an audience is one for the API server itself");
+    }
+    return 0;
+}
+
+int cfr_config_rules_token(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_token *t = node;
+
+    if (t->file == NULL && t->request == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "says not where it comes from; write `file`, `request`, or both");
+    if (t->json_field != NULL && t->file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "json_field: belongs to a file; write `file` beside it");
+    if (t->request != NULL && t->audience == NULL && t->request->audiences.count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "audience: is needed for a request; a token without an audience would be one for the API "
+                           "server itself");
+    return 0;
+}
+
+int cfr_config_rules_exchange(const void *node, struct cfr_err *err)
+{
+    const struct cfr_config_exchange *x = node;
+    unsigned count = 0;
+
+    for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++)
+        count += *(void *const *)(const void *)((const char *)x + f->offset) != NULL;
+    if (count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "names no provider; write one such as `aws:` with its keys below it, or leave `exchange` out "
+                           "to publish the token itself");
+    if (count > 1)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "names more than one provider; write a credential of its own for each");
+    return 0;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Files with what clients must show. */
+#include "agent/daemon/client_secret_file_private.h"
+
+#include "agent/loop/clock.h"
+#include "base/base64.h"
+#include "base/log.h"
+#include "files/path.h"
+#include "files/single.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define RANDOM_BYTES  32
+#define CONTENT_MAX   16384 /* a service-account token is the longest of them */
+#define MODE          0600
+#define LOOK_AGAIN_MS 1000
+
+struct proof {
+    char *path;
+    bool ours;
+    mode_t mode; /* of our own */
+    uid_t uid;
+    gid_t gid;
+    struct cfr_secret content; /* empty = it cannot be read */
+    int64_t looked_boot_ms;
+    bool told; /* that it cannot be read */
+};
+
+struct cfr_proofs {
+    struct proof *items;
+    size_t count;
+};
+
+/* What the walk over the configuration carries. */
+struct opening {
+    struct cfr_proofs *proofs;
+    struct cfr_err *err;
+    int rc;
+};
+
+static void count_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+{
+    (void)endpoint;
+    (void)proof;
+    ++*(size_t *)ctx;
+}
+
+static bool is_well_formed(struct cfr_view text)
+{
+    size_t n = (RANDOM_BYTES * 4 + 2) / 3;
+
+    if (text.n != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = text.p[i];
+
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+            return false;
+    }
+    return true;
+}
+
+static int make_content(struct cfr_secret *to, struct cfr_err *err)
+{
+    unsigned char bytes[RANDOM_BYTES];
+    int rc;
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return cfr_err_sys(err, errno, "cannot get random bytes");
+    cfr_secret_clear(to);
+    rc = cfr_base64url_encode((struct cfr_view){(const char *)bytes, sizeof bytes}, to, err);
+    cfr_secret_wipe(bytes, sizeof bytes);
+    return rc;
+}
+
+static int put(const struct proof *p, bool *changed, struct cfr_err *err)
+{
+    struct cfr_file file = {.content = cfr_secret_view(&p->content), .mode = p->mode, .uid = p->uid, .gid = p->gid};
+
+    return cfr_single_publish(p->path, &file, false, changed, err);
+}
+
+static int learn_owner(const struct cfr_config_proof *c, struct proof *p, struct cfr_err *err)
+{
+    int rc = 0;
+
+    p->ours = true;
+    p->mode = c->mode != -1 ? (mode_t)c->mode : MODE;
+    p->uid = CFR_FILE_KEEP_ID;
+    p->gid = CFR_FILE_KEEP_ID;
+    if (c->owner != NULL)
+        rc = cfr_path_uid(c->owner, &p->uid, err);
+    if (rc == 0 && c->group != NULL)
+        rc = cfr_path_gid(c->group, &p->gid, err);
+    return rc;
+}
+
+static int make(const struct cfr_config_proof *c, struct proof *p, struct cfr_err *err)
+{
+    bool changed = false;
+    bool kept = cfr_file_read(c->file, &p->content, NULL) == 0 && is_well_formed(cfr_secret_view(&p->content));
+    int rc = kept ? 0 : make_content(&p->content, err);
+
+    if (rc == 0)
+        rc = learn_owner(c, p, err);
+    if (rc == 0)
+        rc = put(p, &changed, err);
+    /* Others than those who may read it from now on may have seen what it held. */
+    if (rc == 0 && kept && changed) {
+        rc = make_content(&p->content, err);
+        if (rc == 0)
+            rc = put(p, &changed, err);
+    }
+    if (rc == 0 && changed)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", c->file);
+    return rc;
+}
+
+static void look(struct proof *p)
+{
+    struct cfr_secret now = {.limit = CONTENT_MAX};
+    struct cfr_err err = {0};
+    bool changed;
+    int rc = cfr_file_read(p->path, &now, &err);
+
+    p->looked_boot_ms = cfr_clock_now().boot_ms;
+    if (rc == CFR_E_MISSING && p->ours && p->content.len != 0) {
+        /* Somebody has removed it: the same again, for those who have read it. */
+        rc = put(p, &changed, &err);
+        if (rc == 0)
+            rc = cfr_secret_append(&now, cfr_secret_view(&p->content), &err);
+    }
+    if (rc == 0)
+        cfr_secret_move(&p->content, &now);
+    else
+        cfr_secret_clear(&p->content);
+    cfr_secret_free(&now);
+    if (rc != 0 && !p->told)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so nobody is served who must show what it holds: %s", p->path,
+                err.text);
+    else if (rc == 0 && p->told)
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "%s can be read again", p->path);
+    p->told = rc != 0;
+}
+
+static struct proof *find(const struct cfr_proofs *p, const char *path)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (strcmp(p->items[i].path, path) == 0)
+            return &p->items[i];
+    }
+    return NULL;
+}
+
+static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *c)
+{
+    struct opening *o = ctx;
+    struct proof *p = &o->proofs->items[o->proofs->count];
+
+    (void)endpoint;
+    if (o->rc != 0 || find(o->proofs, c->file) != NULL)
+        return;
+    p->path = cfr_str_dup(cfr_view_of(c->file));
+    if (p->path == NULL) {
+        o->rc = cfr_err_set(o->err, CFR_E_NOMEM, "out of memory");
+        return;
+    }
+    o->proofs->count++;
+    cfr_secret_init(&p->content, CONTENT_MAX);
+    if (!c->existing) {
+        o->rc = make(c, p, o->err);
+        p->looked_boot_ms = cfr_clock_now().boot_ms;
+    } else {
+        look(p);
+    }
+    if (o->rc != 0)
+        (void)cfr_err_prefix(o->err, "%s", c->file);
+}
+
+int cfr_proofs_open(const struct cfr_config *config, struct cfr_proofs **out, struct cfr_err *err)
+{
+    struct opening o = {.proofs = calloc(1, sizeof *o.proofs), .err = err};
+    size_t room = 1;
+
+    *out = NULL;
+    cfr_config_each_proof(config, count_one, &room);
+    if (o.proofs != NULL)
+        o.proofs->items = calloc(room, sizeof *o.proofs->items);
+    if (o.proofs == NULL || o.proofs->items == NULL) {
+        free(o.proofs);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    cfr_config_each_proof(config, open_one, &o);
+    if (o.rc != 0) {
+        cfr_proofs_close(o.proofs);
+        return o.rc;
+    }
+    *out = o.proofs;
+    return 0;
+}
+
+void cfr_proofs_close(struct cfr_proofs *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->count; i++) {
+        cfr_secret_free(&p->items[i].content);
+        free(p->items[i].path);
+    }
+    free(p->items);
+    free(p);
+}
+
+struct cfr_view cfr_proofs_get(struct cfr_proofs *p, const char *path)
+{
+    struct proof *one = find(p, path);
+    struct cfr_view content;
+
+    if (one == NULL)
+        return (struct cfr_view){NULL, 0};
+    if (cfr_clock_now().boot_ms - one->looked_boot_ms >= LOOK_AGAIN_MS)
+        look(one);
+    content = cfr_view_trim(cfr_secret_view(&one->content));
+    return content.n != 0 ? content : (struct cfr_view){NULL, 0};
+}

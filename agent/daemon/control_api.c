@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent answers on its socket and its health address. */
+#include "agent/daemon/daemon.h"
+
+#include "base/log.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static void get_credential(void *ctx, size_t index, struct cfr_status_credential *out)
+{
+    struct cfr_agent *a = ctx;
+
+    cfr_worker_status(a->workers[index], cfr_clock_now(), out);
+}
+
+static bool get_endpoint(void *ctx, size_t index, struct cfr_status_endpoint *out)
+{
+    const struct cfr_agent *a = ctx;
+
+    return a->endpoints != NULL && cfr_endpoints_count(a->endpoints, index, out);
+}
+
+static bool get_authority(void *ctx, struct cfr_status_authority *out)
+{
+    const struct cfr_agent *a = ctx;
+
+    return cfr_service_ca_status(a->host.service_ca, out);
+}
+
+void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
+{
+    *out = (struct cfr_status){
+        .version = CFR_VERSION,
+        .now_s = cfr_clock_now().wall_ms / 1000,
+        .started_s = a->started_s,
+        .config_loaded_s = a->config_loaded_s,
+        .config_ok = a->config_error == NULL,
+        .config_error = a->config_error,
+        .stopping = a->stopping,
+        .count = a->count,
+        .get = get_credential,
+        .get_endpoint = get_endpoint,
+        .get_authority = get_authority,
+        .ctx = a,
+    };
+}
+
+static void rotate(struct cfr_agent *a, const struct cfr_action *action, struct cfr_response *response)
+{
+    struct cfr_err err = {0};
+    uint64_t replaces = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        int rc;
+
+        if (strcmp(a->workers[i]->config->name, action->name) != 0)
+            continue;
+        rc = cfr_worker_rotate(a->workers[i], action->reason, &replaces, &err);
+        if (rc == 0)
+            cfr_routes_accepted(action->name, replaces, response);
+        else
+            cfr_routes_error(rc == CFR_E_CONFLICT ? 409 : 500, cfr_err_name(rc), err.text, response);
+        return;
+    }
+    cfr_routes_error(404, "missing", "there is no such credential", response);
+}
+
+static void reload(struct cfr_agent *a, struct cfr_response *response)
+{
+    struct cfr_err err = {0};
+
+    if (cfr_agent_reload(a, &err) != 0) {
+        cfr_routes_error(400, cfr_err_name(err.code), err.text, response);
+        return;
+    }
+    response->status = 200;
+    response->content_type = "application/json";
+    response->body.limit = 64;
+    cfr_str_addz(&response->body, "{\"reloaded\":true}\n");
+}
+
+static void quit(struct cfr_agent *a, struct cfr_response *response)
+{
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "asked to end");
+    a->stopping = true;
+    cfr_routes_stopping(response);
+}
+
+void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
+                          struct cfr_response *response)
+{
+    struct cfr_agent *a = ctx;
+    struct cfr_action action = {.wish = CFR_WISH_NONE};
+    struct cfr_status status;
+
+    if (!peer->known || (peer->uid != 0 && peer->uid != geteuid())) {
+        cfr_routes_error(403, "permission", "only root and the agent's own user may use this socket", response);
+        return;
+    }
+    cfr_agent_status(a, &status);
+    cfr_routes_control(request, &status, &action, response);
+    if (action.wish == CFR_WISH_ROTATE)
+        rotate(a, &action, response);
+    else if (action.wish == CFR_WISH_RELOAD)
+        reload(a, response);
+    else if (action.wish == CFR_WISH_QUIT)
+        quit(a, response);
+}
+
+void cfr_agent_on_health(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
+                         struct cfr_response *response)
+{
+    struct cfr_status status;
+
+    (void)peer;
+    cfr_agent_status(ctx, &status);
+    cfr_routes_health(request, &status, response);
+}

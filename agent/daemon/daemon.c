@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop. */
+#include "agent/daemon/daemon.h"
+
+#include "agent/cli/exit.h"
+#include "agent/daemon/readiness.h"
+#include "agent/loop/sd_notify.h"
+#include "agent/daemon/lookup_private.h"
+#include "agent/source/token_file.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "files/state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TICK_MS 60000
+#define STEP_MS 1000 /* a difference of the clocks that is no rounding */
+#define ONCE_HOOK_ATTEMPTS 3
+#define ANSWER_MS 20 /* for an answer to leave that was given just before the end */
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+void cfr_agent_harden(void)
+{
+    struct rlimit none = {0, 0};
+
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    /* Modes are always set by name; this only makes parents of what we make predictable. */
+    (void)umask(022);
+}
+
+static int open_signals(struct cfr_err *err)
+{
+    sigset_t set;
+    int fd;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGPIPE);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+        return cfr_err_sys(err, errno, "cannot block signals");
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a signal descriptor");
+}
+
+static int load(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct cfr_str all = {.limit = 16384};
+    int rc = cfr_config_load(a->options.config_path, environment, &a->config, &all, err);
+
+    if (rc == 0)
+        rc = cfr_config_need_credentials(a->options.config_path, a->config, err);
+    if (rc != 0) {
+        struct cfr_view rest = cfr_str_view(&all);
+        struct cfr_view line;
+
+        while (cfr_view_line(&rest, &line))
+            cfr_log(CFR_LOG_ERROR, NULL, NULL, "%.*s", (int)line.n, line.p);
+        if (all.len == 0)
+            cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
+    } else if (a->config->log != NULL) {
+        cfr_log_setup((enum cfr_log_level)a->config->log->level, (enum cfr_log_format)a->config->log->format,
+                      cfr_notify_to_journal());
+    }
+    cfr_str_free(&all);
+    return rc;
+}
+
+static bool offer(void *ctx, const char *name, struct cfr_offer *out)
+{
+    return cfr_agent_offer(ctx, name, out);
+}
+
+static int open_engines(struct cfr_agent *a, struct cfr_err *err)
+{
+    a->host.config = a->config;
+    a->host.offer = offer;
+    a->host.offer_ctx = a;
+    a->host.hook_attempts = a->options.once ? ONCE_HOOK_ATTEMPTS : 0;
+    a->host.state_fd = cfr_state_open(a->config->state_dir, &a->state_lock_fd, err);
+    if (a->host.state_fd < 0)
+        return a->host.state_fd;
+    a->signal_fd = open_signals(err);
+    if (a->signal_fd < 0)
+        return a->signal_fd;
+    a->alarm_fd = cfr_clock_open_alarm(err);
+    if (a->alarm_fd < 0)
+        return a->alarm_fd;
+    a->step_fd = cfr_clock_open_step(err);
+    if (a->step_fd < 0)
+        return a->step_fd;
+    if (cfr_watch_open(&a->host.watch, err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; files are looked at once a minute instead", err->text);
+    if (cfr_http_open(&a->host.http, err) != 0)
+        return err->code;
+    return cfr_kube_open(a->host.http, &a->host.kube, err);
+}
+
+static int open_control(struct cfr_agent *a, struct cfr_err *err)
+{
+    const struct cfr_server_options options = {.secret = cfr_endpoints_on_control, .fn = cfr_agent_on_control, .ctx = a};
+
+    return cfr_server_open(a->config->control_socket, true, &options, &a->control, err);
+}
+
+static int open_endpoints(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct cfr_endpoints_plan *plan;
+    int rc = cfr_endpoints_open(a, &a->endpoints, err);
+
+    if (rc == 0)
+        rc = cfr_endpoints_prepare(a->endpoints, a->config, &plan, err);
+    if (rc == 0)
+        cfr_endpoints_take(a->endpoints, plan);
+    return rc;
+}
+
+static int open_servers(struct cfr_agent *a, struct cfr_err *err)
+{
+    int rc;
+
+    if (a->options.once)
+        return 0;
+    /* The control socket comes last: whoever sees it can have the rest, too. */
+    rc = open_endpoints(a, err);
+    if (rc == 0)
+        rc = open_control(a, err);
+    if (rc == 0 && a->config->listen != NULL) {
+        rc = cfr_server_open_tcp(a->config->listen, cfr_agent_on_health, a, &a->health, err);
+        if (rc == 0)
+            cfr_log(CFR_LOG_INFO, NULL, NULL, "health and metrics on http://%s", cfr_server_address(a->health));
+    }
+    return rc;
+}
+
+static int open_workers(struct cfr_agent *a, struct cfr_err *err)
+{
+    a->workers = calloc(a->config->credentials.count + 1, sizeof(struct cfr_worker *));
+    if (a->workers == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (cfr_service_ca_take(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
+        return err->code;
+    /* Before those who need it. */
+    (void)cfr_service_ca_step(a->host.service_ca, cfr_clock_now());
+    for (size_t i = 0; i < a->config->credentials.count; i++) {
+        struct cfr_worker *w;
+        int rc = cfr_worker_open(&a->host, cfr_config_at(a->config, i), &w, err);
+
+        if (rc != 0)
+            return rc;
+        a->workers[a->count++] = w;
+    }
+    cfr_agent_index_workers(a);
+    for (size_t i = 0; i < a->count; i++)
+        cfr_worker_start(a->workers[i]);
+    return 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static void close_all(struct cfr_agent *a)
+{
+    cfr_endpoints_close(a->endpoints);
+    for (size_t i = 0; i < a->count; i++)
+        cfr_worker_close(a->workers[i]);
+    free(a->workers);
+    free(a->by_name);
+    cfr_service_ca_close(a->host.service_ca);
+    if (a->control != NULL)
+        cfr_server_close(a->control);
+    if (a->health != NULL)
+        cfr_server_close(a->health);
+    if (a->host.kube != NULL)
+        cfr_kube_close(a->host.kube);
+    if (a->host.http != NULL)
+        cfr_http_close(a->host.http);
+    if (a->host.watch != NULL)
+        cfr_watch_close(a->host.watch);
+    cfr_exit_with_reset(&a->exit_with);
+    cfr_token_file_forget();
+    cfr_timers_free(&a->host.timers);
+    close_fd(&a->signal_fd);
+    close_fd(&a->alarm_fd);
+    close_fd(&a->step_fd);
+    close_fd(&a->host.state_fd);
+    close_fd(&a->state_lock_fd);
+    cfr_config_free(a->config);
+    free(a->config_error);
+}
+
+/* ---- one turn of the loop ---- */
+
+/* True while somebody looks at a->exit_with. */
+static bool has_companion(const struct cfr_agent *a)
+{
+    return !a->options.once && !a->stopping;
+}
+
+static int64_t next_alarm(const struct cfr_agent *a)
+{
+    int64_t at = cfr_timers_next(&a->host.timers);
+
+    if (a->tick_boot_ms < at)
+        at = a->tick_boot_ms;
+    if (a->watchdog_boot_ms < at)
+        at = a->watchdog_boot_ms;
+    if (cfr_kube_deadline(a->host.kube) < at)
+        at = cfr_kube_deadline(a->host.kube);
+    if (cfr_service_ca_deadline(a->host.service_ca) < at)
+        at = cfr_service_ca_deadline(a->host.service_ca);
+    if (has_companion(a) && cfr_exit_with_deadline(&a->exit_with) < at)
+        at = cfr_exit_with_deadline(&a->exit_with);
+    return a->end_boot_ms < at ? a->end_boot_ms : at;
+}
+
+static void on_changed_file(void *ctx, void *owner)
+{
+    const struct cfr_watcher *watcher = owner;
+
+    (void)ctx;
+    watcher->changed(watcher->ctx);
+}
+
+void cfr_agent_keep_service_ca(struct cfr_agent *a)
+{
+    if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
+        return;
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_config_is_issued(a->workers[i]->config))
+            cfr_worker_look_soon(a->workers[i]);
+    }
+}
+
+static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
+{
+    char words[CFR_TIME_WORDS_MAX];
+
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: every deadline is looked at again",
+            by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
+    cfr_http_forget(a->host.http);
+    cfr_service_ca_on_clock(a->host.service_ca);
+    cfr_agent_keep_service_ca(a);
+    for (size_t i = 0; i < a->count; i++)
+        cfr_worker_on_clock(a->workers[i]);
+}
+
+static void look_at_clock(struct cfr_agent *a)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t moved_ms = now.wall_ms - now.boot_ms - a->clock_offset_ms;
+
+    if (moved_ms > STEP_MS || moved_ms < -STEP_MS) {
+        a->clock_offset_ms += moved_ms;
+        on_clock_step(a, moved_ms);
+    }
+}
+
+static void on_signals(struct cfr_agent *a)
+{
+    struct signalfd_siginfo info;
+    bool reload = false;
+    bool child = false;
+    struct cfr_err err = {0};
+
+    while (read(a->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        bool end = info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+
+        a->hurry = a->hurry || (end && a->stopping);
+        a->stopping = a->stopping || end;
+        reload = reload || info.ssi_signo == SIGHUP;
+        child = child || info.ssi_signo == SIGCHLD;
+    }
+    for (size_t i = 0; child && i < a->count; i++) {
+        struct pollfd p = {cfr_hooks_pidfd(a->workers[i]->hooks), POLLIN, 0};
+
+        if (p.fd >= 0 && poll(&p, 1, 0) == 1)
+            cfr_worker_on_child(a->workers[i]);
+    }
+    if (child)
+        cfr_kube_child(a->host.kube);
+    if (reload)
+        (void)cfr_agent_reload(a, &err);
+}
+
+/* Once a minute: whatever no event told of. */
+static void on_tick(struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        cfr_worker_on_tick(a->workers[i]);
+        if (a->host.watch == NULL)
+            cfr_worker_on_token(a->workers[i]);
+    }
+    if (a->host.watch != NULL)
+        cfr_watch_rescan(a->host.watch, on_changed_file, a);
+}
+
+static void on_alarm(struct cfr_agent *a)
+{
+    struct cfr_now now = cfr_clock_now();
+    struct cfr_timer *due;
+
+    cfr_clock_drain_alarm(a->alarm_fd);
+    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. The rest is due again. */
+    for (size_t i = 0; i < a->count && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
+                       (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL;
+         i++)
+        cfr_worker_on_timer((struct cfr_worker *)due);
+    cfr_kube_step(a->host.kube, now);
+    cfr_agent_keep_service_ca(a);
+    if (a->watchdog_boot_ms <= now.boot_ms) {
+        a->watchdog_boot_ms = now.boot_ms + cfr_notify_watchdog_ms();
+        cfr_notify("WATCHDOG=1");
+    }
+    if (a->tick_boot_ms <= now.boot_ms) {
+        a->tick_boot_ms = now.boot_ms + TICK_MS;
+        on_tick(a);
+    }
+}
+
+static void on_files(struct cfr_agent *a)
+{
+    struct cfr_err err = {0};
+    bool overflowed = false;
+
+    if (cfr_watch_dispatch(a->host.watch, on_changed_file, a, &overflowed, &err) != 0)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s", err.text);
+    if (overflowed)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: everything was looked at");
+}
+
+/* The nearer of two times, of which -1 is none. */
+static int64_t sooner(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+static int64_t server_timeout(const struct cfr_agent *a)
+{
+    int64_t at_ms = a->control != NULL ? cfr_server_timeout_ms(a->control) : -1;
+
+    if (a->health != NULL)
+        at_ms = sooner(at_ms, cfr_server_timeout_ms(a->health));
+    return a->endpoints != NULL ? sooner(at_ms, cfr_endpoints_timeout_ms(a->endpoints)) : at_ms;
+}
+
+static void step_server(struct cfr_server *s, const struct pollfd *fd)
+{
+    if (s != NULL && (fd->revents != 0 || cfr_server_timeout_ms(s) == 0))
+        cfr_server_step(s);
+}
+
+/* By the clock itself, for what is due already needs no alarm. */
+static bool is_due(const struct cfr_agent *a)
+{
+    return next_alarm(a) <= cfr_clock_now().boot_ms;
+}
+
+/* An end that was set comes by whatever clock there is: the alarm may go by another (under faketime it does). */
+static int64_t wait_ms(const struct cfr_agent *a)
+{
+    int64_t left_ms = a->end_boot_ms != INT64_MAX ? a->end_boot_ms - cfr_clock_now().boot_ms : -1;
+
+    return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
+}
+
+static int turn(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct pollfd fds[8] = {
+        {a->signal_fd, POLLIN, 0},
+        {a->alarm_fd, POLLIN, 0},
+        {a->step_fd, POLLIN, 0},
+        {a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1, POLLIN, 0},
+        {a->control != NULL ? cfr_server_fd(a->control) : -1, POLLIN, 0},
+        {a->health != NULL ? cfr_server_fd(a->health) : -1, POLLIN, 0},
+        {a->endpoints != NULL ? cfr_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
+        {has_companion(a) ? a->exit_with.pidfd : -1, POLLIN, 0},
+    };
+    int rc;
+
+    cfr_clock_arm(a->alarm_fd, next_alarm(a));
+    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0], wait_ms(a), err);
+    if (rc != 0)
+        return rc;
+    cfr_worker_serve_queue(&a->host);
+    if (fds[2].revents != 0)
+        cfr_clock_drain_step(a->step_fd);
+    look_at_clock(a);
+    if (fds[3].revents != 0)
+        on_files(a);
+    if (fds[1].revents != 0 || is_due(a))
+        on_alarm(a);
+    if (a->endpoints != NULL)
+        cfr_endpoints_step(a->endpoints);
+    step_server(a->control, &fds[4]);
+    step_server(a->health, &fds[5]);
+    if (fds[0].revents != 0)
+        on_signals(a);
+    if (has_companion(a) && cfr_exit_with_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
+        a->stopping = true;
+    return 0;
+}
+
+/* ---- readiness and ends ---- */
+
+static void announce(struct cfr_agent *a)
+{
+    if (a->announced || a->options.once || !cfr_gate_is_open(a, NULL))
+        return;
+    a->announced = true;
+    cfr_notify("READY=1\nSTATUS=%zu credentials, all required ones published", a->count);
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "ready: every required credential is published");
+}
+
+static enum cfr_worker_outcome outcome(const struct cfr_agent *a)
+{
+    bool bad = false;
+    bool busy = false;
+
+    for (size_t i = 0; i < a->count; i++) {
+        enum cfr_worker_outcome one = cfr_worker_outcome(a->workers[i]);
+
+        bad = bad || one == CFR_WORKER_BAD;
+        busy = busy || one == CFR_WORKER_BUSY;
+    }
+    return busy ? CFR_WORKER_BUSY : bad ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
+}
+
+static void tell_unfinished(const struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const struct cfr_worker *w = a->workers[i];
+        const char *why;
+
+        /* Every place below count is filled, which the analyzer does not see. */
+        if (w == NULL || cfr_worker_outcome(w) == CFR_WORKER_GOOD)
+            continue;
+        why = w->error != NULL ? w->error : cfr_delivery_error(w->delivery);
+        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_credential_state_name(w->c.state), "not done: %s",
+                why != NULL ? why : "a hook did not succeed, or the time was too short");
+    }
+}
+
+static bool is_busy(const struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_worker_is_busy(a->workers[i]))
+            return true;
+    }
+    return false;
+}
+
+/* What is under way gets its end, and whoever asked for the end his answer. A publish is whole in any case. */
+static void drain(struct cfr_agent *a)
+{
+    int64_t now = cfr_clock_now().boot_ms;
+    int64_t least = now + ANSWER_MS;
+    int64_t most = now + (a->config->stop_grace_ms > ANSWER_MS ? a->config->stop_grace_ms : ANSWER_MS);
+    struct cfr_err err = {0};
+
+    cfr_notify("STOPPING=1");
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays%s",
+            is_busy(a) ? "; what is under way is finished first" : "");
+    a->host.draining = true;
+    while (!a->hurry && (now < least || (now < most && is_busy(a)))) {
+        a->end_boot_ms = now < least ? least : most;
+        if (turn(a, &err) != 0)
+            return;
+        now = cfr_clock_now().boot_ms;
+    }
+}
+
+static int run_loop(struct cfr_agent *a, struct cfr_err *err)
+{
+    while (!a->stopping) {
+        int rc;
+
+        announce(a);
+        cfr_gate_tell(a);
+        if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
+            return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
+        if (cfr_clock_now().boot_ms >= a->end_boot_ms)
+            return CFR_EXIT_TIMEOUT;
+        rc = turn(a, err);
+        if (rc != 0) {
+            cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
+            return CFR_EXIT_FAILED;
+        }
+    }
+    if (a->options.once)
+        return CFR_EXIT_FAILED;
+    drain(a);
+    return CFR_EXIT_OK;
+}
+
+static void set_times(struct cfr_agent *a)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t watchdog_ms = cfr_notify_watchdog_ms();
+
+    a->clock_offset_ms = now.wall_ms - now.boot_ms;
+    a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + TICK_MS;
+    a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
+    a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
+    a->started_s = now.wall_ms / 1000;
+    a->config_loaded_s = a->started_s;
+}
+
+int cfr_agent_run(const struct cfr_agent_options *options)
+{
+    struct cfr_agent a = {
+        .options = *options,
+        .host.state_fd = -1,
+        .state_lock_fd = -1,
+        .signal_fd = -1,
+        .alarm_fd = -1,
+        .step_fd = -1,
+        .exit_with.pidfd = -1,
+    };
+    struct cfr_err err = {0};
+    int status = CFR_EXIT_FAILED;
+
+    cfr_json_setup();
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, cfr_notify_to_journal());
+    if (load(&a, &err) != 0) {
+        close_all(&a);
+        return CFR_EXIT_CONFIG;
+    }
+    set_times(&a);
+    if (open_engines(&a, &err) != 0 || open_servers(&a, &err) != 0 || open_workers(&a, &err) != 0)
+        cfr_log(CFR_LOG_ERROR, NULL, NULL, "cannot start: %s", err.text);
+    else
+        status = run_loop(&a, &err);
+    if (options->once && status != CFR_EXIT_OK)
+        tell_unfinished(&a);
+    close_all(&a);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending when another process has ended. */
+#ifndef CFR_AGENT_DAEMON_FOLLOW_PROCESS_H
+#define CFR_AGENT_DAEMON_FOLLOW_PROCESS_H
+
+#include "agent/loop/clock.h"
+#include "agent/config/config.h"
+
+/* Zero-initialised but for pidfd, which is -1. */
+struct cfr_exit_with {
+    int pidfd; /* of the process, readable when it has ended; -1 = none is known */
+    bool seen; /* one ran */
+    bool began;
+    struct cfr_now begin;
+    int64_t gone_boot_ms; /* since when none runs, after one did */
+    int64_t next_boot_ms; /* when to look again */
+};
+
+/* Looks for the process of C (NULL = none) if it is time to. True once the agent is to end. */
+bool cfr_exit_with_step(struct cfr_exit_with *x, const struct cfr_config_exit *c, struct cfr_now now);
+/* Boot time of the next look, INT64_MAX if none is needed. */
+int64_t cfr_exit_with_deadline(const struct cfr_exit_with *x);
+/* Begins anew, as after a reload that names another process. */
+void cfr_exit_with_reset(struct cfr_exit_with *x);
+
+#endif

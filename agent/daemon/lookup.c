@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding what credentials have to offer. */
+#include "agent/daemon/lookup_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *a, const void *b)
+{
+    const struct cfr_worker *const *x = a;
+    const struct cfr_worker *const *y = b;
+
+    return strcmp((*x)->config->name, (*y)->config->name);
+}
+
+void cfr_agent_index_workers(struct cfr_agent *a)
+{
+    free(a->by_name);
+    a->by_name = calloc(a->count + 1, sizeof(struct cfr_worker *));
+    if (a->by_name == NULL)
+        return;
+    memcpy(a->by_name, a->workers, a->count * sizeof(struct cfr_worker *));
+    qsort(a->by_name, a->count, sizeof(struct cfr_worker *), compare);
+}
+
+/* Without the index, which needs memory, they are looked through. */
+static struct cfr_worker *look_through(const struct cfr_agent *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (strcmp(a->workers[i]->config->name, name) == 0)
+            return a->workers[i];
+    }
+    return NULL;
+}
+
+struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name)
+{
+    size_t low = 0;
+    size_t high = a->count;
+
+    if (a->swapping)
+        return NULL;
+    if (a->by_name == NULL)
+        return look_through(a, name);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, a->by_name[middle]->config->name);
+
+        if (order == 0)
+            return a->by_name[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+bool cfr_agent_offer(struct cfr_agent *a, const char *name, struct cfr_offer *out)
+{
+    struct cfr_worker *w = cfr_agent_worker(a, name);
+
+    if (w == NULL)
+        return false;
+    cfr_worker_offer(w, out);
+    return true;
+}

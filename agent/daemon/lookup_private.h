@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent's credentials have to offer to whoever may ask. */
+#ifndef CFR_AGENT_DAEMON_LOOKUP_PRIVATE_H
+#define CFR_AGENT_DAEMON_LOOKUP_PRIVATE_H
+
+#include "agent/daemon/daemon.h"
+#include "serve/sdk/endpoint.h"
+
+/* What credential NAME has to offer now; OUT borrows from its worker until the loop's next turn. False if there is no such
+ * credential. One that nobody was known to want is kept in memory from then on, and exchanged soon. */
+bool cfr_agent_offer(struct cfr_agent *a, const char *name, struct cfr_offer *out);
+/* The worker of credential NAME, or NULL. */
+struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name);
+/* After every change of the agent's workers: makes finding them by name quick. */
+void cfr_agent_index_workers(struct cfr_agent *a);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What has to be published before somebody begins. */
+#include "agent/daemon/readiness.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
+{
+    if (wanted == NULL || wanted->count == 0)
+        return w->config->required;
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (strcmp(wanted->items[i], w->config->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_published(const struct cfr_worker *w)
+{
+    return cfr_credential_valid(&w->c, cfr_clock_now()) && cfr_delivery_valid(w->delivery, cfr_clock_now());
+}
+
+bool cfr_gate_is_open(const struct cfr_agent *a, const struct cfr_strings *wanted)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (counts(a->workers[i], wanted) && !is_published(a->workers[i]))
+            return false;
+    }
+    return true;
+}
+
+/* A hook that fails is no reason not to begin. */
+static bool is_hopeless(const struct cfr_agent *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (counts(a->workers[i], a->options.gate) && !is_published(a->workers[i]) &&
+            cfr_worker_outcome(a->workers[i]) == CFR_WORKER_BAD)
+            return true;
+    }
+    return false;
+}
+
+void cfr_gate_tell(struct cfr_agent *a)
+{
+    char word = 0;
+
+    if (a->options.ready_fd == 0)
+        return;
+    if (cfr_gate_is_open(a, a->options.gate))
+        word = CFR_GATE_READY;
+    else if (is_hopeless(a))
+        word = CFR_GATE_FAILED;
+    if (word == 0 || write(a->options.ready_fd, &word, 1) != 1)
+        return;
+    (void)close(a->options.ready_fd);
+    a->options.ready_fd = 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking a new configuration without dropping a credential that did not change. */
+#include "agent/daemon/daemon.h"
+
+#include "agent/loop/sd_notify.h"
+#include "agent/daemon/lookup_private.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static int check_fixed(const struct cfr_agent *a, const struct cfr_config *next, struct cfr_err *err)
+{
+    if (!same_text(a->config->state_dir, next->state_dir))
+        return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
+    if (!same_text(a->config->control_socket, next->control_socket))
+        return cfr_err_set(err, CFR_E_CONFIG, "control_socket cannot change while the agent runs: restart it");
+    return 0;
+}
+
+/* The worker of the old configuration that can go on with C, or NULL. */
+static struct cfr_worker **find_worker(struct cfr_agent *a, const struct cfr_config_credential *c)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->workers[i] != NULL && strcmp(a->workers[i]->config->name, c->name) == 0)
+            return &a->workers[i];
+    }
+    return NULL;
+}
+
+static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credential *c)
+{
+    return w->config->digest_material == c->digest_material;
+}
+
+/* Opens C's worker in the place of OLD (NULL: there was none), which is closed. */
+static int replace(struct cfr_agent *a, struct cfr_worker *old, const struct cfr_config_credential *c, struct cfr_worker **out,
+                   struct cfr_err *err)
+{
+    struct cfr_worker_kept *kept = NULL;
+    int rc;
+
+    if (old != NULL && old->config->digest_source == c->digest_source)
+        kept = cfr_worker_take_kept(old);
+    if (old != NULL)
+        cfr_worker_close(old);
+    rc = cfr_worker_open(&a->host, c, out, err);
+    if (rc != 0) {
+        cfr_worker_free_kept(kept);
+        return rc;
+    }
+    cfr_worker_give_kept(*out, kept);
+    cfr_worker_start(*out);
+    return 0;
+}
+
+/* Old workers go on where they can. A changed one is closed before its successor is opened, because the two share a
+ * record and files. */
+static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+{
+    struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
+    size_t count = 0;
+
+    if (workers == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    a->host.config = next;
+    a->swapping = true;
+    for (size_t i = 0; i < next->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(next, i);
+        struct cfr_worker **old = find_worker(a, c);
+        struct cfr_err one = {0};
+
+        if (old != NULL && can_stay(*old, c) && cfr_worker_rebind(*old, c, &one) == 0) {
+            workers[count++] = *old;
+            *old = NULL;
+            continue;
+        }
+        if (replace(a, old != NULL ? *old : NULL, c, &workers[count], &one) == 0)
+            count++;
+        else
+            cfr_log(CFR_LOG_ERROR, c->name, NULL, "cannot be kept: %s", one.text);
+        if (old != NULL)
+            *old = NULL;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->workers[i] == NULL)
+            continue;
+        cfr_log(CFR_LOG_INFO, a->workers[i]->config->name, NULL,
+                "is not in the configuration any more: what it published stays, unrenewed");
+        if (a->workers[i]->minter != NULL)
+            cfr_minter_forsake(a->workers[i]->minter);
+        cfr_worker_close(a->workers[i]);
+    }
+    free(a->workers);
+    a->workers = workers;
+    a->count = count;
+    cfr_agent_index_workers(a);
+    a->swapping = false;
+    return 0;
+}
+
+/* Who was seen already may have ended just before, and must not be waited for again. */
+static bool same_companion(const struct cfr_config_exit *a, const struct cfr_config_exit *b)
+{
+    return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
+}
+
+static int swap_health(struct cfr_agent *a, const struct cfr_config *next, struct cfr_server **fresh,
+                       struct cfr_err *err)
+{
+    *fresh = NULL;
+    if (next->listen == NULL || same_text(next->listen, a->config->listen))
+        return 0;
+    return cfr_server_open_tcp(next->listen, cfr_agent_on_health, a, fresh, err);
+}
+
+static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+{
+    struct cfr_server *health;
+    struct cfr_endpoints_plan *plan = NULL;
+    bool keep = same_text(next->listen, a->config->listen);
+    int rc = swap_health(a, next, &health, err);
+
+    if (rc != 0)
+        return rc;
+    /* With once there are none. */
+    if (a->endpoints != NULL)
+        rc = cfr_endpoints_prepare(a->endpoints, next, &plan, err);
+    if (rc == 0)
+        rc = cfr_service_ca_take(&a->host.service_ca, next, a->host.state_fd, err);
+    if (rc == 0)
+        rc = swap_workers(a, next, err);
+    if (rc != 0) {
+        cfr_endpoints_drop(a->endpoints, plan);
+        if (health != NULL)
+            cfr_server_close(health);
+        return rc;
+    }
+    if (!keep) {
+        if (a->health != NULL)
+            cfr_server_close(a->health);
+        a->health = health;
+    }
+    if (plan != NULL)
+        cfr_endpoints_take(a->endpoints, plan);
+    if (!same_companion(a->config->exit_with, next->exit_with))
+        cfr_exit_with_reset(&a->exit_with);
+    cfr_config_free(a->config);
+    a->config = next;
+    cfr_agent_keep_service_ca(a);
+    cfr_http_forget(a->host.http);
+    if (next->log != NULL)
+        cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,
+                      cfr_notify_to_journal());
+    cfr_worker_serve_queue(&a->host);
+    return 0;
+}
+
+int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
+{
+    struct cfr_config *next = NULL;
+    struct cfr_str all = {.limit = 16384};
+    struct cfr_now now = cfr_clock_now();
+    int rc;
+
+    /* Before the first publish there is no readiness to suspend, and the end of a reload would announce one. */
+    if (a->announced)
+        cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
+    rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
+    if (rc == 0)
+        rc = cfr_config_need_credentials(a->options.config_path, next, err);
+    if (rc == 0)
+        rc = check_fixed(a, next, err);
+    if (rc == 0)
+        rc = take(a, next, err);
+    free(a->config_error);
+    a->config_error = rc != 0 ? strdup(err->text) : NULL;
+    if (rc != 0) {
+        cfr_config_free(next);
+        cfr_log(CFR_LOG_ERROR, NULL, NULL, "the new configuration is refused, the old one stays: %s", err->text);
+    } else {
+        a->config_loaded_s = now.wall_ms / 1000;
+        cfr_log(CFR_LOG_INFO, NULL, NULL, "took the new configuration: %zu credentials", a->count);
+    }
+    cfr_str_free(&all);
+    if (a->announced)
+        cfr_notify("READY=1");
+    return rc;
+}

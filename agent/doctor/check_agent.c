@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* What the running agent says of itself and of the credentials. */
+#include "agent/doctor/doctor.h"
+
+#include "agent/loop/clock.h"
+#include "base/time.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CALL_MAX_MS 10000
+
+static struct cfr_view text(const struct cfr_json *object, const char *key)
+{
+    struct cfr_view v = {"", 0};
+
+    (void)cfr_json_string(cfr_json_get(object, key), &v);
+    return v;
+}
+
+static bool flag(const struct cfr_json *object, const char *key)
+{
+    bool b = false;
+
+    return cfr_json_bool(cfr_json_get(object, key), &b) && b;
+}
+
+static int64_t moment(const struct cfr_json *object, const char *key)
+{
+    int64_t t = 0;
+
+    (void)cfr_time_parse(text(object, key), &t);
+    return t;
+}
+
+static int64_t number(const struct cfr_json *object, const char *key)
+{
+    int64_t n = 0;
+
+    (void)cfr_json_integer(cfr_json_get(object, key), &n);
+    return n;
+}
+
+/* ---- its process ---- */
+
+static const char *socket_of(const struct cfr_doctor *d)
+{
+    return d->options->socket != NULL ? d->options->socket : d->config->control_socket;
+}
+
+void cfr_doctor_find_agent(struct cfr_doctor *d)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct ucred peer = {.pid = 0};
+    socklen_t n = sizeof peer;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 ||
+        (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s", socket_of(d)) >= sizeof at.sun_path ||
+        connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+        peer.pid = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    d->agent_pid = peer.pid;
+    d->agent_uid = peer.uid;
+}
+
+/* Whether the process has another namespace of KIND than we; false where that cannot be seen. */
+static bool is_apart(pid_t pid, const char *kind)
+{
+    char path[64];
+    struct stat its;
+    struct stat ours;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, kind);
+    if (stat(path, &its) != 0)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+    return stat(path, &ours) == 0 && its.st_ino != ours.st_ino;
+}
+
+/* What a service manager or a container gives the agent nobody else sees. */
+static void tell_namespaces(struct cfr_doctor *d)
+{
+    bool mounts = d->agent_pid > 0 && is_apart(d->agent_pid, "mnt");
+    bool network = d->agent_pid > 0 && is_apart(d->agent_pid, "net");
+
+    if (mounts || network)
+        cfr_doctor_say(
+            d, CFR_FINDING_NOTE, "machine.namespace",
+            "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
+            "the running agent, process %d, has %s%s%s of its own: what is told here holds for yours",
+            (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
+            network ? "a network" : "");
+}
+
+/* ---- its configuration ---- */
+
+static void tell_config(struct cfr_doctor *d, const struct cfr_json *agent)
+{
+    const struct cfr_json *config = cfr_json_get(agent, "config");
+    struct cfr_view error = text(config, "error");
+    int64_t loaded_s = moment(config, "loaded");
+    struct stat st;
+
+    if (!flag(config, "ok")) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.config", "mend the file, then `credfresh reload`",
+                       "the agent refused the configuration when it was last reloaded and runs with the one "
+                       "before: %.*s",
+                       (int)error.n, error.p);
+        return;
+    }
+    if (d->config_path == NULL || stat(d->config_path, &st) != 0 || loaded_s == 0)
+        return;
+    /* What was moved or copied there may have kept an old time of its content. */
+    if (st.st_mtim.tv_sec > loaded_s || st.st_ctim.tv_sec > loaded_s)
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.config", "`credfresh reload`",
+                       "%s was changed after the agent took it: what it runs with may be something else",
+                       d->config_path);
+    else
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.config", NULL,
+                       "the agent runs with the configuration as it stands");
+}
+
+/* ---- one credential ---- */
+
+static void tell_error(struct cfr_doctor *d, const struct cfr_json *c)
+{
+    const struct cfr_json *error = cfr_json_get(c, "last_error");
+    struct cfr_view message = text(error, "message");
+    int64_t now_s = cfr_clock_now().wall_ms / 1000;
+    int64_t next_s = moment(c, "next_refresh");
+    char ago[CFR_TIME_WORDS_MAX];
+    char ahead[CFR_TIME_WORDS_MAX];
+
+    if (message.n == 0)
+        return;
+    cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.error", NULL,
+                   "the agent failed %lld times in a row, last %s ago, and tries again in %s: %.*s",
+                   (long long)number(c, "consecutive_failures"),
+                   cfr_time_words((now_s - moment(error, "at")) * 1000, ago),
+                   cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n,
+                   message.p);
+}
+
+static void tell_state(struct cfr_doctor *d, const struct cfr_json *c)
+{
+    struct cfr_view state = text(c, "state");
+    int64_t now_s = cfr_clock_now().wall_ms / 1000;
+    int64_t expires_s = moment(c, "expires");
+    char words[CFR_TIME_WORDS_MAX];
+
+    if (flag(c, "ready") && expires_s != 0)
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL,
+                       "generation %lld is published, good for %s (%.*s)", (long long)number(c, "generation"),
+                       cfr_time_words((expires_s - now_s) * 1000, words), (int)state.n, state.p);
+    else if (flag(c, "ready"))
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL,
+                       "generation %lld is published and never expires", (long long)number(c, "generation"));
+    else if (flag(c, "published"))
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential",
+                       "what is told below is why it was not renewed",
+                       "what is published has expired %s ago (the agent is %.*s)",
+                       cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
+    else
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential", "what is told below is why",
+                       "nothing is published yet (the agent is %.*s)", (int)state.n, state.p);
+}
+
+static void tell_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check,
+                      const char *remedy)
+{
+    for (const struct cfr_json *h = cfr_json_first(list); h != NULL; h = cfr_json_next(h)) {
+        struct cfr_view error = text(h, "error");
+        struct cfr_view name = text(h, "name");
+
+        if (error.n != 0)
+            cfr_doctor_say(d, CFR_FINDING_WARNING, check, remedy, "%.*s failed: %.*s", (int)name.n, name.p,
+                           (int)error.n, error.p);
+    }
+}
+
+static void tell_consumers(struct cfr_doctor *d, const struct cfr_json *c)
+{
+    for (const struct cfr_json *k = cfr_json_first(cfr_json_get(c, "consumers")); k != NULL;
+         k = cfr_json_next(k)) {
+        struct cfr_view name = text(k, "name");
+
+        if (flag(k, "behind"))
+            cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.behind",
+                           "look at the consumer: does it get the hook, and does it read the files again?",
+                           "the consumer %.*s has generation %lld in use, the newest is %lld", (int)name.n,
+                           name.p, (long long)number(k, "generation"), (long long)number(c, "generation"));
+    }
+}
+
+static void tell_credential(struct cfr_doctor *d, const struct cfr_json *c)
+{
+    tell_state(d, c);
+    tell_error(d, c);
+    tell_list(d, cfr_json_get(c, "hooks"), "agent.hook", "see the checks hook.* below");
+    tell_list(d, cfr_json_get(c, "deliveries"), "agent.delivery", NULL);
+    tell_consumers(d, c);
+    cfr_doctor_mint_agent(d, c);
+}
+
+/* From where the last one was found on, then from the beginning. */
+static const struct cfr_json *find(struct cfr_doctor *d, const char *name)
+{
+    const struct cfr_json *c = d->agent_next;
+
+    while (c != NULL && !cfr_view_is(text(c, "name"), name))
+        c = cfr_json_next(c);
+    if (c == NULL) {
+        c = cfr_json_first(cfr_json_get(d->agent.json, "credentials"));
+        while (c != NULL && !cfr_view_is(text(c, "name"), name))
+            c = cfr_json_next(c);
+    }
+    d->agent_next = c != NULL ? cfr_json_next(c) : d->agent_next;
+    return c;
+}
+
+void cfr_doctor_agent_credential(struct cfr_doctor *d, const struct cfr_config_credential *c)
+{
+    const struct cfr_json *found;
+
+    if (d->agent.json == NULL)
+        return;
+    found = find(d, c->name);
+    if (found != NULL)
+        tell_credential(d, found);
+    else
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.credential",
+                       "`credfresh reload`, or ask the right agent with -s",
+                       "the running agent does not know this credential");
+}
+
+static void tell_agent(struct cfr_doctor *d)
+{
+    const struct cfr_json *agent = cfr_json_get(d->agent.json, "agent");
+    struct cfr_view version = text(agent, "version");
+    char words[CFR_TIME_WORDS_MAX];
+
+    cfr_doctor_say(d, CFR_FINDING_OK, "agent.running", NULL, "an agent runs, version %.*s, for %s",
+                   (int)version.n, version.p,
+                   cfr_time_words(cfr_clock_now().wall_ms - moment(agent, "started") * 1000, words));
+    if (!cfr_view_is(version, CFR_VERSION))
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.version", "restart the agent after an upgrade",
+                       "this program is version " CFR_VERSION);
+    tell_config(d, agent);
+}
+
+static void tell_silence(struct cfr_doctor *d, int rc, long status, const char *words)
+{
+    if (status == 403 || rc == CFR_E_PERM)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running", "run doctor as root or as the agent's user",
+                       "%s", rc == CFR_E_PERM ? words : "the agent does not talk to this user");
+    else if (rc == CFR_E_MISSING || rc == CFR_E_NET)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running",
+                       "`systemctl status credfresh`, or the container's log, tell whether it was started",
+                       "%s", words);
+    else
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.running",
+                       "restart it; it may hang, or another program has this socket",
+                       "the agent does not answer as it should: %s",
+                       rc != 0 ? words : "an unexpected status");
+}
+
+void cfr_doctor_agent(struct cfr_doctor *d)
+{
+    struct cfr_err err = {0};
+    int64_t left_ms = cfr_doctor_left_ms(d);
+    int rc;
+
+    if (left_ms == 0)
+        return;
+    rc = cfr_client_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET",
+                                "/v1/credentials", NULL, &d->agent, &err);
+    cfr_doctor_at(d, NULL, 0);
+    tell_namespaces(d);
+    if (rc == 0 && d->agent.status == 200 && d->agent.json != NULL) {
+        tell_agent(d);
+        return;
+    }
+    tell_silence(d, rc, d->agent.status, err.text);
+    cfr_client_answer_free(&d->agent);
+    d->agent = (struct cfr_client_answer){.status = 0};
+}

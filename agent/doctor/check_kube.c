@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* The API server of a Secret that is to be written: what is needed to ask it, and whether it answers. */
+#include "agent/doctor/doctor.h"
+
+#include "agent/kube/client.h"
+
+#include <string.h>
+
+#define ANSWER_MAX_MS  10000
+#define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
+
+struct asking {
+    struct cfr_doctor *d;
+    bool done;
+};
+
+static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
+{
+    struct asking *a = ctx;
+
+    a->done = true;
+    if (answer->error != 0)
+        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
+                       "check the server of the kubeconfig, its CA, and the way there", "%s",
+                       answer->err.text);
+    else if (answer->status == 401)
+        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
+                       "renew what the kubeconfig's user shows; in a pod: is the service account's token "
+                       "mounted and current?",
+                       "the API server does not know who asks (HTTP 401)");
+    else
+        cfr_doctor_say(a->d, CFR_FINDING_OK, "publish.cluster", NULL,
+                       "the API server answers (HTTP %ld, %.0f ms)", answer->status,
+                       answer->duration_s * 1000);
+}
+
+static int wait_for(const struct asking *a, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
+{
+    int64_t end_ms = cfr_clock_now().boot_ms + ANSWER_MAX_MS;
+    int rc = 0;
+
+    while (rc == 0 && !a->done) {
+        if (cfr_doctor_left_ms(a->d) == 0 || cfr_clock_now().boot_ms >= end_ms)
+            return cfr_err_set(err, CFR_E_TIMEOUT, "the API server did not answer in time");
+        rc = cfr_http_step(http, NULL, 0, PLUGIN_LOOK_MS, err);
+        cfr_kube_child(kube);
+        cfr_kube_step(kube, cfr_clock_now());
+    }
+    return rc;
+}
+
+static int ask(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_http *http,
+               struct cfr_kube *kube, struct cfr_err *err)
+{
+    struct cfr_kube_request request = {.method = "GET", .path = "/api"};
+    struct cfr_kube_call *call = NULL;
+    struct asking a = {d, false};
+    int rc = cfr_kube_start(kube, where, &request, on_answer, &a, &call, err);
+
+    if (rc == 0)
+        rc = wait_for(&a, http, kube, err);
+    if (!a.done)
+        cfr_kube_cancel(call);
+    return rc;
+}
+
+void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
+{
+    struct cfr_kube_where where = {s->kubeconfig, s->context};
+    struct cfr_http *http = NULL;
+    struct cfr_kube *kube = NULL;
+    struct cfr_err err = {0};
+    int rc = cfr_kube_check(&where, &err);
+
+    if (rc == 0 && d->options->offline) {
+        cfr_doctor_say(d, CFR_FINDING_OK, "publish.cluster", NULL,
+                       "what it takes to ask the API server is there");
+        return;
+    }
+    if (rc == 0)
+        rc = cfr_http_open(&http, &err);
+    if (rc == 0)
+        rc = cfr_kube_open(http, &kube, &err);
+    if (rc == 0)
+        rc = ask(d, &where, http, kube, &err);
+    if (rc != 0)
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
+    cfr_kube_close(kube);
+    cfr_http_close(http);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine as a whole: who we are, the state directory, descriptors, watches, memory. */
+#include "agent/doctor/doctor.h"
+
+#include "agent/doctor/limits_private.h"
+#include "agent/doctor/mountinfo_private.h"
+#include "files/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROC_MAX 8192
+
+static size_t read_proc(const char *path, char out[PROC_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, PROC_MAX - 1) : 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+bool cfr_doctor_capable(unsigned capability)
+{
+    char status[PROC_MAX];
+    const char *line = read_proc("/proc/self/status", status) != 0 ? strstr(status, "\nCapEff:") : NULL;
+    unsigned long long set = line != NULL ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
+
+    return ((set >> capability) & 1U) != 0;
+}
+
+/* Findings about rights are about whoever runs this, which is to be the agent's user. */
+static void tell_user(struct cfr_doctor *d)
+{
+    struct stat st;
+    uid_t agent = d->agent_uid;
+
+    if (d->agent_pid <= 0)
+        agent = stat(d->config->state_dir, &st) == 0 ? st.st_uid : geteuid();
+    if (agent != geteuid())
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.user",
+                       "run doctor as the agent's user: `sudo -u USER credfresh doctor`, `kubectl exec`, or "
+                       "`systemd-run -p User=USER --pty`",
+                       "you are uid %u, and %s uid %u: what is told about rights holds for uid %u",
+                       (unsigned)geteuid(),
+                       d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to",
+                       (unsigned)agent, (unsigned)geteuid());
+}
+
+static void tell_state(struct cfr_doctor *d)
+{
+    const char *dir = d->config->state_dir;
+    char at[PATH_MAX];
+    struct stat st = {0};
+
+    cfr_doctor_nearest(dir, at);
+    if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
+                       "the state directory %s: %s is no directory", dir, at);
+        return;
+    }
+    if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written",
+                       dir);
+    else
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir",
+                       "give it to credfresh's user (systemd: RuntimeDirectory= or StateDirectory=; in a "
+                       "pod: an emptyDir), or "
+                       "set `state_dir`",
+                       "the state directory %s: uid %u may not write in %s (mode %04o, owner %u:%u): %s", dir,
+                       (unsigned)geteuid(), at, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
+                       (unsigned)st.st_gid, strerror(errno));
+}
+
+/* The file NAME of the running agent, or else of this process. */
+static size_t read_its(const struct cfr_doctor *d, const char *name, char out[PROC_MAX])
+{
+    char path[64];
+    size_t n = 0;
+
+    if (d->agent_pid > 0) {
+        (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)d->agent_pid, name);
+        n = read_proc(path, out);
+    }
+    if (n != 0)
+        return n;
+    (void)snprintf(path, sizeof path, "/proc/self/%s", name);
+    return read_proc(path, out);
+}
+
+/* The hard limit, which the agent raises its soft one to by itself. */
+static rlim_t files_limit(const struct cfr_doctor *d)
+{
+    static const char title[] = "\nMax open files";
+    char limits[PROC_MAX];
+    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+    char *line = read_its(d, "limits", limits) != 0 ? strstr(limits, title) : NULL;
+    char *end;
+    unsigned long long hard;
+
+    (void)getrlimit(RLIMIT_NOFILE, &own);
+    if (line == NULL)
+        return own.rlim_max;
+    (void)strtoull(line + sizeof title - 1, &end, 10);
+    line = end;
+    hard = strtoull(line, &end, 10);
+    return end != line ? (rlim_t)hard : RLIM_INFINITY; /* "unlimited" */
+}
+
+static void tell_files(struct cfr_doctor *d)
+{
+    int64_t needed = cfr_doctor_needed_files(d->config);
+    rlim_t limit = files_limit(d);
+
+    if (limit != RLIM_INFINITY && (int64_t)limit < needed)
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.open-files",
+                       "raise it (systemd: LimitNOFILE=; container: --ulimit nofile)",
+                       "at most %lld files may be open (hard limit), and this configuration may need %lld",
+                       (long long)limit, (long long)needed);
+    else
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.open-files", NULL,
+                       "the limit of open files suffices: up to %lld are needed", (long long)needed);
+}
+
+/* Every watch that the agent has, for a moment: counting would not tell what others have used up. */
+static void tell_watches(struct cfr_doctor *d)
+{
+    static struct cfr_watcher nobody;
+    struct cfr_watch *w = NULL;
+    struct cfr_err err = {0};
+    int rc = cfr_watch_open(&w, &err);
+
+    for (size_t i = 0; rc == 0 && i < d->config->credentials.count; i++) {
+        struct cfr_err one = {0};
+
+        if (cfr_material_watch(cfr_config_at(d->config, i), NULL, w, &nobody, &one) == CFR_E_LIMIT) {
+            rc = CFR_E_LIMIT;
+            err = one;
+        }
+    }
+    cfr_watch_close(w);
+    if (rc == 0)
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.inotify", NULL,
+                       "the kernel gives all the watches that are needed");
+    else
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "machine.inotify",
+                       "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until "
+                       "then changes are "
+                       "seen once a minute",
+                       "%s", err.text);
+}
+
+static void tell_memory(struct cfr_doctor *d)
+{
+    char cgroup[PROC_MAX];
+    char path[512] = "";
+    size_t n = read_its(d, "cgroup", cgroup);
+    int64_t limit = cfr_doctor_memory_limit((struct cfr_view){cgroup, n}, "/sys/fs/cgroup", path);
+    int64_t needed = cfr_doctor_needed_memory(d->config);
+
+    if (limit >= 0 && limit < needed)
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "machine.memory",
+                       "raise the limit (systemd: MemoryMax=; in a pod: resources.limits.memory)",
+                       "at most %lld MiB are allowed (%s), and this configuration may need %lld",
+                       (long long)(limit / 1048576), path, (long long)(needed / 1048576));
+    else if (limit >= 0)
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
+                       "the memory limit of %lld MiB suffices: up to %lld are needed",
+                       (long long)(limit / 1048576), (long long)(needed / 1048576));
+    else if (n == 0)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL,
+                       "there is no /proc to tell of a memory limit; up to %lld MiB are needed",
+                       (long long)(needed / 1048576));
+    else
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
+                       "no memory limit holds here; up to %lld MiB are needed",
+                       (long long)(needed / 1048576));
+}
+
+static bool has_programs(const struct cfr_config *config)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_list *hooks = &cfr_config_at(config, i)->reload;
+
+        for (size_t k = 0; k < hooks->count; k++) {
+            if (((const struct cfr_config_hook *)hooks->items)[k].exec.count != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void tell_privileges(struct cfr_doctor *d)
+{
+    char status[PROC_MAX];
+    const char *line = read_proc("/proc/self/status", status) != 0 ? strstr(status, "\nSeccomp:") : NULL;
+    bool filtered = line != NULL && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
+    bool bound = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+
+    if (has_programs(d->config) && (filtered || bound))
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.privileges", NULL,
+                       "programs of hooks run with%s%s%s: they can do no more than credfresh itself (no "
+                       "sudo, no setuid)",
+                       bound ? " no_new_privs" : "", bound && filtered ? " and" : "",
+                       filtered ? " a seccomp filter" : "");
+}
+
+void cfr_doctor_machine(struct cfr_doctor *d)
+{
+    cfr_doctor_at(d, NULL, 0);
+    tell_user(d);
+    if (d->config->credentials.count != 0)
+        tell_state(d);
+    tell_files(d);
+    tell_watches(d);
+    tell_memory(d);
+    tell_privileges(d);
+}

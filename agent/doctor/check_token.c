@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* What an exchange begins with: the token's file or request, a mounted Secret, further files; and what the
+ * token says. */
+#include "agent/doctor/doctor.h"
+
+#include "agent/source/exchange_sync.h"
+#include "base/time.h"
+#include "files/file.h"
+#include "sts/aws/aws.h"
+#include "token/inspect.h"
+
+#include <string.h>
+
+#define ASK_MAX_MS 10000
+
+/* ---- the token's bytes ---- */
+
+/* The file as it is, fit for use or not. */
+static void read_file(struct cfr_doctor_case *c)
+{
+    struct cfr_secret raw;
+    struct cfr_json *doc = NULL;
+    struct cfr_view text = {NULL, 0};
+
+    cfr_secret_init(&raw, CFR_TOKEN_MAX);
+    if (cfr_file_read(c->token->file, &raw, NULL) == 0)
+        text = cfr_view_trim(cfr_secret_view(&raw));
+    if (text.n != 0 && c->token->json_field != NULL) {
+        bool good = cfr_json_parse(text, &doc, NULL) == 0 &&
+                    cfr_json_string(cfr_json_get(doc, c->token->json_field), &text);
+
+        text = good ? cfr_view_trim(text) : (struct cfr_view){NULL, 0};
+    }
+    (void)cfr_secret_append(&c->token_text, text, NULL);
+    cfr_json_free(doc);
+    cfr_secret_free(&raw);
+}
+
+struct asking {
+    struct cfr_doctor *d;
+    struct cfr_doctor_case *c;
+};
+
+static void on_asked(void *ctx, struct cfr_exchange_result *result)
+{
+    struct asking *a = ctx;
+
+    if (result->server_date_s != 0) {
+        a->c->server_date_s = result->server_date_s;
+        a->c->seen_boot_ms = cfr_clock_now().boot_ms;
+    }
+    if (result->rc != 0) {
+        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "token.request", NULL, "%s", result->err.text);
+        return;
+    }
+    cfr_doctor_say(a->d, CFR_FINDING_OK, "token.request", NULL, "the API server gives a token (%.0f ms)",
+                   result->duration_s * 1000);
+    (void)cfr_secret_append(&a->c->token_text, cfr_grant_get(result->grant, CFR_FIELD_TOKEN), NULL);
+}
+
+/* The token alone, so that it can be looked at even where the cloud refuses it. */
+static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    struct asking a = {d, c};
+    struct cfr_config_credential alone = {.name = c->credential->name, .token = c->credential->token};
+    struct cfr_material m;
+    struct cfr_err err = {0};
+    int64_t wait_ms;
+    int64_t left_ms = cfr_doctor_left_ms(d);
+    int64_t end_ms = cfr_clock_now().boot_ms + (left_ms < ASK_MAX_MS ? left_ms : ASK_MAX_MS);
+    int rc;
+
+    if (d->options->offline)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "token.request", NULL, "no token was asked for: --offline");
+    if (d->options->offline || left_ms == 0)
+        return;
+    rc = cfr_material_read(&alone, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
+    if (rc == 0 && m.requested)
+        rc = cfr_standalone_exchange(&alone, &m, end_ms, on_asked, &a, &err);
+    if (rc != 0)
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
+    cfr_material_free(&m);
+    c->asked = true;
+}
+
+bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
+{
+    if (c->token_text.len == 0 || cfr_claims_read(cfr_secret_view(&c->token_text), &c->claims, err) != 0)
+        return false;
+    c->has_claims = true;
+    c->trusted =
+        (struct cfr_trust_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
+    while (c->trusted.aud_count < CFR_DOCTOR_AUDIENCES_MAX &&
+           c->trusted.aud_count < cfr_claims_audience_count(&c->claims)) {
+        c->audiences[c->trusted.aud_count] = cfr_claims_audience(&c->claims, c->trusted.aud_count);
+        c->trusted.aud_count++;
+    }
+    c->trusted.aud = c->audiences;
+    return true;
+}
+
+/* ---- the claims ---- */
+
+static void tell_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+{
+    const struct cfr_claims *t = &c->claims;
+    char iss[CFR_TRUST_SHOWN_MAX];
+    char sub[CFR_TRUST_SHOWN_MAX];
+    char aud[CFR_TRUST_SHOWN_MAX];
+    char pod[CFR_TRUST_SHOWN_MAX];
+    char node[CFR_TRUST_SHOWN_MAX];
+    char life[CFR_TIME_WORDS_MAX];
+    char when[CFR_TIME_RFC3339_MAX];
+
+    cfr_doctor_say(
+        d, CFR_FINDING_OK, "token.claims", NULL,
+        "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_trust_show(t->sub, sub),
+        cfr_trust_show(t->iss, iss), cfr_trust_audiences(&c->trusted, aud),
+        t->exp > t->iat && t->iat != 0 ? cfr_time_words((cfr_claims_expires(t) - t->iat) * 1000, life)
+                                       : "unknown",
+        t->exp != 0 ? cfr_time_format(cfr_claims_expires(t), when) : "never",
+        t->pod.n != 0 ? ", of the pod " : "", cfr_trust_show(t->pod, pod), t->node.n != 0 ? " on " : "",
+        cfr_trust_show(t->node, node));
+}
+
+static const char *remedy_of(const char *check)
+{
+    static const char *const remedies[][2] = {
+        {"token.expired",
+         "look at the kubelet of this node (its journal, its way to the API server), or at what else writes "
+         "the token's file"},
+        {"token.not-yet-valid", "see the check clock: it tells whose clock is wrong"},
+        {"token.kind", "project a serviceAccountToken volume with an audience and an expirationSeconds"},
+        {"token.algorithm",
+         "the issuer's signing key decides: the API server's --service-account-signing-key-file"},
+        {"token.issuer", "set --service-account-issuer of the API server to the https URL under which its "
+                         "documents are public"},
+        {"token.claims", "this is no token of a service account: look at what writes the file"},
+    };
+
+    for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
+        if (strcmp(remedies[i][0], check) == 0)
+            return remedies[i][1];
+    }
+    return NULL;
+}
+
+struct judging {
+    struct cfr_doctor *d;
+    struct cfr_doctor_case *c;
+};
+
+/* Of what is well one line is enough, and it was told. */
+static void on_judged(void *ctx, const struct cfr_finding *f)
+{
+    struct judging *j = ctx;
+    char aud[CFR_TRUST_SHOWN_MAX];
+
+    if (f->level == CFR_FINDING_OK)
+        return;
+    if (f->level == CFR_FINDING_WRONG && strcmp(f->check, "token.audience") == 0 && j->c->token != NULL &&
+        j->c->token->audience != NULL)
+        cfr_doctor_say(j->d, f->level, f->check,
+                       "set this audience in the projected volume (or in `token.request`), or change "
+                       "`token.audience` and what "
+                       "the cloud trusts",
+                       "the configuration expects the audience \"%.300s\", your token says %s",
+                       j->c->token->audience, cfr_trust_audiences(&j->c->trusted, aud));
+    else
+        cfr_doctor_say(j->d, f->level, f->check, remedy_of(f->check), "the token: %s", f->text);
+}
+
+static void judge(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    struct judging j = {d, c};
+    bool aws = c->provider != NULL && strcmp(c->provider->name, "aws") == 0;
+    struct cfr_inspect_subject subject = {
+        .file = cfr_secret_view(&c->token_text),
+        .claims = &c->claims,
+        .now_s = cfr_clock_now().wall_ms / 1000,
+        .audience = c->token != NULL ? c->token->audience : NULL,
+        .region = aws && c->config != NULL ? ((const struct cfr_sts_aws *)c->config)->region : NULL,
+        .cloud = c->provider != NULL ? c->provider->name : "",
+    };
+
+    tell_claims(d, c);
+    cfr_inspect_judge(&subject, &(struct cfr_finding_sink){on_judged, &j});
+}
+
+/* ---- all of it ---- */
+
+static void tell_material(struct cfr_doctor *d, struct cfr_doctor_case *c, unsigned wrong_before,
+                          const struct cfr_err *err)
+{
+    if (!c->ready) {
+        /* What is wrong with the token has been told in more words. */
+        if (d->tally[CFR_FINDING_WRONG] == wrong_before)
+            cfr_doctor_say(d, CFR_FINDING_WRONG, "source", NULL, "%s", err->text);
+        return;
+    }
+    if (c->material.mounted.note[0] != '\0')
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "source.secret", NULL, "%s", c->material.mounted.note);
+    if (c->credential != NULL && c->credential->secret != NULL)
+        cfr_doctor_say(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, %s",
+                       cfr_mounted_kinds[c->material.mounted.kind],
+                       c->material.provider != NULL ? "to be exchanged" : "to be passed on");
+    if (c->material.stood_in_for != NULL)
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.stood_in_for);
+}
+
+static void read_material(struct cfr_doctor_case *c, struct cfr_err *err)
+{
+    int64_t wait_ms;
+
+    if (c->credential == NULL)
+        return;
+    c->ready =
+        cfr_material_read(c->credential, cfr_clock_now().wall_ms, false, &c->material, &wait_ms, err) == 0;
+    if (c->ready && c->material.provider != NULL) {
+        c->provider = c->material.provider;
+        c->config = c->material.config;
+    }
+    if (c->ready)
+        (void)cfr_secret_append(&c->token_text, cfr_secret_view(&c->material.token), NULL);
+}
+
+void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    unsigned wrong = d->tally[CFR_FINDING_WRONG];
+    struct cfr_err err = {0};
+    struct cfr_err bad = {0};
+    const char *path;
+
+    read_material(c, &err);
+    if (c->token_text.len == 0 && c->token != NULL && c->token->file != NULL)
+        read_file(c);
+    if (c->token_text.len == 0 && c->ready && c->material.requested)
+        ask(d, c);
+    (void)cfr_doctor_take_claims(c, &bad);
+    path = c->material.token_path != NULL ? c->material.token_path : c->token != NULL ? c->token->file : NULL;
+    if (path != NULL)
+        cfr_doctor_volume(d, c, path);
+    if (c->has_claims)
+        judge(d, c);
+    else if (c->token_text.len != 0)
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.malformed",
+                       "look at what writes the file: it must hold one JSON Web Token and nothing else",
+                       "the token%s%s: %s", path != NULL ? " in " : "", path != NULL ? path : "", bad.text);
+    if (c->credential != NULL)
+        tell_material(d, c, wrong, &err);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* The findings of `credfresh doctor`, as a list, as text and as JSON. */
+#include "agent/doctor/doctor.h"
+
+#include "agent/loop/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cfr_doctor_env(const char *name)
+{
+    return getenv(name);
+}
+
+bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
+{
+    for (int i = 0; i < d->options->arg_count; i++) {
+        if (strcmp(d->options->args[i], name) == 0)
+            return true;
+    }
+    return d->options->arg_count == 0;
+}
+
+#define TIME_LIMIT_MS 30000
+#define LINE_COLUMNS  110
+
+static void take(void *ctx, const struct cfr_finding *f)
+{
+    cfr_doctor_say(ctx, f->level, f->check, f->remedy, "%s", f->text);
+}
+
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_options *o)
+{
+    int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : TIME_LIMIT_MS;
+
+    *d = (struct cfr_doctor){
+        .options = o,
+        .config_path = o->config,
+        .end_boot_ms = cfr_clock_now().boot_ms + limit_ms,
+        .sink = {take, d},
+    };
+}
+
+void cfr_doctor_close(struct cfr_doctor *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        free(d->items[i].check);
+        free(d->items[i].credential);
+        free(d->items[i].file);
+        free(d->items[i].text);
+        free(d->items[i].remedy);
+    }
+    free(d->items);
+    d->items = NULL;
+    d->count = 0;
+    cfr_config_free(d->config);
+    d->config = NULL;
+    cfr_client_answer_free(&d->agent);
+    cfr_authority_free(&d->ca);
+    for (int i = 0; i < CFR_DOCTOR_DOCUMENTS; i++)
+        cfr_str_free(&d->documents[i].text);
+}
+
+void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line)
+{
+    d->credential = credential;
+    d->file = line != 0 ? d->config_path : NULL;
+    d->line = d->file != NULL ? line : 0;
+}
+
+/* A copy that a terminal can be shown. */
+static char *clean(const char *text)
+{
+    char *copy = text != NULL ? cfr_str_dup(cfr_view_of(text)) : NULL;
+
+    for (unsigned char *p = (unsigned char *)copy; p != NULL && *p != '\0'; p++) {
+        if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
+            memset(p, '?', 2);
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    }
+    return copy;
+}
+
+static bool grow(struct cfr_doctor *d)
+{
+    size_t cap = d->cap != 0 ? d->cap * 2 : 64;
+    struct cfr_doctor_item *items;
+
+    if (d->count < d->cap)
+        return true;
+    items = realloc(d->items, cap * sizeof *items);
+    if (items == NULL)
+        return false;
+    d->items = items;
+    d->cap = cap;
+    return true;
+}
+
+void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
+                    const char *fmt, ...)
+{
+    char text[CFR_FINDING_TEXT_MAX];
+    struct cfr_doctor_item *i;
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    d->tally[level]++;
+    if (!grow(d)) {
+        d->nomem = true;
+        return;
+    }
+    i = &d->items[d->count++];
+    *i = (struct cfr_doctor_item){
+        .level = level,
+        .line = d->line,
+        .check = clean(check),
+        .credential = clean(d->credential),
+        .file = clean(d->file),
+        .text = clean(text),
+        .remedy = clean(remedy),
+    };
+    d->nomem = d->nomem || i->text == NULL || i->check == NULL;
+}
+
+int64_t cfr_doctor_left_ms(struct cfr_doctor *d)
+{
+    int64_t left = d->end_boot_ms - cfr_clock_now().boot_ms;
+
+    d->late = d->late || left <= 0;
+    return left > 0 ? left : 0;
+}
+
+/* ---- text ---- */
+
+/* TEXT broken between words, with INDENT blanks before each further line. */
+static void add_wrapped(struct cfr_str *out, size_t indent, const char *text)
+{
+    size_t room = LINE_COLUMNS - indent;
+    size_t used = 0;
+
+    while (*text != '\0') {
+        size_t n = strcspn(text, " ");
+
+        if (used != 0 && used + 1 + n > room) {
+            cfr_str_addf(out, "\n%*s", (int)indent, "");
+            used = 0;
+        } else if (used != 0) {
+            cfr_str_addz(out, " ");
+            used++;
+        }
+        cfr_str_add(out, (struct cfr_view){text, n});
+        used += n;
+        text += n;
+        text += strspn(text, " ");
+    }
+    cfr_str_addz(out, "\n");
+}
+
+static void write_item(const struct cfr_doctor_item *i, struct cfr_str *out)
+{
+    cfr_str_addf(out, "  %-8s %-20s ", cfr_finding_level_name(i->level), i->check);
+    add_wrapped(out, 32, i->text != NULL ? i->text : "");
+    if (i->level >= CFR_FINDING_WARNING && i->file != NULL) {
+        cfr_str_addf(out, "%32sat %s", "", i->file);
+        if (i->line != 0)
+            cfr_str_addf(out, ":%d", i->line);
+        cfr_str_addz(out, "\n");
+    }
+    if (i->remedy != NULL) {
+        cfr_str_addf(out, "%29s-> ", "");
+        add_wrapped(out, 32, i->remedy);
+    }
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out)
+{
+    const char *about = "";
+
+    for (size_t i = 0; i < d->count; i++) {
+        const struct cfr_doctor_item *item = &d->items[i];
+
+        if (i == 0 || !same(about, item->credential))
+            cfr_str_addf(out, "%s%s\n", i != 0 ? "\n" : "",
+                         item->credential != NULL ? item->credential : "agent and machine");
+        about = item->credential;
+        write_item(item, out);
+    }
+    cfr_str_addf(out, "\n%s: %u wrong, %u warnings, %u notes, %u as they should be\n",
+                 d->config_path != NULL ? d->config_path : "environment", d->tally[CFR_FINDING_WRONG],
+                 d->tally[CFR_FINDING_WARNING], d->tally[CFR_FINDING_NOTE], d->tally[CFR_FINDING_OK]);
+}
+
+/* ---- JSON ---- */
+
+static void add_member(struct cfr_str *out, const char *key, const char *text)
+{
+    cfr_str_addf(out, "\"%s\":", key);
+    cfr_str_add_json(out, cfr_view_of(text));
+    cfr_str_addz(out, ",");
+}
+
+static void write_json_item(const struct cfr_doctor_item *i, struct cfr_str *out)
+{
+    cfr_str_addz(out, "{");
+    add_member(out, "level", cfr_finding_level_name(i->level));
+    add_member(out, "check", i->check);
+    add_member(out, "credential", i->credential);
+    add_member(out, "file", i->file);
+    if (i->line != 0)
+        cfr_str_addf(out, "\"line\":%d,", i->line);
+    else
+        cfr_str_addz(out, "\"line\":null,");
+    add_member(out, "text", i->text);
+    cfr_str_addz(out, "\"remedy\":");
+    cfr_str_add_json(out, cfr_view_of(i->remedy));
+    cfr_str_addz(out, "}");
+}
+
+void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out)
+{
+    cfr_str_addz(out, "{\"version\":1,");
+    add_member(out, "config", d->config_path);
+    cfr_str_addf(out, "\"offline\":%s,\"complete\":%s,\"summary\":{", d->options->offline ? "true" : "false",
+                 d->late ? "false" : "true");
+    for (int l = CFR_FINDING_WRONG; l >= CFR_FINDING_OK; l--)
+        cfr_str_addf(out, "\"%s\":%u%s", cfr_finding_level_name((enum cfr_finding_level)l), d->tally[l],
+                     l != CFR_FINDING_OK ? "," : "},\"findings\":[");
+    for (size_t i = 0; i < d->count; i++) {
+        cfr_str_addz(out, i != 0 ? ",\n" : "\n");
+        write_json_item(&d->items[i], out);
+    }
+    cfr_str_addz(out, "]}\n");
+}

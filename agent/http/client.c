@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The HTTP client engine on libcurl's multi interface. */
+#include "agent/http/client.h"
+
+#include "agent/http/openssl.h"
+#include "agent/http/transfer_private.h"
+#include "agent/http/ca_file_private.h"
+#include "base/str.h"
+#include "base/wipealloc.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HOST_CONNECTIONS_MAX 8L
+#define CONNECTIONS_MAX      32L
+#define IDLE_CONNECTIONS_MAX 8L
+/* From this many transfers at once on, the heap is worth trimming afterwards. */
+#define STORM 16
+
+struct cfr_http {
+    CURLM *multi;
+    struct cfr_http_transfer *first;
+    size_t active;
+    size_t peak; /* of active since the heap was last trimmed */
+    bool warm;   /* the first transfer has ended, which starts the TLS library */
+    bool stale;  /* what MULTI caches must not be used again */
+    bool moved;  /* a transfer may have ended outside of cfr_http_step */
+    struct cfr_http_trust trust;
+    char *no_proxy;
+    struct curl_waitfd *wait;
+    size_t wait_cap;
+};
+
+static CURLM *make_multi(void)
+{
+    CURLM *m = curl_multi_init();
+
+    if (m == NULL)
+        return NULL;
+    (void)curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX);
+    (void)curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
+    (void)curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
+    return m;
+}
+
+int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
+{
+    struct cfr_http *h;
+
+    *out = NULL;
+    if (!cfr_http_crypto_wipe())
+        return cfr_err_set(err, CFR_E_INTERNAL, "the TLS library was used before the HTTP engine was opened");
+    /* libcurl does not look whether OpenSSL had the memory to start, and without it crashes later. */
+    if (!cfr_http_crypto_start())
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free,
+                             cfr_wipealloc_realloc, cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
+        return cfr_err_set(err, CFR_E_INTERNAL, "the HTTP library does not start");
+    (void)signal(SIGPIPE, SIG_IGN);
+    h = calloc(1, sizeof *h);
+    if (h != NULL) {
+        h->multi = make_multi();
+        h->no_proxy = cfr_http_setup_no_proxy();
+    }
+    if (h == NULL || h->multi == NULL || h->no_proxy == NULL) {
+        cfr_http_close(h);
+        if (h == NULL)
+            curl_global_cleanup();
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    *out = h;
+    return 0;
+}
+
+static void free_transfer(struct cfr_http_transfer *t)
+{
+    /* Not kept for the next one: it would keep what was sent last. */
+    curl_easy_cleanup(t->easy);
+    curl_slist_free_all(t->headers);
+    curl_slist_free_all(t->connect_to);
+    cfr_secret_free(&t->body);
+    cfr_secret_free(&t->kept);
+    free(t->host);
+    free(t->ca_file);
+    free(t);
+}
+
+static void unlink_transfer(struct cfr_http *h, struct cfr_http_transfer *t)
+{
+    (void)curl_multi_remove_handle(h->multi, t->easy);
+    if (t->prev != NULL)
+        t->prev->next = t->next;
+    else
+        h->first = t->next;
+    if (t->next != NULL)
+        t->next->prev = t->prev;
+    h->active--;
+}
+
+void cfr_http_close(struct cfr_http *h)
+{
+    if (h == NULL)
+        return;
+    while (h->first != NULL)
+        cfr_http_cancel(h, h->first);
+    (void)curl_multi_cleanup(h->multi);
+    cfr_http_trust_free(&h->trust);
+    free(h->no_proxy);
+    free(h->wait);
+    free(h);
+    curl_global_cleanup();
+}
+
+void cfr_http_cancel(struct cfr_http *h, void *handle)
+{
+    struct cfr_http_transfer *t = handle;
+
+    if (t == NULL || t->ended)
+        return;
+    unlink_transfer(h, t);
+    free_transfer(t);
+}
+
+void cfr_http_forget(struct cfr_http *h)
+{
+    CURLM *fresh;
+
+    h->stale = true;
+    /* Caches belong to the multi handle and cannot be emptied, so a new one takes its place when it is at
+     * rest. */
+    if (h->active != 0)
+        return;
+    fresh = make_multi();
+    if (fresh == NULL)
+        return;
+    (void)curl_multi_cleanup(h->multi);
+    h->multi = fresh;
+    h->stale = false;
+}
+
+static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
+                    struct cfr_err *err)
+{
+    const char *path = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
+    bool changed;
+    int rc;
+
+    if (path == NULL)
+        return cfr_err_set(
+            err, CFR_E_MISSING,
+            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+    rc = cfr_http_trust_look(&h->trust, path, &changed, err);
+    if (rc != 0)
+        return rc;
+    if (changed)
+        cfr_http_forget(h);
+    t->ca_file = cfr_str_dup(cfr_view_of(path));
+    return t->ca_file != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
+                   struct cfr_err *err)
+{
+    struct cfr_http_target to = {.tls = false};
+    int rc = cfr_http_target_check(t, r, &to, err);
+
+    if (rc == 0 && r->timeout_ms <= 0)
+        rc = cfr_err_set(err, CFR_E_INTERNAL, "%s: a request without a time limit", t->target);
+    if (rc == 0 && to.tls && r->ca_pem.n == 0)
+        rc = check_ca(h, r, t, err);
+    if (rc != 0)
+        return rc;
+    t->easy = curl_easy_init();
+    if (t->easy == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    rc = cfr_http_setup(t, r, &to, h->no_proxy, h->stale, err);
+    if (rc == 0 && curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+    return rc;
+}
+
+int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, cfr_http_done_fn *done,
+                   void *ctx, void **handle, struct cfr_err *err)
+{
+    struct cfr_http_transfer *t = calloc(1, sizeof *t);
+    int running;
+    int rc;
+
+    if (handle != NULL)
+        *handle = NULL;
+    if (t == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (h->stale)
+        cfr_http_forget(h);
+    rc = prepare(h, request, t, err);
+    if (rc != 0) {
+        free_transfer(t);
+        return rc;
+    }
+    t->done = done;
+    t->ctx = ctx;
+    t->next = h->first;
+    if (t->next != NULL)
+        t->next->prev = t;
+    h->first = t;
+    h->active++;
+    h->peak = h->active > h->peak ? h->active : h->peak;
+    if (handle != NULL)
+        *handle = t;
+    /* On an open connection the request leaves now, and not after another turn of the loop. */
+    (void)curl_multi_perform(h->multi, &running);
+    h->moved = true;
+    return 0;
+}
+
+static void finish(struct cfr_http_transfer *t, CURLcode code)
+{
+    struct cfr_http_answer a = {.retry_after_s = -1};
+    curl_off_t total_us = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &total_us);
+    a.duration_s = (double)total_us / 1e6;
+    if (code == CURLE_WRITE_ERROR && t->refused.code != 0)
+        a.error = cfr_err_set(&a.err, t->refused.code, "%s: %s", t->target, t->refused.text);
+    else if (code != CURLE_OK)
+        a.error = cfr_http_explain(t, code, &a.err);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &a.status);
+    a.content_type = cfr_view_of(t->head.content_type);
+    a.body = cfr_secret_view(&t->body);
+    a.request_id = cfr_view_of(t->head.request_id);
+    a.header = cfr_secret_view(&t->kept);
+    a.retry_after_s = cfr_http_head_retry_after_s(&t->head, (int64_t)time(NULL));
+    a.date_s = t->head.date_s;
+    t->done(t->ctx, &a);
+}
+
+static void collect(struct cfr_http *h)
+{
+    CURLMsg *msg;
+    int left;
+
+    while ((msg = curl_multi_info_read(h->multi, &left)) != NULL) {
+        struct cfr_http_transfer *t = NULL;
+        CURLcode code = msg->data.result;
+
+        if (msg->msg != CURLMSG_DONE)
+            continue;
+        (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
+        unlink_transfer(h, t);
+        t->ended = true;
+        finish(t, code);
+        free_transfer(t);
+    }
+    if (h->active != 0)
+        return;
+    /* After a storm its connections go, too: they hold most of what it took, and no server keeps them until the next. */
+    if (h->stale || h->peak >= STORM)
+        cfr_http_forget(h);
+    if (h->peak >= STORM || (h->peak != 0 && !h->warm))
+        (void)malloc_trim(0);
+    h->warm = h->warm || h->peak != 0;
+    h->peak = 0;
+}
+
+static int to_wait(struct cfr_http *h, const struct pollfd *fds, size_t count, struct cfr_err *err)
+{
+    if (count > h->wait_cap) {
+        struct curl_waitfd *wait = realloc(h->wait, count * sizeof *wait);
+
+        if (wait == NULL)
+            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        h->wait = wait;
+        h->wait_cap = count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        short events = 0;
+
+        events |= (fds[i].events & POLLIN) != 0 ? CURL_WAIT_POLLIN : 0;
+        events |= (fds[i].events & POLLPRI) != 0 ? CURL_WAIT_POLLPRI : 0;
+        events |= (fds[i].events & POLLOUT) != 0 ? CURL_WAIT_POLLOUT : 0;
+        h->wait[i] = (struct curl_waitfd){.fd = fds[i].fd, .events = events};
+    }
+    return 0;
+}
+
+/* What the wait found for our own descriptors. */
+static void pass_on(const struct cfr_http *h, struct pollfd *fds, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        fds[i].revents = 0;
+        if ((h->wait[i].revents & CURL_WAIT_POLLIN) != 0)
+            fds[i].revents |= POLLIN;
+        if ((h->wait[i].revents & CURL_WAIT_POLLPRI) != 0)
+            fds[i].revents |= POLLPRI;
+        if ((h->wait[i].revents & CURL_WAIT_POLLOUT) != 0)
+            fds[i].revents |= POLLOUT;
+        any = any || fds[i].revents != 0;
+    }
+    /* libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever. */
+    if (!any && count != 0)
+        (void)poll(fds, count, 0);
+}
+
+static int multi_error(CURLMcode code, struct cfr_err *err)
+{
+    return cfr_err_set(err, code == CURLM_OUT_OF_MEMORY ? CFR_E_NOMEM : CFR_E_INTERNAL, "the HTTP engine: %s",
+                       curl_multi_strerror(code));
+}
+
+int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms,
+                  struct cfr_err *err)
+{
+    int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+    int running;
+    CURLMcode code;
+    int rc = to_wait(h, fds, count, err);
+
+    if (rc != 0)
+        return rc;
+    code = curl_multi_poll(h->multi, h->wait, (unsigned)count, h->moved ? 0 : ms, NULL);
+    h->moved = false;
+    if (code != CURLM_OK)
+        return multi_error(code, err);
+    pass_on(h, fds, count);
+    code = curl_multi_perform(h->multi, &running);
+    if (code != CURLM_OK)
+        return multi_error(code, err);
+    collect(h);
+    return 0;
+}
+
+const char *cfr_http_library(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a request failed, in our codes and in words that say what to do. */
+#include "agent/http/transfer_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *trusted(const struct cfr_http_transfer *t)
+{
+    return t->ca_file != NULL ? t->ca_file : "the CA certificates given for it";
+}
+
+/* X509_V_ERR_... of OpenSSL's verification, in words that say what to do. */
+static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    enum { NOT_YET = 9, EXPIRED = 10, SELF_SIGNED = 18, NO_ROOT = 19, NO_ISSUER = 20, NO_CHAIN = 21 };
+    long verdict = 0;
+
+    /* The chain was fine then, and the verdict tells nothing. */
+    if (strstr(t->words, "subject name") != NULL)
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: its certificate is for another name; check the host name in the URL",
+                           t->target);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
+    switch (verdict) {
+    case EXPIRED:
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: its certificate has expired; renew it there, or correct this clock",
+                           t->target);
+    case NOT_YET:
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: its certificate is not valid yet; correct the clock here or there",
+                           t->target);
+    case SELF_SIGNED:
+    case NO_ROOT:
+    case NO_ISSUER:
+    case NO_CHAIN:
+        return cfr_err_set(
+            err, CFR_E_TLS,
+            t->ca_file != NULL ? "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it"
+                               : "%s: its certificate is not signed by any of %s",
+            t->target, trusted(t));
+    default:
+        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is refused (checked with %s): %s", t->target,
+                           trusted(t), t->words);
+    }
+}
+
+/* A connection that breaks during the handshake is the network's doing, not the certificate's. */
+static bool handshake_broke(const struct cfr_http_transfer *t)
+{
+    return strstr(t->words, "SSL_ERROR_SYSCALL") != NULL || strstr(t->words, "reset by peer") != NULL ||
+           strstr(t->words, "unexpected eof") != NULL || strstr(t->words, "Broken pipe") != NULL;
+}
+
+static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    curl_off_t connected_us = 0;
+    long ms = (long)(t->timeout_ms < CFR_HTTP_CONNECT_MAX_MS ? t->timeout_ms : CFR_HTTP_CONNECT_MAX_MS);
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    if (connected_us == 0)
+        return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection within %ld ms", t->target, ms);
+    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target,
+                       (long)t->timeout_ms);
+}
+
+static const char *see_proxy(const struct cfr_http_transfer *t)
+{
+    return t->own_proxy ? "" : "; see https_proxy and no_proxy";
+}
+
+static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    curl_off_t connected_us = 0;
+    long errnum = 0;
+    long proxy = 0;
+
+    /* With TLS 1.3 the server's verdict on a client certificate comes after the handshake. */
+    if (strstr(t->words, "alert") != NULL)
+        return cfr_err_set(err, CFR_E_TLS, "%s: it refuses the client certificate, or the lack of one: %s", t->target,
+                           t->words);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &errnum);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    if (proxy != 0 && proxy / 100 != 2)
+        return cfr_err_set(err, CFR_E_NET,
+                           "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
+                           see_proxy(t));
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    if (errnum != 0)
+        return cfr_err_set(err, CFR_E_NET, "%s: %s: %s", t->target,
+                           connected_us == 0 ? "cannot connect" : "the connection broke", strerror((int)errnum));
+    return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, t->words);
+}
+
+int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err)
+{
+    const char *words = t->words[0] != '\0' ? t->words : curl_easy_strerror(code);
+
+    switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+        return explain_timeout(t, err);
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS",
+                           t->target);
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return cfr_err_set(err, CFR_E_NET,
+                           "%s: the proxy's name cannot be resolved%s", t->target, see_proxy(t));
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+        return explain_connect(t, err);
+    case CURLE_GOT_NOTHING:
+        return cfr_err_set(err, CFR_E_NET, "%s: it closed the connection without an answer", t->target);
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return explain_certificate(t, err);
+    case CURLE_SSL_CACERT_BADFILE:
+        return cfr_err_set(err, CFR_E_TLS,
+                           t->ca_file != NULL
+                               ? "%s: the CA file %s cannot be read or holds no certificate in PEM form"
+                               : "%s: %s hold no certificate in PEM form",
+                           t->target, trusted(t));
+    case CURLE_SSL_CERTPROBLEM:
+        return cfr_err_set(err, CFR_E_TLS,
+                           "%s: the client certificate and its key cannot be used: %s; both must be PEM, belong "
+                           "together, and the key must not be encrypted",
+                           t->target, words);
+    case CURLE_SSL_CONNECT_ERROR:
+        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s",
+                           t->target, words);
+    case CURLE_PARTIAL_FILE:
+        return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer ends too early", t->target);
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer is not HTTP: %s", t->target, words);
+    case CURLE_OUT_OF_MEMORY:
+        return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+    case CURLE_FILESIZE_EXCEEDED:
+        return cfr_err_set(err, CFR_E_LIMIT, "%s: the answer is larger than the %zu bytes that are allowed",
+                           t->target, t->body.limit);
+    default:
+        return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, words);
+    }
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* OpenSSL's memory. */
+#include "agent/http/openssl.h"
+
+#include "agent/http/client.h"
+#include "base/wipealloc.h"
+
+#include <openssl/crypto.h>
+#include <openssl/ssl.h>
+
+static void *crypto_malloc(size_t n, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return cfr_wipealloc_malloc(n);
+}
+
+static void crypto_free(void *p, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    cfr_wipealloc_free(p);
+}
+
+static void *crypto_realloc(void *p, size_t n, const char *file, int line)
+{
+    if (n != 0)
+        return cfr_wipealloc_realloc(p, n);
+    crypto_free(p, file, line);
+    return NULL;
+}
+
+bool cfr_http_crypto_wipe(void)
+{
+    CRYPTO_malloc_fn now = NULL;
+
+    CRYPTO_get_mem_functions(&now, NULL, NULL);
+    return now == crypto_malloc || CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1;
+}
+
+bool cfr_http_crypto_start(void)
+{
+    return OSSL_LIB_CTX_get0_global_default() != NULL;
+}
+
+void cfr_http_crypto_keep_nothing(void *ssl_ctx)
+{
+    (void)SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
+}
+
+const char *cfr_http_crypto_library(void)
+{
+    return OpenSSL_version(OPENSSL_VERSION_STRING);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* A request as options of a libcurl handle. */
+#include "agent/http/openssl.h"
+#include "agent/http/transfer_private.h"
+#include "agent/http/ca_file_private.h"
+#include "base/str.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CA_CACHE_S 86400L
+
+/* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
+static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
+
+/* Ours and the environment's. libcurl takes `*` as "all" only where it stands alone. */
+static bool has_proxy(void)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (getenv(names[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+char *cfr_http_setup_no_proxy(void)
+{
+    const char *env = getenv("no_proxy");
+    struct cfr_str s = {.limit = 65536};
+
+    if (env == NULL)
+        env = getenv("NO_PROXY");
+    /* With nothing to keep away from, libcurl need not go through the list for each request. */
+    if (!has_proxy() || (env != NULL && strcmp(env, "*") == 0))
+        cfr_str_addz(&s, "*");
+    else
+        cfr_str_addf(&s, "%s%s%s", never_proxied, env != NULL ? "," : "", env != NULL ? env : "");
+    if (s.failed)
+        cfr_str_free(&s);
+    return s.p;
+}
+
+static bool header_begins(const struct cfr_secret *header, const char *name)
+{
+    size_t n = strlen(name);
+
+    return header->len >= n && strncasecmp(header->p, name, n) == 0;
+}
+
+static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_err *err)
+{
+    struct curl_slist *list = curl_slist_append(t->headers, line);
+
+    if (list == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    t->headers = list;
+    return 0;
+}
+
+/* The URL names the certificate's host then, which is not whom we talk to. */
+static int add_host(struct cfr_http_transfer *t, struct cfr_err *err)
+{
+    return t->host != NULL ? add_header(t, t->host, err) : 0;
+}
+
+/* libcurl adds these by itself unless told otherwise; a line without a value tells it. */
+static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    static const char *const lines[] = {"Expect:", "Accept:", "Content-Type:"};
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        bool given = false;
+
+        for (size_t k = 0; k < r->header_count; k++)
+            given = given || header_begins(&r->headers[k], lines[i]);
+        if (!given && add_header(t, lines[i], err) != 0)
+            return CFR_E_NOMEM;
+    }
+    return 0;
+}
+
+/* `Name: value` on one line, without blanks around either. */
+static bool is_header(struct cfr_view line)
+{
+    ptrdiff_t colon = cfr_view_find(line, ": ");
+    struct cfr_view name = {line.p, colon > 0 ? (size_t)colon : 0};
+    struct cfr_view value = {0};
+
+    if (name.n != 0)
+        value = (struct cfr_view){line.p + name.n + 2, line.n - name.n - 2};
+    if (name.n == 0 || value.n == 0 || memchr(name.p, ' ', name.n) != NULL ||
+        !cfr_view_eq(cfr_view_trim(value), value))
+        return false;
+    for (size_t i = 0; i < line.n; i++) {
+        if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    for (size_t i = 0; i < r->header_count; i++) {
+        struct cfr_view line = cfr_secret_view(&r->headers[i]);
+
+        /* Which one is not said: it may be a secret that lost its name. */
+        if (!is_header(line))
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: a request header is not of the form `Name: value` on one line",
+                               t->target);
+        if (add_header(t, line.p, err) != 0)
+            return CFR_E_NOMEM;
+    }
+    return add_host(t, err) != 0 ? CFR_E_NOMEM : add_silencers(t, r, err);
+}
+
+static void keep_header(struct cfr_http_transfer *t, struct cfr_view line)
+{
+    size_t n = t->keep_header != NULL ? strlen(t->keep_header) : 0;
+
+    if (cfr_view_starts(line, "HTTP/"))
+        cfr_secret_clear(&t->kept);
+    if (n == 0 || line.n <= n || line.p[n] != ':' || t->kept.len != 0 ||
+        !cfr_view_is_nocase((struct cfr_view){line.p, n}, t->keep_header))
+        return;
+    line = cfr_view_trim((struct cfr_view){line.p + n + 1, line.n - n - 1});
+    (void)cfr_secret_append(&t->kept, line, &t->refused);
+}
+
+static size_t on_head(char *p, size_t size, size_t n, void *ctx)
+{
+    struct cfr_http_transfer *t = ctx;
+
+    (void)size; /* always 1 */
+    keep_header(t, (struct cfr_view){p, n});
+    return t->refused.code == 0 && cfr_http_head_line(&t->head, (struct cfr_view){p, n}, &t->refused) == 0 ? n : 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+    struct cfr_http_transfer *t = ctx;
+
+    (void)size;
+    if (n > t->body.limit - t->body.len)
+        (void)cfr_err_set(&t->refused, CFR_E_LIMIT,
+                          "the answer is larger than the %zu bytes that are allowed", t->body.limit);
+    else if (cfr_secret_append(&t->body, (struct cfr_view){p, n}, &t->refused) == 0)
+        return n;
+    return 0;
+}
+
+/* Each function below returns 0, or the bits of what went wrong. */
+static unsigned set_method(CURL *e, const struct cfr_http_request *r)
+{
+    const struct cfr_secret *body = r->body;
+    bool sends = body != NULL || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0 ||
+                 strcmp(r->method, "PATCH") == 0;
+    unsigned bad = 0;
+
+    if (sends) {
+        bad |= curl_easy_setopt(e, CURLOPT_POST, 1L);
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(body != NULL ? body->len : 0));
+        /* Not copied: the bytes stay in their one place. */
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDS, body != NULL && body->len != 0 ? body->p : "");
+    } else if (strcmp(r->method, "HEAD") == 0) {
+        return curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+    }
+    return bad | curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+static unsigned set_blob(CURL *e, CURLoption option, struct cfr_view bytes)
+{
+    /* Never written to, since it is copied. */
+    union {
+        const char *in;
+        void *out;
+    } data = {bytes.p};
+    struct curl_blob blob = {data.out, bytes.n, CURL_BLOB_COPY};
+
+    return bytes.n != 0 ? curl_easy_setopt(e, option, &blob) : 0;
+}
+
+static CURLcode on_tls(CURL *e, void *ssl_ctx, void *ctx)
+{
+    (void)e;
+    (void)ctx;
+    cfr_http_crypto_keep_nothing(ssl_ctx);
+    return CURLE_OK;
+}
+
+/* libcurl compares all of these before it uses a kept connection again. */
+static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const struct cfr_http_request *r, bool fresh)
+{
+    unsigned bad = curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
+
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
+    bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    /* Certificates from memory are never taken from, or put into, the cache of those from files. */
+    bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem);
+    /* A resumed session would carry an old verdict past a changed CA file. */
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_tls);
+    bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
+    bad |= curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh || r->once ? 1L : 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
+    if (r->client_cert.n == 0)
+        return bad;
+    bad |= set_blob(e, CURLOPT_SSLCERT_BLOB, r->client_cert);
+    bad |= set_blob(e, CURLOPT_SSLKEY_BLOB, r->client_key);
+    /* Without one, OpenSSL asks the terminal for an encrypted key's. */
+    return bad | curl_easy_setopt(e, CURLOPT_KEYPASSWD, "");
+}
+
+static unsigned set_proxy(CURL *e, const struct cfr_http_request *r, const struct cfr_http_target *to,
+                          const char *no_proxy)
+{
+    /* An https proxy is none of the server's CA's business. */
+    unsigned bad = curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, to->tls ? cfr_http_trust_system() : NULL);
+
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
+    if (r->direct || r->unix_socket != NULL || to->link_local || (to->loopback && r->proxy == NULL))
+        return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    if (r->proxy == NULL)
+        return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, no_proxy);
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY, r->proxy);
+    return bad | curl_easy_setopt(e, CURLOPT_NOPROXY, "");
+}
+
+static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char *url)
+{
+    unsigned bad = curl_easy_setopt(e, CURLOPT_URL, url);
+
+    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "https,http");
+    bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+    bad |= curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    /* Not HTTP/2: nghttp2 copies requests and answers into memory that it frees unwiped, and libcurl gives it
+     * no other allocator. */
+    bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (r->unix_socket != NULL)
+        bad |= curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
+    return bad;
+}
+
+/* The URL, or with a server_name the one and the address that stand for it. */
+static int set_place(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+{
+    char *url = NULL;
+    unsigned bad;
+    int rc;
+
+    if (r->server_name == NULL)
+        return set_target(t->easy, r, r->url) == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    rc = cfr_http_target_rename(t, r, &url, err);
+    if (rc != 0)
+        return rc;
+    bad = set_target(t->easy, r, url) | curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
+    curl_free(url);
+    return bad == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
+{
+    int64_t ms = r->timeout_ms > INT_MAX ? INT_MAX : r->timeout_ms;
+    unsigned bad = curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)ms);
+
+    bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                            (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
+    /* Refuses an announced length; on_body refuses what comes unannounced. */
+    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE,
+                            (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    return bad;
+}
+
+static unsigned set_callbacks(struct cfr_http_transfer *t)
+{
+    unsigned bad = curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
+
+    bad |= curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->words);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "credfresh/" CFR_VERSION);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_head);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+    bad |= curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+    return bad;
+}
+
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const struct cfr_http_target *to,
+                   const char *no_proxy, bool fresh, struct cfr_err *err)
+{
+    int rc = set_place(t, r, err);
+
+    if (rc == 0)
+        rc = add_headers(t, r, err);
+    if (rc != 0)
+        return rc;
+    cfr_secret_init(&t->body, r->answer_max);
+    cfr_secret_init(&t->kept, CFR_HTTP_HEAD_MAX);
+    t->keep_header = r->keep_header;
+    t->own_proxy = r->proxy != NULL;
+    t->timeout_ms = r->timeout_ms;
+    /* Every value is one that libcurl takes, so only memory can have run out. */
+    if (set_callbacks(t) != 0 || set_proxy(t->easy, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
+        set_trust(t->easy, t, r, fresh) != 0 || set_method(t->easy, r) != 0)
+        return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+    return 0;
+}

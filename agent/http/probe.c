@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking at a server. */
+#include "agent/http/probe.h"
+
+#include "agent/loop/clock.h"
+#include "agent/http/transfer_private.h"
+#include "agent/http/ca_file_private.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ANSWER_MAX 65536
+
+/* One connection. */
+struct look {
+    struct cfr_http_transfer t;
+    char *url;
+    char *no_proxy;
+};
+
+bool cfr_http_look_host(const char *url, char host[CFR_HTTP_LOOK_TEXT], int *port, bool *tls)
+{
+    CURLU *u = curl_url();
+    char *scheme = NULL;
+    char *name = NULL;
+    char *number = NULL;
+    bool good = u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+                curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                curl_url_get(u, CURLUPART_HOST, &name, 0) == CURLUE_OK &&
+                curl_url_get(u, CURLUPART_PORT, &number, CURLU_DEFAULT_PORT) == CURLUE_OK;
+
+    if (good) {
+        size_t n = strlen(name);
+        bool bracket = n > 2 && name[0] == '[';
+
+        (void)snprintf(host, CFR_HTTP_LOOK_TEXT, "%.*s", (int)(bracket ? n - 2 : n),
+                       bracket ? name + 1 : name);
+        *port = (int)strtol(number, NULL, 10);
+        *tls = strcmp(scheme, "https") == 0;
+    }
+    curl_free(scheme);
+    curl_free(name);
+    curl_free(number);
+    curl_url_cleanup(u);
+    return good;
+}
+
+/* The URL without its path and query. */
+static char *root_of(const char *url)
+{
+    CURLU *u = curl_url();
+    char *out = NULL;
+
+    if (u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_url_set(u, CURLUPART_PATH, "/", 0) == CURLUE_OK &&
+        curl_url_set(u, CURLUPART_QUERY, NULL, 0) == CURLUE_OK)
+        (void)curl_url_get(u, CURLUPART_URL, &out, 0);
+    curl_url_cleanup(u);
+    return out;
+}
+
+static void close_look(struct look *l)
+{
+    curl_easy_cleanup(l->t.easy);
+    curl_slist_free_all(l->t.headers);
+    cfr_secret_free(&l->t.body);
+    cfr_secret_free(&l->t.kept);
+    free(l->t.ca_file);
+    free(l->no_proxy);
+    curl_free(l->url);
+    *l = (struct look){.url = NULL};
+}
+
+static int open_look(const struct cfr_http_look_request *r, struct look *l, struct cfr_err *err)
+{
+    const char *ca_file = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
+    struct cfr_http_target to = {.tls = false};
+    struct cfr_http_request request = {
+        .method = "HEAD", .link_local = r->link_local, .answer_max = ANSWER_MAX};
+    int rc;
+
+    *l = (struct look){.url = root_of(r->url)};
+    l->no_proxy = cfr_http_setup_no_proxy();
+    l->t.easy = curl_easy_init();
+    l->t.ca_file = ca_file != NULL ? cfr_str_dup(cfr_view_of(ca_file)) : NULL;
+    if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL ||
+        (ca_file != NULL && l->t.ca_file == NULL))
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    request.url = l->url;
+    request.timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : 1;
+    rc = cfr_http_target_check(&l->t, &request, &to, err);
+    if (rc == 0 && to.tls && ca_file == NULL)
+        rc = cfr_err_set(
+            err, CFR_E_MISSING,
+            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+    if (rc == 0)
+        rc = cfr_http_setup(&l->t, &request, &to, l->no_proxy, true, err);
+    if (rc == 0 && r->connect_only)
+        (void)curl_easy_setopt(l->t.easy, CURLOPT_CONNECT_ONLY, 1L);
+    return rc;
+}
+
+static int64_t reached_ms(const struct look *l, CURLINFO what)
+{
+    curl_off_t us = 0;
+
+    (void)curl_easy_getinfo(l->t.easy, what, &us);
+    return us != 0 ? (int64_t)us / 1000 : -1;
+}
+
+static void take_result(const struct look *l, CURLcode code, struct cfr_http_look *out)
+{
+    char *address = NULL;
+    long proxy = 0;
+
+    if (code == CURLE_WRITE_ERROR && l->t.refused.code != 0)
+        out->error = cfr_err_set(&out->err, l->t.refused.code, "%s: %s", l->t.target, l->t.refused.text);
+    else if (code != CURLE_OK)
+        out->error = cfr_http_explain(&l->t, code, &out->err);
+    (void)curl_easy_getinfo(l->t.easy, CURLINFO_PRIMARY_IP, &address);
+    (void)curl_easy_getinfo(l->t.easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    (void)curl_easy_getinfo(l->t.easy, CURLINFO_RESPONSE_CODE, &out->status);
+    (void)snprintf(out->address, sizeof out->address, "%s", address != NULL ? address : "");
+    out->proxied = proxy != 0;
+    out->resolved_ms = reached_ms(l, CURLINFO_NAMELOOKUP_TIME_T);
+    out->connected_ms = reached_ms(l, CURLINFO_CONNECT_TIME_T);
+    out->secured_ms = reached_ms(l, CURLINFO_APPCONNECT_TIME_T);
+    out->date_s = l->t.head.date_s;
+}
+
+/* ---- the certificates ---- */
+
+/* A stranger's text: printable ASCII stays. */
+static void copy_value(const char *line, const char *key, char *to, size_t size)
+{
+    size_t n = strlen(key);
+
+    if (strncasecmp(line, key, n) != 0)
+        return;
+    (void)snprintf(to, size, "%s", line + n);
+    for (char *p = to; *p != '\0'; p++)
+        *p = (char)(*p >= 0x20 && *p < 0x7f ? *p : '?');
+}
+
+static void take_certificate(const struct curl_slist *lines, struct cfr_http_look_cert *c)
+{
+    for (; lines != NULL; lines = lines->next) {
+        copy_value(lines->data, "Subject:", c->subject, sizeof c->subject);
+        copy_value(lines->data, "Issuer:", c->issuer, sizeof c->issuer);
+        copy_value(lines->data, "Start date:", c->from, sizeof c->from);
+        copy_value(lines->data, "Expire date:", c->until, sizeof c->until);
+        copy_value(lines->data, "X509v3 Subject Alternative Name:", c->names, sizeof c->names);
+    }
+}
+
+/* Nobody is trusted with anything here: the connection is made to see the certificates, and closed. */
+static void fetch_certificates(const struct cfr_http_look_request *r, int64_t taken_ms,
+                               struct cfr_http_look *out)
+{
+    struct cfr_http_look_request again = *r;
+    struct curl_certinfo *info = NULL;
+    struct look l;
+
+    again.connect_only = true;
+    again.timeout_ms = r->timeout_ms - taken_ms;
+    if (open_look(&again, &l, NULL) == 0) {
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_SSL_VERIFYHOST, 0L);
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_CERTINFO, 1L);
+        (void)curl_easy_perform(l.t.easy);
+        (void)curl_easy_getinfo(l.t.easy, CURLINFO_CERTINFO, &info);
+        for (int i = 0; info != NULL && i < info->num_of_certs && out->cert_count < CFR_HTTP_LOOK_CERTS; i++)
+            take_certificate(info->certinfo[i], &out->certs[out->cert_count++]);
+    }
+    close_look(&l);
+}
+
+void cfr_http_look(const struct cfr_http_look_request *request, struct cfr_http_look *out)
+{
+    int64_t begun_ms = cfr_clock_now().boot_ms;
+    struct look l;
+    CURLcode code;
+
+    *out = (struct cfr_http_look){.resolved_ms = -1, .connected_ms = -1, .secured_ms = -1};
+    out->error = open_look(request, &l, &out->err);
+    if (out->error == 0) {
+        code = curl_easy_perform(l.t.easy);
+        take_result(&l, code, out);
+        if (code == CURLE_PEER_FAILED_VERIFICATION)
+            fetch_certificates(request, cfr_clock_now().boot_ms - begun_ms, out);
+    }
+    close_look(&l);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* One request on its way through libcurl; private to agent/http*.c. The only place that includes libcurl's
+ * header. */
+#ifndef CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
+#define CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
+
+#include "agent/http/client.h"
+#include "agent/http/header_private.h"
+
+#include <curl/curl.h>
+
+#define CFR_HTTP_CONNECT_MAX_MS 10000
+
+/* What a request's URL says. */
+struct cfr_http_target {
+    bool tls;
+    bool loopback;
+    bool link_local; /* one of AWS's container credential addresses, and meant */
+};
+
+struct cfr_http_transfer {
+    struct cfr_http_transfer *prev;
+    struct cfr_http_transfer *next;
+    CURL *easy;
+    struct curl_slist *headers;
+    cfr_http_done_fn *done;
+    void *ctx;
+    bool ended;       /* DONE is being called */
+    char target[256]; /* "host:port" or "the socket PATH", for error texts */
+    char *ca_file;    /* heap; NULL without TLS, and where the CA comes from memory */
+    char *host;       /* heap: the Host header where the URL has the certificate's name instead; else NULL */
+    struct curl_slist *connect_to; /* and where to connect then */
+    bool own_proxy; /* not the environment's */
+    const char *keep_header;
+    struct cfr_secret kept; /* the value of that header */
+    int64_t timeout_ms;
+    struct cfr_http_head head;
+    struct cfr_secret body;
+    struct cfr_err refused; /* why we cut the answer off */
+    char words[CURL_ERROR_SIZE];
+};
+
+/* Checks the URLs of R (its own and the proxy's), and fills T's target. CFR_E_CONFIG, CFR_E_NOMEM. */
+int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_http_target *out,
+                          struct cfr_err *err);
+/* Has T connect to where R's URL points while the certificate is checked for R's server_name. *URL is the one to use
+ * with it (heap, curl_free). CFR_E_CONFIG, CFR_E_NOMEM. */
+int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,
+                           struct cfr_err *err);
+/* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the
+ * transfer away from every connection and certificate that is cached. CFR_E_CONFIG (a header), CFR_E_NOMEM.
+ */
+int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const struct cfr_http_target *to,
+                   const char *no_proxy, bool fresh, struct cfr_err *err);
+/* The environment's no_proxy and what is never to be proxied, as libcurl takes it. The caller frees it; NULL
+ * when memory is short. */
+char *cfr_http_setup_no_proxy(void);
+/* Turns CODE, which ended T, into our code and words. Returns the code. */
+int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections by their last activity. */
+#include "agent/httpd/connections_private.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+static struct cfr_guest_list *list_of(struct cfr_guests *g, const struct cfr_guest *one)
+{
+    return one->known ? &g->known : &g->strangers;
+}
+
+static void append(struct cfr_guest_list *list, struct cfr_guest *one)
+{
+    one->before = list->newest;
+    one->after = NULL;
+    if (list->newest != NULL)
+        list->newest->after = one;
+    else
+        list->oldest = one;
+    list->newest = one;
+    list->count++;
+}
+
+static void take_out(struct cfr_guest_list *list, struct cfr_guest *one)
+{
+    if (one->before != NULL)
+        one->before->after = one->after;
+    else
+        list->oldest = one->after;
+    if (one->after != NULL)
+        one->after->before = one->before;
+    else
+        list->newest = one->before;
+    list->count--;
+}
+
+struct cfr_guest *cfr_guests_come(struct cfr_guests *g, int fd, int64_t now_boot_ms)
+{
+    struct cfr_guest *one = calloc(1, sizeof *one);
+
+    if (one == NULL)
+        return NULL;
+    one->fd = fd;
+    one->since_boot_ms = now_boot_ms;
+    append(&g->strangers, one);
+    return one;
+}
+
+void cfr_guests_active(struct cfr_guests *g, struct cfr_guest *one, bool served, int64_t now_boot_ms)
+{
+    if (one == NULL || one->ended)
+        return;
+    take_out(list_of(g, one), one);
+    one->known = one->known || served;
+    one->since_boot_ms = now_boot_ms;
+    append(list_of(g, one), one);
+}
+
+void cfr_guests_go(struct cfr_guests *g, struct cfr_guest *one)
+{
+    if (one == NULL)
+        return;
+    if (!one->ended)
+        take_out(list_of(g, one), one);
+    free(one);
+}
+
+static void end_oldest(struct cfr_guest_list *list)
+{
+    struct cfr_guest *one = list->oldest;
+
+    take_out(list, one);
+    one->ended = true;
+    /* Not closed: the descriptor belongs to the HTTP library. */
+    (void)shutdown(one->fd, SHUT_RDWR);
+}
+
+void cfr_guests_make_room(struct cfr_guests *g, size_t max)
+{
+    while (g->strangers.count + g->known.count > max)
+        end_oldest(g->strangers.count > max / 4 || g->known.count == 0 ? &g->strangers : &g->known);
+}
+
+static void end_idle(struct cfr_guest_list *list, int64_t before_boot_ms)
+{
+    while (list->oldest != NULL && list->oldest->since_boot_ms < before_boot_ms)
+        end_oldest(list);
+}
+
+void cfr_guests_end_idle(struct cfr_guests *g, int64_t before_boot_ms)
+{
+    end_idle(&g->strangers, before_boot_ms);
+    end_idle(&g->known, before_boot_ms);
+}
+
+int64_t cfr_guests_oldest(const struct cfr_guests *g)
+{
+    int64_t a = g->strangers.oldest != NULL ? g->strangers.oldest->since_boot_ms : INT64_MAX;
+    int64_t b = g->known.oldest != NULL ? g->known.oldest->since_boot_ms : INT64_MAX;
+
+    return a < b ? a : b;
+}

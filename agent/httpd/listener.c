@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Listening sockets. */
+#include "agent/httpd/listener_private.h"
+
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn; a full queue makes others wait a second */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+};
+
+static int new_socket(int family, struct cfr_err *err)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        (void)cfr_err_sys(err, errno, "cannot make a socket");
+    return fd;
+}
+
+static int bad_address(const char *text, struct cfr_err *err)
+{
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)", text);
+}
+
+/* HOST:PORT with a literal address. *EVERY says that HOST is empty. */
+static int parse_address(const char *text, union address *out, bool *every, struct cfr_err *err)
+{
+    const char *colon = strrchr(text, ':');
+    char host[INET6_ADDRSTRLEN + 2];
+    int64_t port;
+    size_t n;
+
+    memset(out, 0, sizeof *out);
+    if (colon == NULL || colon[1] < '0' || colon[1] > '9' || !cfr_view_int(cfr_view_of(colon + 1), &port) ||
+        port > 65535 || (size_t)(colon - text) >= sizeof host)
+        return bad_address(text, err);
+    n = (size_t)(colon - text);
+    memcpy(host, text, n);
+    host[n] = '\0';
+    *every = n == 0;
+    if (n == 0 || host[0] == '[') {
+        out->in6.sin6_family = AF_INET6;
+        out->in6.sin6_port = htons((uint16_t)port);
+        if (n == 0)
+            return 0; /* zero is in6addr_any */
+        if (host[n - 1] != ']')
+            return bad_address(text, err);
+        host[n - 1] = '\0';
+        return inet_pton(AF_INET6, host + 1, &out->in6.sin6_addr) == 1 ? 0 : bad_address(text, err);
+    }
+    out->in4.sin_family = AF_INET;
+    out->in4.sin_port = htons((uint16_t)port);
+    return inet_pton(AF_INET, host, &out->in4.sin_addr) == 1 ? 0 : bad_address(text, err);
+}
+
+static int tcp_error(const char *text, struct cfr_err *err)
+{
+    switch (errno) {
+    case EADDRINUSE:
+        return cfr_err_set(err, CFR_E_CONFLICT, "cannot listen on %s: another process listens there", text);
+    case EADDRNOTAVAIL:
+        return cfr_err_set(err, CFR_E_CONFIG, "cannot listen on %s: this machine has no such address", text);
+    default:
+        return cfr_err_sys(err, errno, "cannot listen on %s", text);
+    }
+}
+
+static int bind_tcp(const union address *a, bool every, struct cfr_err *err)
+{
+    socklen_t n = a->any.sa_family == AF_INET ? sizeof a->in4 : sizeof a->in6;
+    int fd = new_socket(a->any.sa_family, err);
+    int on = 1;
+    int off = 0;
+
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (every)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd, &a->any, n) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    on = errno;
+    (void)close(fd);
+    errno = on;
+    return -1;
+}
+
+static void name_tcp(struct cfr_server_socket *s)
+{
+    union address a = {0};
+    socklen_t n = sizeof a;
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (getsockname(s->fd, &a.any, &n) != 0)
+        return;
+    if (a.any.sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &a.in4.sin_addr, host, sizeof host);
+        (void)snprintf(s->address, sizeof s->address, "%s:%u", host, ntohs(a.in4.sin_port));
+    } else {
+        (void)inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof host);
+        (void)snprintf(s->address, sizeof s->address, "[%s]:%u", host, ntohs(a.in6.sin6_port));
+    }
+}
+
+int cfr_server_listen_tcp(const char *address, struct cfr_server_socket *out, struct cfr_err *err)
+{
+    union address a;
+    bool every = false;
+    int rc = parse_address(address, &a, &every, err);
+
+    *out = (struct cfr_server_socket){.fd = -1};
+    if (rc != 0)
+        return rc;
+    out->fd = bind_tcp(&a, every, err);
+    if (out->fd < 0 && every && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+        /* A kernel without IPv6: every address is then every IPv4 address. */
+        in_port_t port = a.in6.sin6_port;
+
+        a = (union address){.in4 = {.sin_family = AF_INET, .sin_port = port}};
+        out->fd = bind_tcp(&a, false, err);
+    }
+    if (out->fd < 0)
+        return tcp_error(address, err);
+    name_tcp(out);
+    return 0;
+}
+
+/* 0 when nothing is at PATH or a socket that nobody listens on. */
+static int check_free(const union address *a, struct cfr_err *err)
+{
+    const char *path = a->un.sun_path;
+    struct stat st;
+    int fd;
+    int rc;
+
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot make the socket %s", path);
+    if (!S_ISSOCK(st.st_mode))
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "%s exists and is no socket; remove it, or choose another path", path);
+    fd = new_socket(AF_UNIX, err);
+    if (fd < 0)
+        return err != NULL ? err->code : CFR_E_IO;
+    rc = connect(fd, &a->any, sizeof a->un) == 0 ? 0 : errno;
+    (void)close(fd);
+    if (rc == ECONNREFUSED || rc == ENOENT)
+        return 0;
+    if (rc == 0 || rc == EAGAIN)
+        return cfr_err_set(err, CFR_E_CONFLICT, "another process listens on %s", path);
+    return cfr_err_sys(err, rc, "cannot tell whether somebody listens on %s", path);
+}
+
+/* Listens on the socket file AT, which is then renamed to PATH: whoever sees PATH can connect to it. */
+static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path, mode_t mode,
+                        struct cfr_err *err)
+{
+    struct stat st;
+
+    (void)unlink(at->un.sun_path);
+    /* The mode of the descriptor becomes the mode of the file, so that it is never wider. */
+    if (fchmod(s->fd, mode) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
+        return cfr_err_sys(err, errno, "cannot make the socket %s", path);
+    if (chmod(at->un.sun_path, mode) != 0 || listen(s->fd, BACKLOG) != 0 ||
+        lstat(at->un.sun_path, &st) != 0 || rename(at->un.sun_path, path) != 0) {
+        int errnum = errno;
+
+        (void)unlink(at->un.sun_path);
+        return cfr_err_sys(err, errnum, "cannot make the socket %s", path);
+    }
+    s->device = st.st_dev;
+    s->inode = st.st_ino;
+    return 0;
+}
+
+int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_socket *out, struct cfr_err *err)
+{
+    union address a = {.un = {.sun_family = AF_UNIX}};
+    size_t n = strlen(path);
+    int rc;
+
+    *out = (struct cfr_server_socket){.fd = -1};
+    if (n >= sizeof a.un.sun_path)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
+                           sizeof a.un.sun_path - 1, path);
+    if (n == 0 || path[n - 1] == '/')
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no path for a socket", path);
+    memcpy(a.un.sun_path, path, n);
+    rc = check_free(&a, err);
+    if (rc != 0)
+        return rc;
+    /* Beside it under a name of the same length, since the path may have as many bytes as the kernel takes.
+     */
+    a.un.sun_path[n - 1] = path[n - 1] == '~' ? '-' : '~';
+    rc = check_free(&a, err);
+    if (rc != 0)
+        return rc;
+    out->fd = new_socket(AF_UNIX, err);
+    out->unix_path = cfr_str_dup(cfr_view_of(path));
+    (void)snprintf(out->address, sizeof out->address, "%s", path);
+    if (out->fd < 0)
+        rc = CFR_E_IO;
+    else if (out->unix_path == NULL)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    else
+        rc = put_in_place(out, &a, path, mode, err);
+    if (rc != 0)
+        cfr_server_listen_end(out);
+    return rc;
+}
+
+void cfr_server_listen_end(struct cfr_server_socket *s)
+{
+    struct stat st;
+
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    s->fd = -1;
+    if (s->unix_path != NULL && s->inode != 0 && lstat(s->unix_path, &st) == 0 && st.st_dev == s->device &&
+        st.st_ino == s->inode)
+        (void)unlink(s->unix_path);
+    free(s->unix_path);
+    s->unix_path = NULL;
+}

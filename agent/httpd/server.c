@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+/* The HTTP server engine on libmicrohttpd's external epoll. */
+#include "agent/httpd/server.h"
+
+#include "agent/loop/clock.h"
+#include "agent/httpd/connections_private.h"
+#include "agent/httpd/listener_private.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX             256U
+#define CONNECTIONS_PER_ADDRESS_MAX 32U
+/* Room that is kept for whoever comes next: more than are accepted in one step. */
+#define CONNECTIONS_SPARE 16U
+#define IDLE_S            10U
+/* Request and answer heads share it; half of it holds the request's 8 KiB. */
+#define CONNECTION_MEMORY 16384
+#define QUERY_MAX         4096
+/* How much of a body that is too large is read before the connection is cut instead of answered. */
+#define DISCARD_MAX 65536
+/* Others want their turn, too. */
+#define STEP_MS 20
+/* How many are sent away at once where descriptors are short. */
+#define SENT_AWAY_MAX 64
+/* A client stands in the queue a moment before the library's descriptor tells of him: only what lasts is a refusal. */
+#define IGNORED_MS 20
+
+struct cfr_server {
+    struct MHD_Daemon *daemon;
+    struct cfr_server_socket socket;
+    struct cfr_server_options options;
+    struct cfr_guests guests;
+    int spare_fd; /* given up for a moment where descriptors are short */
+    bool again;   /* a connection has ended, and the library takes others in its place only when it runs again */
+    int64_t ignored_since_ms; /* somebody waits and the library does not want to know of him; 0 = not so */
+};
+
+/* One request while it arrives. */
+struct call {
+    char *query; /* as it was sent; NULL = none */
+    bool begun;
+    bool long_query;
+    struct cfr_str body;
+    size_t received;
+};
+
+/* Paths stay as they were sent: serve/ decodes them, strictly. */
+static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
+{
+    (void)ctx;
+    (void)c;
+    return strlen(text);
+}
+
+static int64_t now_ms(void)
+{
+    return cfr_clock_now().boot_ms;
+}
+
+static struct cfr_guest *guest_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *c, void **guest, enum MHD_ConnectionNotificationCode what)
+{
+    struct cfr_server *s = ctx;
+    const union MHD_ConnectionInfo *info;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        cfr_guests_go(&s->guests, *guest);
+        *guest = NULL;
+        s->again = true;
+        return;
+    }
+    info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *guest = info != NULL ? cfr_guests_come(&s->guests, info->connect_fd, now_ms()) : NULL;
+    cfr_guests_make_room(&s->guests, s->options.connections);
+}
+
+/* The first that is told of a request. What it returns is the request's state from then on. */
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
+{
+    struct call *call = calloc(1, sizeof *call);
+    const char *mark = strchr(uri, '?');
+
+    (void)ctx;
+    (void)c;
+    if (call == NULL || mark == NULL)
+        return call;
+    call->long_query = strlen(mark + 1) > QUERY_MAX;
+    call->query = call->long_query ? NULL : strdup(mark + 1);
+    if (call->query != NULL || call->long_query)
+        return call;
+    free(call);
+    return NULL;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct cfr_server *s = ctx;
+    struct call *call = *state;
+
+    (void)why;
+    cfr_guests_active(&s->guests, guest_of(c), false, now_ms());
+    if (call == NULL)
+        return;
+    cfr_str_free(&call->body);
+    free(call->query);
+    free(call);
+    *state = NULL;
+}
+
+static void name_peer(const struct sockaddr *a, struct cfr_peer *peer)
+{
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+
+    if (a != NULL && a->sa_family == AF_INET) {
+        memcpy(&in4, a, sizeof in4);
+        (void)inet_ntop(AF_INET, &in4.sin_addr, peer->text, sizeof peer->text);
+    } else if (a != NULL && a->sa_family == AF_INET6) {
+        memcpy(&in6, a, sizeof in6);
+        (void)inet_ntop(AF_INET6, &in6.sin6_addr, peer->text, sizeof peer->text);
+    }
+}
+
+static void peer_of(struct MHD_Connection *c, bool unix_socket, struct cfr_peer *peer)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, unix_socket ? MHD_CONNECTION_INFO_CONNECTION_FD : MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct ucred cred;
+    socklen_t n = sizeof cred;
+
+    peer->known = false;
+    peer->group_count = 0;
+    peer->text[0] = '\0';
+    if (info != NULL && !unix_socket)
+        name_peer(info->client_addr, peer);
+    if (!unix_socket || info == NULL || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) != 0)
+        return;
+    peer->known = true;
+    peer->uid = cred.uid;
+    peer->gid = cred.gid;
+    peer->pid = cred.pid;
+    n = sizeof peer->groups;
+    if (getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &n) == 0)
+        peer->group_count = n / sizeof peer->groups[0];
+    (void)snprintf(peer->text, sizeof peer->text, "uid %ju", (uintmax_t)cred.uid);
+}
+
+static bool add_fields(struct MHD_Response *m, const struct cfr_response *r)
+{
+    if (MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") != MHD_YES ||
+        MHD_add_response_header(m, "X-Content-Type-Options", "nosniff") != MHD_YES)
+        return false;
+    if (r->content_type != NULL &&
+        MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type) != MHD_YES)
+        return false;
+    return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
+}
+
+/* Hands R to the connection; R's body is given away. MHD_NO closes the connection. */
+static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_response *r)
+{
+    struct MHD_Response *m;
+    enum MHD_Result rc;
+
+    if (r->body.p != NULL)
+        m = MHD_create_response_from_buffer(r->body.len, r->body.p, MHD_RESPMEM_MUST_FREE);
+    else
+        m = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (m == NULL) {
+        cfr_str_free(&r->body);
+        return MHD_NO;
+    }
+    rc = add_fields(m, r) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
+    MHD_destroy_response(m);
+    return rc;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *code, const char *message)
+{
+    struct cfr_response r = {0};
+
+    cfr_routes_error(status, code, message, &r);
+    return respond(c, &r);
+}
+
+static enum MHD_Result refuse_body(const struct cfr_server *s, struct MHD_Connection *c)
+{
+    return refuse(c, 413, "too-large",
+                  s->options.no_body ? "no request has a body here" : "the body is larger than the 4096 bytes that are allowed");
+}
+
+/* ---- answers that hold secrets ---- */
+
+static void wipe_body(void *body)
+{
+    cfr_secret_free(body);
+    free(body);
+}
+
+static struct MHD_Response *secret_response(struct cfr_endpoint_answer *a)
+{
+    struct cfr_secret *body = calloc(1, sizeof *body);
+    struct MHD_Response *m;
+
+    if (body == NULL)
+        return NULL;
+    cfr_secret_move(body, &a->body);
+    m = MHD_create_response_from_buffer_with_free_callback_cls(body->len, body->p, wipe_body, body);
+    if (m == NULL)
+        wipe_body(body);
+    return m;
+}
+
+static enum MHD_Result respond_secret(struct MHD_Connection *c, struct cfr_endpoint_answer *a)
+{
+    struct MHD_Response *m = secret_response(a);
+    bool ok = m != NULL;
+
+    if (ok && a->content_type != NULL)
+        ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, a->content_type) == MHD_YES;
+    for (size_t i = 0; ok && i < a->header_count; i++)
+        ok = MHD_add_response_header(m, a->headers[i].name, a->headers[i].value) == MHD_YES;
+    ok = ok && MHD_queue_response(c, (unsigned)a->status, m) == MHD_YES;
+    if (m != NULL)
+        MHD_destroy_response(m);
+    return ok ? MHD_YES : MHD_NO;
+}
+
+struct lookup {
+    const char *name;
+    struct cfr_view value;
+    unsigned count;
+};
+
+static enum MHD_Result look_at(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+    struct lookup *l = ctx;
+
+    (void)kind;
+    if (!cfr_view_is_nocase(cfr_view_of(key), l->name))
+        return MHD_YES;
+    l->count++;
+    l->value = l->count == 1 && value != NULL ? cfr_view_of(value) : cfr_view_of("");
+    return MHD_YES;
+}
+
+static struct cfr_view find_header(void *ctx, const char *name)
+{
+    struct lookup l = {.name = name};
+
+    (void)MHD_get_connection_values(ctx, MHD_HEADER_KIND, look_at, &l);
+    return l.value;
+}
+
+static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+    static const char *const secret[] = {"Authorization", "X-IDENTITY-HEADER", "Secret", "X-aws-ec2-metadata-token"};
+
+    (void)ctx;
+    (void)kind;
+    for (size_t i = 0; value != NULL && i < sizeof secret / sizeof secret[0]; i++) {
+        /* It lies in the connection's own read buffer, which is freed as it is. */
+        if (cfr_view_is_nocase(cfr_view_of(key), secret[i]))
+            cfr_secret_wipe((void *)(uintptr_t)value, strlen(value));
+    }
+    return MHD_YES;
+}
+
+/* ---- requests ---- */
+
+static void note_served(struct cfr_server *s, struct MHD_Connection *c, int status)
+{
+    cfr_guests_active(&s->guests, guest_of(c), status < 300, now_ms());
+}
+
+/* True if the function for secrets has taken it; *RC is then what to tell the library. */
+static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const struct cfr_peer *peer,
+                          const struct cfr_request *req, enum MHD_Result *rc)
+{
+    struct cfr_endpoint_answer a = {0};
+    struct cfr_endpoint_request r = {
+        .method = req->method,
+        .path = req->path,
+        .query = req->query,
+        .body = req->body,
+        .header = find_header,
+        .header_ctx = c,
+        .peer = peer->text,
+    };
+
+    if (s->options.secret == NULL || !s->options.secret(s->options.ctx, peer, &r, &a))
+        return false;
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
+    note_served(s, c, a.status);
+    *rc = respond_secret(c, &a);
+    cfr_endpoint_answer_free(&a);
+    return true;
+}
+
+static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path,
+                              const char *method, const struct call *call)
+{
+    enum MHD_Result rc = MHD_NO;
+    struct cfr_peer peer;
+    struct cfr_response r = {0};
+    struct cfr_request req = {
+        .method = cfr_view_of(method),
+        .path = cfr_view_of(path),
+        .query = cfr_view_of(call->query),
+        .host = cfr_view_of(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)),
+        .body = cfr_str_view(&call->body),
+    };
+
+    peer_of(c, s->socket.unix_path != NULL, &peer);
+    if (answer_secret(s, c, &peer, &req, &rc))
+        return rc;
+    if (s->options.fn == NULL)
+        return refuse(c, 404, "not-found", "there is nothing here");
+    s->options.fn(s->options.ctx, &peer, &req, &r);
+    note_served(s, c, r.status);
+    return respond(c, &r);
+}
+
+/* The first of the calls that libmicrohttpd makes for each request: the head is there, the body is not. */
+static enum MHD_Result begin(const struct cfr_server *s, struct MHD_Connection *c, struct call *call)
+{
+    const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    int64_t n;
+
+    if (call == NULL)
+        return MHD_NO;
+    if (call->long_query)
+        return refuse(c, 400, "bad-request", "the query is too long");
+    call->begun = true;
+    call->body.limit = s->options.no_body ? 0 : CFR_ROUTES_BODY_MAX;
+    if (length != NULL && (!cfr_view_int(cfr_view_of(length), &n) || n > (int64_t)call->body.limit))
+        return refuse_body(s, c);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *path, const char *method,
+                                  const char *version, const char *data, size_t *size, void **state)
+{
+    const struct cfr_server *s = ctx;
+    struct call *call = *state;
+
+    (void)version;
+    if (call == NULL || !call->begun)
+        return begin(s, c, call);
+    if (*size != 0) {
+        call->received += *size;
+        cfr_str_add(&call->body, (struct cfr_view){data, *size});
+        *size = 0;
+        return call->received > DISCARD_MAX ? MHD_NO : MHD_YES;
+    }
+    if (call->received > call->body.limit)
+        return refuse_body(s, c);
+    if (call->body.failed)
+        return MHD_NO;
+    return answer(ctx, c, path, method, call);
+}
+
+static int open_daemon(struct cfr_server *s, struct cfr_err *err)
+{
+    int fd = s->socket.fd;
+
+    s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
+                                 (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE,
+                                 MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->options.per_address,
+                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                 (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                                 MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    if (s->daemon != NULL) {
+        s->socket.fd = -1; /* the daemon closes it */
+        return 0;
+    }
+    /* Whether a failed start has closed the socket is not documented. */
+    if (fcntl(fd, F_GETFD) < 0)
+        s->socket.fd = -1;
+    return cfr_err_set(err, CFR_E_NOMEM,
+                       "%s: the HTTP server does not start; memory or descriptors are short",
+                       s->socket.address);
+}
+
+int cfr_server_open(const char *where, bool unix_socket, const struct cfr_server_options *options, struct cfr_server **out,
+                    struct cfr_err *err)
+{
+    struct cfr_server *s = calloc(1, sizeof *s);
+    int rc;
+
+    *out = NULL;
+    if (s == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    s->options = *options;
+    if (s->options.connections == 0)
+        s->options.connections = CONNECTIONS_MAX;
+    s->spare_fd = eventfd(0, EFD_CLOEXEC);
+    rc = unix_socket ? cfr_server_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
+                     : cfr_server_listen_tcp(where, &s->socket, err);
+    if (rc == 0)
+        rc = open_daemon(s, err);
+    if (rc != 0) {
+        cfr_server_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int cfr_server_open_tcp(const char *address, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
+                        struct cfr_err *err)
+{
+    return cfr_server_open(
+        address, false, &(struct cfr_server_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX}, out, err);
+}
+
+int cfr_server_open_unix(const char *path, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
+                         struct cfr_err *err)
+{
+    return cfr_server_open(path, true, &(struct cfr_server_options){.fn = fn, .ctx = ctx}, out, err);
+}
+
+void cfr_server_close(struct cfr_server *s)
+{
+    if (s == NULL)
+        return;
+    if (s->daemon != NULL)
+        MHD_stop_daemon(s->daemon);
+    cfr_server_listen_end(&s->socket);
+    if (s->spare_fd >= 0)
+        (void)close(s->spare_fd);
+    free(s);
+}
+
+int cfr_server_fd(const struct cfr_server *s)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    return info != NULL ? info->epoll_fd : -1;
+}
+
+static int listen_fd(const struct cfr_server *s)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+
+    return info != NULL ? info->listen_fd : -1;
+}
+
+/* True if the library has something to do by its own descriptor. *WAITING: somebody is to be accepted. That is looked at
+ * first: if only this is true, the library does not want to know of him. */
+static bool is_ready(const struct cfr_server *s, bool *waiting)
+{
+    struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_server_fd(s), POLLIN, 0}};
+    bool some = poll(p, 2, 0) > 0;
+
+    *waiting = some && p[0].revents != 0;
+    return some && p[1].revents != 0;
+}
+
+/* Whoever waits in the queue would keep the loop busy for as long as nobody can be accepted. */
+static void send_away(struct cfr_server *s)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+    size_t n = 0;
+
+    if (fd >= 0) {
+        (void)close(fd); /* it is not for want of descriptors */
+        return;
+    }
+    if (s->spare_fd >= 0)
+        (void)close(s->spare_fd);
+    while (n++ < SENT_AWAY_MAX && (fd = accept4(listen_fd(s), NULL, NULL, SOCK_CLOEXEC)) >= 0)
+        (void)close(fd);
+    s->spare_fd = eventfd(0, EFD_CLOEXEC);
+}
+
+/* Where descriptors are short, the library stops to accept until a connection has ended, or never stops to try. */
+static void relieve(struct cfr_server *s, bool waiting, bool ready)
+{
+    size_t count = s->guests.strangers.count + s->guests.known.count;
+
+    if (!waiting || ready)
+        s->ignored_since_ms = 0;
+    else if (s->ignored_since_ms == 0)
+        s->ignored_since_ms = now_ms();
+    if (waiting && ready) {
+        send_away(s);
+    } else if (s->ignored_since_ms != 0 && now_ms() - s->ignored_since_ms >= IGNORED_MS) {
+        s->ignored_since_ms = 0;
+        if (count != 0)
+            cfr_guests_make_room(&s->guests, count - 1);
+    }
+}
+
+void cfr_server_step(struct cfr_server *s)
+{
+    int64_t until_ms = now_ms() + STEP_MS;
+    bool waiting;
+    bool ready;
+
+    cfr_guests_end_idle(&s->guests, now_ms() - IDLE_S * INT64_C(1000));
+    do {
+        s->again = false;
+        (void)MHD_run(s->daemon);
+        ready = is_ready(s, &waiting);
+    } while ((s->again || ready) && now_ms() < until_ms);
+    if (!s->again)
+        relieve(s, waiting, ready);
+}
+
+/* The nearer of two spans, of which -1 is none. */
+static int64_t sooner(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+static int64_t until(int64_t at_ms)
+{
+    int64_t left_ms = at_ms - now_ms();
+
+    return left_ms > 0 ? left_ms : 0;
+}
+
+int64_t cfr_server_timeout_ms(const struct cfr_server *s)
+{
+    int64_t oldest_ms = cfr_guests_oldest(&s->guests);
+    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : until(oldest_ms + IDLE_S * INT64_C(1000) + 1);
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    if (s->again)
+        return 0;
+    if (s->ignored_since_ms != 0)
+        left_ms = sooner(left_ms, until(s->ignored_since_ms + IGNORED_MS));
+    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
+        left_ms = sooner(left_ms, ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
+    return left_ms;
+}
+
+const char *cfr_server_address(const struct cfr_server *s)
+{
+    return s->socket.address;
+}
+
+const char *cfr_server_library(void)
+{
+    return MHD_get_version();
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Kept files. */
+#include "agent/kube/cached_file_private.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include "files/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cfr_kube_file_free(struct cfr_kube_file *f)
+{
+    free(f->path);
+    cfr_secret_free(&f->content);
+    *f = (struct cfr_kube_file){.path = NULL};
+}
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int read_content(struct cfr_kube_file *f, size_t limit, struct cfr_err *err)
+{
+    struct cfr_secret now;
+    int rc;
+
+    cfr_secret_init(&now, limit);
+    rc = cfr_file_read(f->path, &now, err);
+    if (rc == 0 && cfr_view_trim(cfr_secret_view(&now)).n == 0)
+        rc = cfr_err_set(err, CFR_E_MISSING, "%s is empty", f->path);
+    if (rc == 0 &&
+        (f->version == 0 || !cfr_secret_equal(cfr_secret_view(&now), cfr_secret_view(&f->content)))) {
+        cfr_secret_move(&f->content, &now);
+        f->version++;
+    }
+    cfr_secret_free(&now);
+    return rc;
+}
+
+static int look(struct cfr_kube_file *f, size_t limit, bool force, struct cfr_now now, struct cfr_err *err)
+{
+    struct stat st;
+    int rc;
+
+    if (stat(f->path, &st) != 0)
+        return cfr_err_sys(err, errno, "cannot read %s", f->path);
+    if (!force && !f->lost && f->version != 0 && same(&st, &f->seen) &&
+        now.boot_ms - f->read_boot_ms < CFR_KUBE_FILE_AGE_MS)
+        return 0;
+    rc = read_content(f, limit, err);
+    if (rc == 0) {
+        /* Looked at before it was read, so that a change in between is noticed the next time. */
+        f->seen = st;
+        f->read_boot_ms = now.boot_ms;
+    }
+    return rc;
+}
+
+int cfr_kube_file_refresh(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
+                          struct cfr_now now, struct cfr_err *err)
+{
+    struct cfr_err why = {0};
+    bool was_lost = f->lost;
+    int rc;
+
+    if (f->path == NULL || strcmp(f->path, path) != 0) {
+        cfr_kube_file_free(f);
+        f->path = cfr_str_dup(cfr_view_of(path));
+        if (f->path == NULL)
+            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        was_lost = false;
+    }
+    rc = look(f, limit, force, now, &why);
+    f->lost = rc != 0;
+    if (rc == 0)
+        return 0;
+    if (f->version == 0)
+        return cfr_err_set(err, rc, "%s", why.text);
+    if (!was_lost)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s; its last content is still used", why.text);
+    return 0;
+}

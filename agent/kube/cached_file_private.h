@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A file whose content is kept: it is read again when it is another one, and its last content stays when it
+ * cannot be read any more. Blocks on disk. */
+#ifndef CFR_AGENT_KUBE_CACHED_FILE_PRIVATE_H
+#define CFR_AGENT_KUBE_CACHED_FILE_PRIVATE_H
+
+#include "agent/loop/clock.h"
+#include "base/secret.h"
+
+#include <sys/stat.h>
+
+#define CFR_KUBE_FILE_AGE_MS 60000 /* older contents are read again, whatever stat says */
+
+/* Zero-initialised is no file. */
+struct cfr_kube_file {
+    char *path;
+    struct stat seen;
+    int64_t read_boot_ms;
+    struct cfr_secret content; /* not empty once it was read */
+    uint64_t version;          /* counts different contents; 0 = none yet */
+    bool lost;                 /* it could not be read the last time */
+};
+
+/* Makes F the file at PATH with its present content. FORCE reads it even if it seems to be the same. An error
+ * leaves a content that F has as it is, and is then only logged, once: CFR_E_MISSING, CFR_E_PERM, CFR_E_LIMIT
+ * ... (also for an empty file: CFR_E_MISSING) come where there is none to fall back on. */
+int cfr_kube_file_refresh(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
+                          struct cfr_now now, struct cfr_err *err);
+void cfr_kube_file_free(struct cfr_kube_file *f);
+
+#endif

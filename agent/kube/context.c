@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* API servers: kubeconfigs and pods. */
+#include "agent/kube/context_private.h"
+
+#include "base/log.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKEN_MAX 65536
+#define PEM_MAX   1048576
+#define SPACE_MAX 1024
+
+void cfr_kube_place_free(struct cfr_kube_place *p)
+{
+    cfr_kube_login_free(&p->login);
+    cfr_kube_config_free(&p->config);
+    cfr_kube_file_free(&p->source);
+    cfr_kube_file_free(&p->ca);
+    cfr_kube_file_free(&p->cert);
+    cfr_kube_file_free(&p->key);
+    cfr_kube_file_free(&p->token);
+    cfr_kube_file_free(&p->space);
+    free(p->kubeconfig);
+    free(p->context);
+}
+
+/* ---- the pod's own ---- */
+
+static int pod_server(struct cfr_kube_place *p, struct cfr_err *err)
+{
+    const char *host = getenv("KUBERNETES_SERVICE_HOST");
+    const char *port = getenv("KUBERNETES_SERVICE_PORT");
+    struct cfr_str server = {.limit = 1024};
+    bool bare = host != NULL && strchr(host, ':') != NULL;
+    int64_t number = 0;
+
+    if (host == NULL || host[0] == '\0' || port == NULL || port[0] == '\0')
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod: name a "
+            "kubeconfig");
+    if (!cfr_view_int(cfr_view_of(port), &number) || number < 1 || number > 65535 ||
+        strpbrk(host, "/?#@[] ") != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a host and a port");
+    cfr_str_addf(&server, bare ? "https://[%s]:%d" : "https://%s:%d", host, (int)number);
+    if (server.failed)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    free(p->config.server);
+    p->config.server = server.p;
+    return 0;
+}
+
+static int pod_file(const struct cfr_kube_place *p, struct cfr_kube_file *f, const char *name, size_t limit,
+                    bool force, struct cfr_now now, struct cfr_err *err)
+{
+    struct cfr_str path = {.limit = 4096};
+    int rc;
+
+    cfr_str_addf(&path, "%s/%s", p->pod_directory, name);
+    rc = path.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+                     : cfr_kube_file_refresh(f, path.p, limit, force, now, err);
+    cfr_str_free(&path);
+    return rc;
+}
+
+static int refresh_pod(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+{
+    int rc = pod_server(p, err);
+
+    if (rc == 0)
+        rc = pod_file(p, &p->token, "token", TOKEN_MAX, force, now, err);
+    if (rc == 0)
+        rc = pod_file(p, &p->ca, "ca.crt", PEM_MAX, force, now, err);
+    if (rc == CFR_E_MISSING)
+        (void)cfr_err_prefix(err,
+                             "the pod has no service account's token (automountServiceAccountToken: false?)");
+    /* A pod without this file names no namespace; that is for those to say who want one. */
+    if (rc == 0)
+        (void)pod_file(p, &p->space, "namespace", SPACE_MAX, force, now, NULL);
+    return rc;
+}
+
+/* ---- a kubeconfig ---- */
+
+/* Takes the new kubeconfig, unless it is worse than the one that is known. */
+static int take_config(struct cfr_kube_place *p, struct cfr_err *err)
+{
+    struct cfr_kube_config fresh;
+    struct cfr_err why = {0};
+    int rc =
+        cfr_kube_config_parse(cfr_secret_view(&p->source.content), p->kubeconfig, p->context, &fresh, &why);
+
+    if (rc == CFR_E_NOMEM)
+        return cfr_err_set(err, rc, "%s", why.text);
+    p->config_version = p->source.version;
+    if (rc != 0 && !p->known)
+        return cfr_err_set(err, rc, "%s: %s", p->kubeconfig, why.text);
+    if (rc != 0) {
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: %s; what it said before still counts", p->kubeconfig,
+                why.text);
+        return 0;
+    }
+    cfr_kube_config_free(&p->config);
+    p->config = fresh;
+    /* It was somebody else's, perhaps. */
+    p->login.usable = false;
+    p->login.outdated = true;
+    return 0;
+}
+
+static int refresh_named(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
+                         struct cfr_now now, struct cfr_err *err)
+{
+    if (path != NULL)
+        return cfr_kube_file_refresh(f, path, limit, force, now, err);
+    cfr_kube_file_free(f);
+    return 0;
+}
+
+static int refresh_named_files(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+{
+    int rc = refresh_named(&p->ca, p->config.ca_file, PEM_MAX, force, now, err);
+    const char *key = "certificate-authority";
+
+    if (rc == 0) {
+        key = "client-certificate";
+        rc = refresh_named(&p->cert, p->config.cert_file, PEM_MAX, force, now, err);
+    }
+    if (rc == 0) {
+        key = "client-key";
+        rc = refresh_named(&p->key, p->config.key_file, PEM_MAX, force, now, err);
+    }
+    if (rc == 0) {
+        key = "tokenFile";
+        rc = refresh_named(&p->token, p->config.token_file, TOKEN_MAX, force, now, err);
+    }
+    if (rc == 0)
+        return 0;
+    if (p->context != NULL)
+        return cfr_err_prefix(err, "%s: context \"%.64s\": %s", p->kubeconfig, p->context, key);
+    return cfr_err_prefix(err, "%s: current-context: %s", p->kubeconfig, key);
+}
+
+static int refresh_kubeconfig(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+{
+    int rc = cfr_kube_file_refresh(&p->source, p->kubeconfig, CFR_KUBE_CONFIG_MAX, force, now, err);
+
+    if (rc != 0)
+        return cfr_err_prefix(err, "kubeconfig");
+    if (!p->known || p->config_version != p->source.version)
+        rc = take_config(p, err);
+    if (rc == 0)
+        rc = refresh_named_files(p, force, now, err);
+    p->known = p->known || rc == 0;
+    return rc;
+}
+
+/* ---- both ---- */
+
+/* The header that it goes into would be refused, by then without a word on where it came from. */
+static int check_token(const struct cfr_kube_place *p, struct cfr_view token, struct cfr_err *err)
+{
+    for (size_t i = 0; i < token.n; i++) {
+        if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
+            return cfr_err_set(err, CFR_E_TOKEN,
+                               "%s holds no bearer token: there is a blank or a strange character in it",
+                               p->token.version != 0 ? p->token.path : p->kubeconfig);
+    }
+    return 0;
+}
+
+int cfr_kube_place_refresh(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+{
+    int rc = p->kubeconfig != NULL ? refresh_kubeconfig(p, force, now, err) : refresh_pod(p, force, now, err);
+
+    return rc == 0 ? check_token(p, cfr_kube_place_identity(p).token, err) : rc;
+}
+
+/* The first that is not empty. */
+static struct cfr_view first_of(const struct cfr_secret *a, const struct cfr_secret *b,
+                                const struct cfr_secret *c)
+{
+    const struct cfr_secret *s = a->len != 0 ? a : b->len != 0 ? b : c;
+
+    return cfr_secret_view(s);
+}
+
+struct cfr_kube_identity cfr_kube_place_identity(const struct cfr_kube_place *p)
+{
+    static const struct cfr_secret none;
+    const struct cfr_exec_credential *own = &p->login.credential;
+    bool plugin = p->config.plugin != NULL;
+
+    return (struct cfr_kube_identity){
+        .ca = first_of(&p->config.ca, &p->ca.content, &none),
+        .cert = first_of(plugin ? &own->cert : &none, &p->config.cert, &p->cert.content),
+        .key = first_of(plugin ? &own->key : &none, &p->config.key, &p->key.content),
+        .token = cfr_view_trim(first_of(plugin ? &own->token : &none, &p->token.content, &p->config.token)),
+        .basic = cfr_secret_view(&p->config.basic),
+    };
+}
+
+struct cfr_view cfr_kube_place_namespace(const struct cfr_kube_place *p)
+{
+    if (p->kubeconfig != NULL)
+        return cfr_view_of(p->config.namespace_name);
+    return cfr_view_trim(cfr_secret_view(&p->space.content));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* One API server and who we are there, out of a kubeconfig's context or a pod's service account. Blocks on
+ * disk. */
+#ifndef CFR_AGENT_KUBE_CONTEXT_PRIVATE_H
+#define CFR_AGENT_KUBE_CONTEXT_PRIVATE_H
+
+#include "agent/kube/client.h"
+#include "agent/kube/kubeconfig_private.h"
+#include "agent/kube/cached_file_private.h"
+#include "agent/kube/exec_plugin_private.h"
+
+#define CFR_KUBE_POD_DIRECTORY "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* Zero it and set the first three (the strings are then the place's own), and login to CFR_KUBE_LOGIN_NONE.
+ */
+struct cfr_kube_place {
+    const char *pod_directory; /* borrowed */
+    char *kubeconfig;          /* NULL: the pod's own service account */
+    char *context;             /* NULL: the current one */
+    struct cfr_kube_place *next;
+    size_t calls; /* that are under way */
+    int64_t used_boot_ms;
+    struct cfr_kube_config config;
+    uint64_t config_version; /* of `source`, that was last parsed */
+    bool known;              /* config is one that could be used */
+    struct cfr_kube_file source;
+    struct cfr_kube_file ca;
+    struct cfr_kube_file cert;
+    struct cfr_kube_file key;
+    struct cfr_kube_file token;
+    struct cfr_kube_file space; /* the pod's namespace */
+    struct cfr_kube_login login;
+};
+
+/* What a request needs, all borrowed from the place until it is refreshed or its plugin ends. */
+struct cfr_kube_identity {
+    struct cfr_view ca; /* PEM; empty = the system's */
+    struct cfr_view cert;
+    struct cfr_view key;
+    struct cfr_view token;
+    struct cfr_view basic; /* user:password */
+};
+
+/* Reads what has changed, or with FORCE everything. What was good once is used on when it is so no longer
+ * (logged once). CFR_E_CONFIG, CFR_E_MISSING, CFR_E_TOKEN ...: there is nothing to work with; the text names
+ * file, context and key. */
+int cfr_kube_place_refresh(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err);
+/* After a refresh that went well, and where there is a plugin with a credential of it. */
+struct cfr_kube_identity cfr_kube_place_identity(const struct cfr_kube_place *p);
+/* The namespace, or an empty view. */
+struct cfr_view cfr_kube_place_namespace(const struct cfr_kube_place *p);
+/* Wipes and frees what the place owns; not the place. Ends its plugin. */
+void cfr_kube_place_free(struct cfr_kube_place *p);
+
+#endif

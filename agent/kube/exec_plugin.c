@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* Exec plugins. */
+#include "agent/kube/exec_plugin_private.h"
+
+#include "agent/loop/process.h"
+#include "base/base64.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX 1048576
+#define READ_BYTES 65536
+#define EARLY_S    10
+#define INFO_NAME  "KUBERNETES_EXEC_INFO="
+#define INFO_MAX   2097152
+
+bool cfr_kube_login_fresh(const struct cfr_kube_login *l, struct cfr_now now)
+{
+    int64_t expires_s = l->credential.expires_s;
+
+    return l->usable && (expires_s == 0 || now.wall_ms / 1000 < expires_s - EARLY_S);
+}
+
+/* ---- which program ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static int not_found(const struct cfr_kube_plugin *p, struct cfr_err *err)
+{
+    return cfr_err_set(
+        err, CFR_E_MISSING, "the exec plugin %s is not %s%s%s", p->command,
+        strchr(p->command, '/') != NULL ? "there, or is not executable" : "in any folder of PATH",
+        p->install_hint != NULL ? ": " : "; install it", p->install_hint != NULL ? p->install_hint : "");
+}
+
+int cfr_kube_login_find(const struct cfr_kube_plugin *p, char **out, struct cfr_err *err)
+{
+    const char *path = getenv("PATH");
+
+    *out = NULL;
+    if (strchr(p->command, '/') != NULL) {
+        if (!is_program(p->command))
+            return not_found(p, err);
+        *out = cfr_str_dup(cfr_view_of(p->command));
+        return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    if (path == NULL)
+        path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    while (*path != '\0') {
+        struct cfr_str s = {.limit = 65536};
+        size_t n = strcspn(path, ":");
+
+        /* Not one that depends on the folder we happen to be in. */
+        if (path[0] == '/') {
+            cfr_str_addf(&s, "%.*s/%s", (int)(n < 4096 ? n : 4096), path, p->command);
+            if (s.failed)
+                return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            if (is_program(s.p)) {
+                *out = s.p;
+                return 0;
+            }
+            cfr_str_free(&s);
+        }
+        path += n + (path[n] == ':' ? 1 : 0);
+    }
+    return not_found(p, err);
+}
+
+/* ---- what it is told ---- */
+
+static int add_member(struct cfr_secret *out, const char *name, struct cfr_view value, struct cfr_err *err)
+{
+    int rc = value.n == 0 ? 0 : cfr_secret_append_str(out, out->p[out->len - 1] == '{' ? "\"" : ",\"", err);
+
+    if (rc == 0 && value.n != 0)
+        rc = cfr_secret_append_str(out, name, err);
+    if (rc == 0 && value.n != 0)
+        rc = cfr_secret_append_str(out, "\":", err);
+    return rc == 0 && value.n != 0 ? cfr_secret_append_json(out, value, err) : rc;
+}
+
+static int add_cluster(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out,
+                       struct cfr_err *err)
+{
+    struct cfr_secret data;
+    int rc = cfr_secret_append_str(out, "{", err);
+
+    cfr_secret_init(&data, INFO_MAX);
+    if (rc == 0)
+        rc = cfr_base64_encode(ca, &data, err);
+    if (rc == 0)
+        rc = add_member(out, "server", cfr_view_of(c->server), err);
+    if (rc == 0)
+        rc = add_member(out, "tls-server-name", cfr_view_of(c->server_name), err);
+    if (rc == 0)
+        rc = add_member(out, "certificate-authority-data", cfr_secret_view(&data), err);
+    if (rc == 0)
+        rc = add_member(out, "proxy-url", cfr_secret_view(&c->proxy), err);
+    if (rc == 0 && c->plugin->cluster_config != NULL)
+        rc = cfr_secret_append_str(out, ",\"config\":", err);
+    if (rc == 0 && c->plugin->cluster_config != NULL)
+        rc = cfr_secret_append_str(out, c->plugin->cluster_config, err);
+    cfr_secret_free(&data);
+    return rc == 0 ? cfr_secret_append_str(out, "}", err) : rc;
+}
+
+static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out,
+                     struct cfr_err *err)
+{
+    struct cfr_secret cluster;
+    int rc;
+
+    cfr_secret_init(&cluster, INFO_MAX);
+    cfr_secret_init(out, (size_t)INFO_MAX * 2);
+    rc = cfr_secret_append_str(out, INFO_NAME, err);
+    if (rc == 0 && c->plugin->cluster_info)
+        rc = add_cluster(c, ca, &cluster, err);
+    if (rc == 0)
+        rc = cfr_exec_credential_info(c->plugin->api_version, cfr_secret_view(&cluster), out, err);
+    cfr_secret_free(&cluster);
+    return rc;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+
+    return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+static bool is_given(const struct cfr_kube_plugin *p, const char *variable)
+{
+    for (size_t i = 0; i < p->env_count; i++) {
+        if (same_name(variable, p->env[i].p))
+            return true;
+    }
+    return same_name(variable, INFO_NAME);
+}
+
+/* Ours, with the plugin's in place of those of the same name. What it points to is borrowed. */
+static char **make_environment(const struct cfr_kube_plugin *p, char *info)
+{
+    size_t count = 0;
+    size_t n = 0;
+    char **all;
+
+    while (environ[count] != NULL)
+        count++;
+    all = calloc(count + p->env_count + 2, sizeof *all);
+    if (all == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_given(p, environ[i]))
+            all[n++] = environ[i];
+    }
+    for (size_t i = 0; i < p->env_count; i++) {
+        bool last = true;
+
+        for (size_t j = i + 1; j < p->env_count; j++)
+            last = last && !same_name(p->env[i].p, p->env[j].p);
+        if (last)
+            all[n++] = p->env[i].p;
+    }
+    all[n] = info;
+    return all;
+}
+
+/* ---- its run ---- */
+
+static void end_run(struct cfr_kube_login *l)
+{
+    if (l->out_fd >= 0)
+        (void)close(l->out_fd);
+    free(l->command);
+    free(l->api_version);
+    l->pidfd = -1;
+    l->out_fd = -1;
+    l->command = NULL;
+    l->api_version = NULL;
+}
+
+static int spawn(struct cfr_kube_login *l, const struct cfr_kube_plugin *p, char *info, struct cfr_err *err)
+{
+    char **environment = make_environment(p, info);
+    char **argv = calloc(p->arg_count + 2, sizeof *argv);
+    int rc;
+
+    if (environment == NULL || argv == NULL) {
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    } else {
+        argv[0] = l->command;
+        for (size_t i = 0; i < p->arg_count; i++)
+            argv[i + 1] = p->args[i];
+        rc = cfr_process_start_piped(argv, environment, OUTPUT_MAX, &l->pid, &l->pidfd, &l->out_fd, err);
+    }
+    free(environment);
+    free(argv);
+    return rc;
+}
+
+int cfr_kube_login_start(struct cfr_kube_login *l, const struct cfr_kube_config *config, struct cfr_view ca,
+                         struct cfr_now now, int64_t limit_ms, struct cfr_err *err)
+{
+    struct cfr_secret info = {0};
+    int rc = cfr_kube_login_find(config->plugin, &l->command, err);
+
+    if (rc != 0)
+        return rc;
+    rc = make_info(config, ca, &info, err);
+    l->api_version = cfr_str_dup(cfr_view_of(config->plugin->api_version));
+    if (rc == 0 && l->api_version == NULL)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (rc == 0)
+        rc = spawn(l, config->plugin, info.p, err);
+    cfr_secret_free(&info);
+    if (rc != 0) {
+        end_run(l);
+        return rc;
+    }
+    l->run++;
+    l->outdated = false;
+    l->deadline_boot_ms = now.boot_ms + limit_ms;
+    return 0;
+}
+
+/* What is in the pipe; a child of the plugin's that still holds it is not waited for. */
+static int read_output(struct cfr_kube_login *l, struct cfr_secret *out, struct cfr_err *err)
+{
+    for (;;) {
+        char *to = cfr_secret_reserve(out, READ_BYTES, err);
+        ssize_t n;
+
+        if (to == NULL)
+            return err->code;
+        n = read(l->out_fd, to, READ_BYTES);
+        if (n > 0)
+            cfr_secret_grown(out, (size_t)n);
+        else if (n == 0 || errno == EAGAIN)
+            return 0;
+        else if (errno != EINTR)
+            return cfr_err_sys(err, errno, "cannot read its output");
+    }
+}
+
+static int take(struct cfr_kube_login *l, struct cfr_err *err)
+{
+    struct cfr_exec_credential fresh = {.expires_s = 0};
+    struct cfr_secret text;
+    int rc;
+
+    cfr_secret_init(&text, OUTPUT_MAX + 2 * READ_BYTES);
+    rc = read_output(l, &text, err);
+    if (rc == 0)
+        rc = cfr_exec_credential_read(l->api_version, cfr_secret_view(&text), &fresh, err);
+    cfr_secret_free(&text);
+    if (rc != 0) {
+        cfr_exec_credential_free(&fresh);
+        return cfr_err_prefix(err, "%s", l->command);
+    }
+    cfr_exec_credential_free(&l->credential);
+    l->credential = fresh;
+    l->number++;
+    l->usable = !l->outdated;
+    return 0;
+}
+
+int cfr_kube_login_ended(struct cfr_kube_login *l, struct cfr_err *err)
+{
+    struct cfr_err how = {0};
+    int rc = cfr_process_reap(l->pid, l->pidfd, &how);
+
+    if (rc != 0)
+        rc = cfr_err_set(err, rc,
+                         "the exec plugin %s %s; what it said about that is on credfresh's standard error",
+                         l->command, how.text);
+    else
+        rc = take(l, err);
+    end_run(l);
+    return rc;
+}
+
+int cfr_kube_login_overdue(struct cfr_kube_login *l, struct cfr_err *err)
+{
+    int waiting = 0;
+    int room = fcntl(l->out_fd, F_GETPIPE_SZ);
+    int rc;
+
+    (void)ioctl(l->out_fd, FIONREAD, &waiting);
+    cfr_process_end(l->pid, l->pidfd);
+    if (waiting != 0 && waiting >= room - 4096)
+        rc = cfr_err_set(err, CFR_E_LIMIT, "the exec plugin %s printed more than %d bytes and was ended",
+                         l->command, waiting);
+    else
+        rc = cfr_err_set(err, CFR_E_TIMEOUT,
+                         "the exec plugin %s took longer than its time limit and was ended", l->command);
+    end_run(l);
+    return rc;
+}
+
+void cfr_kube_login_free(struct cfr_kube_login *l)
+{
+    if (l->pidfd >= 0)
+        cfr_process_end(l->pid, l->pidfd);
+    end_run(l);
+    cfr_exec_credential_free(&l->credential);
+    *l = CFR_KUBE_LOGIN_NONE;
+}

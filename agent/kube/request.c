@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to API servers. */
+#include "agent/kube/client_private.h"
+#include "base/base64.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MAX  4194304
+#define TIMEOUT_MS  30000
+#define HEADERS_OWN 3 /* Accept, Content-Type, Authorization */
+#define HEADER_MAX  262144
+#define URL_MAX     65536
+#define SECRETS_MAX 2
+
+struct cfr_kube_call {
+    struct cfr_kube_call *prev;
+    struct cfr_kube_call *next;
+    struct cfr_kube *kube;
+    struct cfr_kube_place *place;
+    char *method;
+    char *path;
+    char *content_type;
+    const struct cfr_secret *body;
+    cfr_kube_fn *done;
+    void *ctx;
+    void *http;
+    uint64_t waits_for; /* run of the place's plugin, 0 = none */
+    uint64_t login;     /* number of the plugin's credential that was sent */
+    bool retried;
+    bool ended; /* DONE is being called */
+    double duration_s;
+    struct cfr_secret secrets[SECRETS_MAX]; /* as sent: the token; or the password, bare and encoded */
+};
+
+static void destroy(struct cfr_kube_call *c)
+{
+    for (size_t i = 0; i < SECRETS_MAX; i++)
+        cfr_secret_free(&c->secrets[i]);
+    free(c->method);
+    free(c->path);
+    free(c->content_type);
+    free(c);
+}
+
+static void link_call(struct cfr_kube_call *c)
+{
+    c->next = c->kube->calls;
+    if (c->next != NULL)
+        c->next->prev = c;
+    c->kube->calls = c;
+    c->place->calls++;
+}
+
+static void unlink_call(struct cfr_kube_call *c)
+{
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        c->kube->calls = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    c->place->calls--;
+}
+
+/* ---- what is sent ---- */
+
+static int start_header(struct cfr_secret *h, const char *name, struct cfr_view value, struct cfr_err *err)
+{
+    int rc;
+
+    cfr_secret_init(h, HEADER_MAX);
+    rc = cfr_secret_append_str(h, name, err);
+    return rc == 0 ? cfr_secret_append(h, value, err) : rc;
+}
+
+static int remember(struct cfr_kube_call *c, const struct cfr_kube_identity *id, struct cfr_err *err)
+{
+    ptrdiff_t colon = cfr_view_find(id->basic, ":");
+    int rc;
+
+    for (size_t i = 0; i < SECRETS_MAX; i++) {
+        cfr_secret_free(&c->secrets[i]);
+        cfr_secret_init(&c->secrets[i], HEADER_MAX);
+    }
+    c->login = c->place->login.number;
+    if (id->token.n != 0)
+        return cfr_secret_append(&c->secrets[0], id->token, err);
+    if (colon < 0)
+        return 0;
+    rc = cfr_secret_append(&c->secrets[0],
+                           (struct cfr_view){id->basic.p + colon + 1, id->basic.n - (size_t)colon - 1}, err);
+    return rc == 0 ? cfr_base64_encode(id->basic, &c->secrets[1], err) : rc;
+}
+
+static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_identity *id,
+                        struct cfr_secret *headers, size_t *count, struct cfr_err *err)
+{
+    const struct cfr_kube_config *config = &c->place->config;
+    int rc = start_header(&headers[(*count)++], "Accept: ", cfr_view_of("application/json"), err);
+
+    if (rc == 0 && c->content_type != NULL)
+        rc = start_header(&headers[(*count)++], "Content-Type: ", cfr_view_of(c->content_type), err);
+    if (rc == 0 && id->token.n != 0)
+        rc = start_header(&headers[(*count)++], "Authorization: Bearer ", id->token, err);
+    else if (rc == 0 && id->basic.n != 0)
+        rc =
+            start_header(&headers[(*count)++], "Authorization: Basic ", cfr_secret_view(&c->secrets[1]), err);
+    for (size_t i = 0; rc == 0 && i < config->header_count; i++)
+        rc = start_header(&headers[(*count)++], "", cfr_secret_view(&config->headers[i]), err);
+    return rc;
+}
+
+static void on_answer(void *ctx, const struct cfr_http_answer *answer);
+
+static int send_with(struct cfr_kube_call *c, const struct cfr_kube_identity *id, const char *url,
+                     const struct cfr_secret *headers, size_t count, struct cfr_err *err)
+{
+    const struct cfr_kube_config *config = &c->place->config;
+    struct cfr_http_request r = {
+        .method = c->method,
+        .url = url,
+        .ca_pem = id->ca,
+        .client_cert = id->cert,
+        .client_key = id->key,
+        .server_name = config->server_name,
+        .proxy = config->proxy.len != 0 ? config->proxy.p : NULL,
+        .direct = config->proxy.len == 0,
+        .headers = headers,
+        .header_count = count,
+        .body = c->body,
+        .answer_max = ANSWER_MAX,
+        .timeout_ms = TIMEOUT_MS,
+    };
+
+    return cfr_http_start(c->kube->http, &r, on_answer, c, &c->http, err);
+}
+
+static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
+{
+    struct cfr_kube_identity id = cfr_kube_place_identity(c->place);
+    struct cfr_str url = {.limit = URL_MAX};
+    struct cfr_secret *headers = calloc(HEADERS_OWN + c->place->config.header_count, sizeof *headers);
+    size_t count = 0;
+    int rc;
+
+    cfr_str_addf(&url, "%s%s", c->place->config.server, c->path);
+    if (headers == NULL || url.failed)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    else
+        rc = remember(c, &id, err);
+    if (rc == 0)
+        rc = make_headers(c, &id, headers, &count, err);
+    if (rc == 0)
+        rc = send_with(c, &id, url.p, headers, count, err);
+    for (size_t i = 0; i < count; i++)
+        cfr_secret_free(&headers[i]);
+    free(headers);
+    cfr_str_free(&url);
+    return rc;
+}
+
+/* Waits for the plugin's run, which is started unless one is under way. */
+static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct cfr_err *err)
+{
+    struct cfr_kube_place *p = c->place;
+    int rc = 0;
+
+    if (p->login.pidfd < 0)
+        rc = cfr_kube_login_start(&p->login, &p->config, cfr_kube_place_identity(p).ca, now,
+                                  c->kube->plugin_limit_ms, err);
+    if (rc == 0)
+        c->waits_for = p->login.run;
+    return rc == 0 ? 0 : cfr_err_prefix(err, "%s", p->kubeconfig);
+}
+
+static int advance(struct cfr_kube_call *c, bool force, struct cfr_err *err)
+{
+    struct cfr_now now = cfr_clock_now();
+    int rc = cfr_kube_place_refresh(c->place, force, now, err);
+
+    if (rc != 0)
+        return rc;
+    if (c->place->config.plugin != NULL && !cfr_kube_login_fresh(&c->place->login, now))
+        return wait_for_plugin(c, now, err);
+    return send_now(c, err);
+}
+
+/* ---- what comes back ---- */
+
+static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer)
+{
+    struct cfr_view secrets[SECRETS_MAX];
+    struct cfr_kube_answer whole = *answer;
+
+    whole.secrets = secrets;
+    for (size_t i = 0; i < SECRETS_MAX; i++) {
+        if (c->secrets[i].len != 0)
+            secrets[whole.secret_count++] = cfr_secret_view(&c->secrets[i]);
+    }
+    whole.duration_s = c->duration_s;
+    c->ended = true;
+    unlink_call(c);
+    c->done(c->ctx, &whole);
+    destroy(c);
+}
+
+static void fail(struct cfr_kube_call *c, int rc, const struct cfr_err *why)
+{
+    struct cfr_kube_answer answer = {.error = rc, .err = *why, .retry_after_s = -1};
+
+    finish(c, &answer);
+}
+
+/* Who we are is learnt anew and said once more. */
+static void try_again(struct cfr_kube_call *c)
+{
+    struct cfr_err err = {0};
+    int rc;
+
+    c->retried = true;
+    /* Another call may have done it already. */
+    if (c->login == c->place->login.number)
+        c->place->login.usable = false;
+    rc = advance(c, true, &err);
+    if (rc == 0)
+        return;
+    (void)cfr_err_prefix(&err, "the API server knows us no longer (401)");
+    fail(c, rc, &err);
+}
+
+static void on_answer(void *ctx, const struct cfr_http_answer *a)
+{
+    struct cfr_kube_call *c = ctx;
+    struct cfr_kube_answer answer = {
+        .error = a->error,
+        .err = a->err,
+        .status = a->status,
+        .body = a->body,
+        .retry_after_s = a->retry_after_s,
+        .date_s = a->date_s,
+        .audit_id = a->request_id,
+    };
+
+    c->http = NULL;
+    c->duration_s += a->duration_s;
+    if (a->error == 0 && a->status == 401 && !c->retried)
+        try_again(c);
+    else
+        finish(c, &answer);
+}
+
+/* The first that waits for this run; the list may change whenever DONE is called. */
+static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct cfr_kube_place *p,
+                                          uint64_t run)
+{
+    for (struct cfr_kube_call *c = k->calls; c != NULL; c = c->next) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is destroyed has left the list before */
+        if (c->place == p && c->waits_for == run)
+            return c;
+    }
+    return NULL;
+}
+
+void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_place *p, uint64_t run, int rc,
+                           const struct cfr_err *why)
+{
+    struct cfr_kube_call *c;
+
+    while ((c = next_waiting(k, p, run)) != NULL) {
+        struct cfr_err err = *why;
+        int sent = rc;
+
+        c->waits_for = 0;
+        if (sent == 0)
+            sent = send_now(c, &err);
+        if (sent != 0)
+            fail(c, sent, &err);
+    }
+}
+
+/* ---- the calls ---- */
+
+static int check_request(const struct cfr_kube_request *r, struct cfr_err *err)
+{
+    if (r->path[0] != '/' || strpbrk(r->path, " \t\r\n#") != NULL)
+        return cfr_err_set(err, CFR_E_INTERNAL, "not a path of the API: %.128s", r->path);
+    return 0;
+}
+
+static int copy_request(struct cfr_kube_call *c, const struct cfr_kube_request *r, struct cfr_err *err)
+{
+    c->method = cfr_str_dup(cfr_view_of(r->method));
+    c->path = cfr_str_dup(cfr_view_of(r->path));
+    c->content_type = r->content_type != NULL ? cfr_str_dup(cfr_view_of(r->content_type)) : NULL;
+    c->body = r->body;
+    if (c->method == NULL || c->path == NULL || (r->content_type != NULL && c->content_type == NULL))
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return 0;
+}
+
+int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
+                   const struct cfr_kube_request *request, cfr_kube_fn *done, void *ctx,
+                   struct cfr_kube_call **out, struct cfr_err *err)
+{
+    struct cfr_err own = {0};
+    struct cfr_kube_call *c = calloc(1, sizeof *c);
+    int rc = check_request(request, &own);
+
+    if (c == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    c->kube = k;
+    c->done = done;
+    c->ctx = ctx;
+    if (rc == 0)
+        rc = copy_request(c, request, &own);
+    if (rc == 0) {
+        c->place = cfr_kube_place_of(k, where, cfr_clock_now(), &own);
+        rc = c->place != NULL ? advance(c, false, &own) : CFR_E_NOMEM;
+    }
+    if (rc != 0) {
+        destroy(c);
+        return cfr_err_set(err, rc, "%s", own.text);
+    }
+    link_call(c);
+    if (out != NULL)
+        *out = c;
+    return 0;
+}
+
+void cfr_kube_cancel(struct cfr_kube_call *c)
+{
+    if (c == NULL || c->ended)
+        return;
+    cfr_http_cancel(c->kube->http, c->http);
+    unlink_call(c);
+    destroy(c);
+}

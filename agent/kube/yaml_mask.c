@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Marks in place of long words. */
+#include "agent/kube/yaml_mask_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MARK       "CFRVEIL"
+#define MARK_BYTES (sizeof MARK - 1)
+#define VEIL_BYTES (MARK_BYTES + 16) /* and eight hexadecimal digits each for offset and length */
+/* Shorter ones fit into the library's first buffer, which the caller wipes with the event. */
+#define WORD_MIN 16
+
+static bool is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* What means nothing to YAML inside a word, in any style. */
+static bool in_word(char c)
+{
+    return c > 0x20 && c < 0x7f && strchr(",[]{}:#'\"\\", c) == NULL;
+}
+
+/* How many characters of an escape sequence stand at P, after its backslash. */
+static size_t escape_len(const char *p, size_t n)
+{
+    size_t len = 1;
+
+    if (n == 0)
+        return 0;
+    if (*p == 'x')
+        len = 3;
+    else if (*p == 'u')
+        len = 5;
+    else if (*p == 'U')
+        len = 9;
+    return len < n ? len : n;
+}
+
+static int append_mark(struct cfr_secret *out, size_t at, size_t len, struct cfr_err *err)
+{
+    char mark[VEIL_BYTES + 1];
+
+    (void)snprintf(mark, sizeof mark, MARK "%08x%08x", (unsigned)at, (unsigned)len);
+    return cfr_secret_append_str(out, mark, err);
+}
+
+int cfr_kube_veil(struct cfr_view text, struct cfr_secret *out, struct cfr_view *original,
+                  struct cfr_err *err)
+{
+    size_t done = 0;
+    size_t i = 0;
+    int rc = 0;
+
+    *original = (struct cfr_view){NULL, 0};
+    if (text.n > UINT32_MAX || cfr_view_find(text, MARK) >= 0)
+        return cfr_secret_append(out, text, err);
+    *original = text;
+    while (rc == 0 && i < text.n) {
+        size_t end = i;
+
+        if (text.p[i] == '\\')
+            i += 1 + escape_len(text.p + i + 1, text.n - i - 1);
+        else if (!is_alnum(text.p[i]))
+            i++;
+        if (end != i)
+            continue;
+        while (end < text.n && in_word(text.p[end]))
+            end++;
+        if (end - i >= WORD_MIN) {
+            rc = cfr_secret_append(out, (struct cfr_view){text.p + done, i - done}, err);
+            if (rc == 0)
+                rc = append_mark(out, i, end - i, err);
+            done = end;
+        }
+        i = end;
+    }
+    return rc != 0 ? rc : cfr_secret_append(out, (struct cfr_view){text.p + done, text.n - done}, err);
+}
+
+/* Eight hexadecimal digits, as append_mark wrote them. */
+static size_t number_at(const char *p)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < 8; i++)
+        n = n * 16 + (size_t)(p[i] >= 'a' ? p[i] - 'a' + 10 : p[i] - '0') % 16;
+    return n;
+}
+
+bool cfr_kube_veil_next(struct cfr_view *rest, struct cfr_view original, struct cfr_view *piece)
+{
+    ptrdiff_t mark = original.n != 0 ? cfr_view_find(*rest, MARK) : -1;
+    size_t at;
+    size_t len;
+
+    if (rest->n == 0)
+        return false;
+    *piece = (struct cfr_view){rest->p, mark < 0 ? rest->n : (size_t)mark};
+    if (mark == 0 && rest->n >= VEIL_BYTES) {
+        at = number_at(rest->p + MARK_BYTES);
+        len = number_at(rest->p + MARK_BYTES + 8);
+        piece->n = VEIL_BYTES;
+        rest->p += VEIL_BYTES;
+        rest->n -= VEIL_BYTES;
+        if (at <= original.n && len <= original.n - at)
+            *piece = (struct cfr_view){original.p + at, len};
+        return true;
+    }
+    if (mark == 0)
+        piece->n = rest->n;
+    rest->p += piece->n;
+    rest->n -= piece->n;
+    return true;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks. */
+#include "agent/loop/clock.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SKEW_MS INT64_C(30000)
+
+static int64_t read_ms(clockid_t id)
+{
+    struct timespec t = {0};
+
+    (void)clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct cfr_now cfr_clock_now(void)
+{
+    return (struct cfr_now){read_ms(CLOCK_REALTIME), read_ms(CLOCK_BOOTTIME)};
+}
+
+int64_t cfr_clock_monotonic_us(void)
+{
+    struct timespec t = {0};
+
+    /* To the microsecond: a service manager drops what seems older than the reload that it began. */
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+double cfr_clock_chance(void)
+{
+    uint32_t bits = 0;
+
+    /* Jitter is no secret: if the kernel has no random bytes yet, none is needed. */
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits)
+        bits = (uint32_t)read_ms(CLOCK_BOOTTIME) * 2654435761U;
+    return (double)bits / 4294967296.0;
+}
+
+int cfr_clock_open_alarm(struct cfr_err *err)
+{
+    int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+    return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a timer");
+}
+
+int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now)
+{
+    int64_t skew_ms = server_date_s != 0 ? server_date_s * 1000 - now.wall_ms : 0;
+
+    return skew_ms > SKEW_MS || skew_ms < -SKEW_MS ? server_date_s * 1000 : now.wall_ms;
+}
+
+void cfr_clock_arm(int fd, int64_t at_ms)
+{
+    struct itimerspec spec = {0};
+
+    if (at_ms != INT64_MAX) {
+        /* An all-zero time would disarm. */
+        int64_t at = at_ms < 1 ? 1 : at_ms;
+
+        spec.it_value.tv_sec = (time_t)(at / 1000);
+        spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+    }
+    (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void arm_step(int fd)
+{
+    /* Never meant to expire; its use is that setting the clock cancels it. */
+    struct itimerspec spec = {.it_value = {.tv_sec = (time_t)4102444800}};
+
+    (void)timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &spec, NULL);
+}
+
+int cfr_clock_open_step(struct cfr_err *err)
+{
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+    if (fd < 0)
+        return cfr_err_sys(err, errno, "cannot make a clock watch");
+    arm_step(fd);
+    return fd;
+}
+
+void cfr_clock_drain_alarm(int fd)
+{
+    uint64_t count;
+    ssize_t ignored = read(fd, &count, sizeof count);
+
+    (void)ignored;
+}
+
+void cfr_clock_drain_step(int fd)
+{
+    cfr_clock_drain_alarm(fd);
+    arm_step(fd);
+}

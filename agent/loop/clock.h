@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The two clocks: wall time, which people and clouds mean and which may step, and boot time, which runs through
+ * suspend and never steps. */
+#ifndef CFR_AGENT_LOOP_CLOCK_H
+#define CFR_AGENT_LOOP_CLOCK_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct cfr_now {
+    int64_t wall_ms;
+    int64_t boot_ms;
+};
+
+struct cfr_now cfr_clock_now(void);
+/* The wall clock of a server that dated its answer SERVER_DATE_S (0 = it did not), at NOW: its date where ours is known to be
+ * wrong by more than 30 s, else ours. Milliseconds. */
+int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now);
+/* CLOCK_MONOTONIC in microseconds, for the service manager. */
+int64_t cfr_clock_monotonic_us(void);
+/* A number in [0, 1) from the kernel's random source. */
+double cfr_clock_chance(void);
+
+/* A descriptor that becomes readable at the boot time last given to cfr_clock_arm, also after a suspend. */
+int cfr_clock_open_alarm(struct cfr_err *err);
+/* AT_MS in boot time; INT64_MAX disarms. */
+void cfr_clock_arm(int fd, int64_t at_ms);
+/* A descriptor that becomes readable when the wall clock is set. */
+int cfr_clock_open_step(struct cfr_err *err);
+/* To be called after either was readable; re-arms the step descriptor. */
+void cfr_clock_drain_alarm(int fd);
+void cfr_clock_drain_step(int fd);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues, one for each cloud. */
+#include "agent/loop/fair_queue.h"
+
+static size_t lane_of(struct cfr_turns *t, const void *key)
+{
+    size_t i = 0;
+
+    while (i < t->count && t->lanes[i].key != key)
+        i++;
+    if (i == CFR_TURNS_LANES_MAX)
+        return CFR_TURNS_LANES_MAX - 1;
+    if (i == t->count)
+        t->lanes[t->count++].key = key;
+    return i;
+}
+
+/* One lane alone may have everything. */
+static bool may(const struct cfr_turns *t, size_t lane, int64_t limit)
+{
+    int64_t share = t->count > 1 && limit > 1 ? limit - (limit + 3) / 4 : limit;
+
+    return t->active < limit && t->lanes[lane].active < share;
+}
+
+static bool is_next(const struct cfr_turns *t, size_t lane, int64_t limit)
+{
+    return t->lanes[lane].head != NULL && may(t, lane, limit);
+}
+
+void cfr_turns_expect(struct cfr_turns *t, const void *key)
+{
+    (void)lane_of(t, key);
+}
+
+bool cfr_turns_may_begin(struct cfr_turns *t, const void *key, int64_t limit)
+{
+    size_t lane = lane_of(t, key);
+
+    return t->lanes[lane].head == NULL && may(t, lane, limit);
+}
+
+void cfr_turns_queue(struct cfr_turns *t, struct cfr_turn *turn, const void *key)
+{
+    struct cfr_turns_lane *l;
+
+    if (turn->queued)
+        return;
+    turn->lane = lane_of(t, key);
+    l = &t->lanes[turn->lane];
+    turn->queued = true;
+    turn->next = NULL;
+    if (l->tail != NULL)
+        l->tail->next = turn;
+    else
+        l->head = turn;
+    l->tail = turn;
+}
+
+void cfr_turns_leave(struct cfr_turns *t, struct cfr_turn *turn)
+{
+    struct cfr_turns_lane *l = &t->lanes[turn->lane];
+    struct cfr_turn **at = &l->head;
+    struct cfr_turn *before = NULL;
+
+    if (!turn->queued)
+        return;
+    for (; *at != turn; at = &(*at)->next)
+        before = *at;
+    *at = turn->next;
+    if (l->tail == turn)
+        l->tail = before;
+    turn->queued = false;
+    turn->next = NULL;
+}
+
+bool cfr_turns_ready(const struct cfr_turns *t, int64_t limit)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (is_next(t, i, limit))
+            return true;
+    }
+    return false;
+}
+
+void *cfr_turns_take(struct cfr_turns *t, int64_t limit)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        size_t lane = (t->next + i) % t->count;
+        struct cfr_turn *turn = t->lanes[lane].head;
+
+        if (!is_next(t, lane, limit))
+            continue;
+        t->next = lane + 1;
+        cfr_turns_leave(t, turn);
+        return turn->owner;
+    }
+    return NULL;
+}
+
+void cfr_turns_begin(struct cfr_turns *t, struct cfr_turn *turn, const void *key)
+{
+    turn->lane = lane_of(t, key);
+    turn->active = true;
+    t->lanes[turn->lane].active++;
+    t->active++;
+}
+
+void cfr_turns_end(struct cfr_turns *t, struct cfr_turn *turn)
+{
+    if (!turn->active)
+        return;
+    turn->active = false;
+    t->lanes[turn->lane].active--;
+    t->active--;
+}

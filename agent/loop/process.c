@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* Other processes. */
+#include "agent/loop/process.h"
+
+#include "agent/loop/clock.h"
+#include "base/secret.h"
+#include "files/file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_SLACK_MS 2000
+#define MATCHES_MAX 256
+#define END_WAIT_MS 200
+#define COMM_MAX 15
+#define FILES_MAX 16384
+
+static int pidfd_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+static int pidfd_signal(int fd, int signal)
+{
+    return (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
+}
+
+/* Reads a /proc file into BUF, NUL-terminated. Returns the length, 0 when it cannot be read. */
+static size_t read_proc(pid_t pid, const char *what, char *buf, size_t size)
+{
+    char path[64];
+    ssize_t n = -1;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, buf, size - 1);
+        (void)close(fd);
+    }
+    buf[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Parent and start (boot time) out of /proc/PID/stat (proc(5)). */
+static bool read_stat(pid_t pid, pid_t *parent, int64_t *start_boot_ms)
+{
+    char buf[1024];
+    const char *p;
+    unsigned long long ticks = 0;
+    int ppid = 0;
+
+    if (read_proc(pid, "stat", buf, sizeof buf) == 0)
+        return false;
+    /* The name in parentheses may hold anything, so the fields are counted from its end. */
+    p = strrchr(buf, ')');
+    if (p == NULL || sscanf(p + 1, // NOLINT(cert-err34-c): the kernel writes these numbers
+                            " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ppid,
+                            &ticks) != 2)
+        return false;
+    *parent = (pid_t)ppid;
+    *start_boot_ms = (int64_t)(ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK));
+    return true;
+}
+
+static uid_t owner_of(pid_t pid)
+{
+    char buf[2048];
+    const char *line;
+    unsigned long uid = 0;
+
+    /* Not the owner of /proc/PID: that is root's for a process that hides its memory. */
+    if (read_proc(pid, "status", buf, sizeof buf) != 0 && (line = strstr(buf, "\nUid:")) != NULL)
+        uid = strtoul(line + 5, NULL, 10);
+    return (uid_t)uid;
+}
+
+static int send_to(pid_t pid, int fd, int signal, struct cfr_err *err)
+{
+    if (pidfd_signal(fd, signal) == 0)
+        return 0;
+    if (errno == EPERM)
+        return cfr_err_set(err, CFR_E_PERM,
+                           "not allowed to signal process %d of uid %u from uid %u: run both as the same user, or give "
+                           "credfresh the capability CAP_KILL",
+                           (int)pid, (unsigned)owner_of(pid), (unsigned)geteuid());
+    if (errno == ESRCH)
+        return cfr_err_set(err, CFR_E_MISSING, "process %d has ended", (int)pid);
+    return cfr_err_sys(err, errno, "cannot signal process %d", (int)pid);
+}
+
+static int read_pid_file(const char *path, pid_t *pid, int64_t *written_ms, struct cfr_err *err)
+{
+    struct cfr_secret text;
+    struct stat st;
+    int64_t number;
+    int rc;
+
+    cfr_secret_init(&text, 64);
+    rc = cfr_file_read(path, &text, err);
+    if (rc == 0 && stat(path, &st) != 0)
+        rc = cfr_err_sys(err, errno, "cannot look at %s", path);
+    if (rc == 0 && (!cfr_view_int(cfr_view_trim(cfr_secret_view(&text)), &number) || number < 2 || number > INT_MAX))
+        rc = cfr_err_set(err, CFR_E_CONFIG, "%s does not hold a process id", path);
+    cfr_secret_free(&text);
+    if (rc != 0)
+        return rc;
+    *pid = (pid_t)number;
+    *written_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+    return 0;
+}
+
+static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_err *err)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t written_ms;
+    int64_t start_boot_ms;
+    pid_t parent;
+    pid_t pid;
+    int rc = read_pid_file(pid_file, &pid, &written_ms, err);
+    int fd;
+
+    *out = 0;
+    *pidfd = -1;
+    if (rc != 0)
+        return rc;
+    fd = pidfd_open(pid);
+    if (fd < 0)
+        return errno == ESRCH ? cfr_err_set(err, CFR_E_MISSING,
+                                            "no process %d, which %s names: it has ended, or it lives in another "
+                                            "process namespace (in a pod: shareProcessNamespace: true)",
+                                            (int)pid, pid_file)
+                              : cfr_err_sys(err, errno, "cannot open process %d", (int)pid);
+    /* The descriptor is open: whatever /proc says from here on is about this process, or about none. */
+    if (read_stat(pid, &parent, &start_boot_ms) &&
+        start_boot_ms > now.boot_ms - (now.wall_ms - written_ms) + START_SLACK_MS)
+        rc = cfr_err_set(err, CFR_E_CONFLICT,
+                         "process %d started after %s was written: the file is stale and the process another one (if only the "
+                         "clock was set since, touch the file)",
+                         (int)pid, pid_file);
+    if (rc != 0)
+        (void)close(fd);
+    *pidfd = fd;
+    *out = pid;
+    return rc;
+}
+
+int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err)
+{
+    pid_t pid;
+    int fd;
+    int rc = open_file(pid_file, &pid, &fd, err);
+
+    if (rc != 0)
+        return rc;
+    rc = send_to(pid, fd, signal, err);
+    (void)close(fd);
+    return rc;
+}
+
+int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err)
+{
+    pid_t pid;
+
+    return open_file(pid_file, &pid, pidfd, err);
+}
+
+static const char *last_component(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool runs(pid_t pid, const char *executable)
+{
+    char link[64];
+    char target[PATH_MAX];
+    char *deleted;
+    ssize_t n;
+
+    (void)snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    n = readlink(link, target, sizeof target - 1);
+    if (n > 0) {
+        target[n] = '\0';
+        deleted = strstr(target, " (deleted)");
+        if (deleted != NULL)
+            *deleted = '\0';
+    } else if (read_proc(pid, "cmdline", target, sizeof target) == 0) {
+        /* Another user's executable is not shown to us, but its first argument is. */
+        return false;
+    }
+    return strcmp(executable[0] == '/' ? target : last_component(target), executable) == 0;
+}
+
+struct matches {
+    pid_t pid[MATCHES_MAX];
+    pid_t parent[MATCHES_MAX];
+    size_t count;
+};
+
+static int find_matches(const char *executable, struct matches *m, struct cfr_err *err)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+
+    if (proc == NULL)
+        return cfr_err_sys(err, errno, "cannot list processes in /proc");
+    while ((entry = readdir(proc)) != NULL && m->count < MATCHES_MAX) {
+        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+        int64_t start;
+
+        if (pid <= 0 || pid == getpid() || !runs(pid, executable) || !read_stat(pid, &m->parent[m->count], &start))
+            continue;
+        m->pid[m->count++] = pid;
+    }
+    (void)closedir(proc);
+    return 0;
+}
+
+static bool is_match(const struct matches *m, pid_t pid)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        if (m->pid[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static int signal_match(pid_t pid, const char *executable, int signal, struct cfr_err *err)
+{
+    int fd = pidfd_open(pid);
+    int rc = 0;
+
+    if (fd < 0)
+        return errno == ESRCH ? 0 : cfr_err_sys(err, errno, "cannot open process %d", (int)pid);
+    /* Looked at again through the same number, now that it cannot be reused unnoticed. */
+    if (runs(pid, executable))
+        rc = send_to(pid, fd, signal, err);
+    (void)close(fd);
+    return rc;
+}
+
+int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err)
+{
+    struct matches m = {.count = 0};
+    int rc = find_matches(executable, &m, err);
+
+    if (rc == 0 && m.count == 0)
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "no process runs %s: it has not started, or it lives in another process namespace (in a "
+                           "pod: shareProcessNamespace: true)",
+                           executable);
+    for (size_t i = 0; rc == 0 && i < m.count; i++) {
+        if (!is_match(&m, m.parent[i]))
+            rc = signal_match(m.pid[i], executable, signal, err);
+    }
+    return rc;
+}
+
+/* The kernel cuts the name to 15 characters. */
+static bool is_named(pid_t pid, const char *name)
+{
+    char comm[32];
+    size_t n = read_proc(pid, "comm", comm, sizeof comm);
+
+    if (n != 0 && comm[n - 1] == '\n')
+        comm[n - 1] = '\0';
+    return n != 0 && strncmp(comm, name, COMM_MAX) == 0 && (strlen(name) >= COMM_MAX || strcmp(comm, name) == 0);
+}
+
+/* A pidfd of PID if it is still the one that is meant and has not ended, else -1. */
+static int open_named(pid_t pid, const char *name)
+{
+    struct pollfd p = {pidfd_open(pid), POLLIN, 0};
+    pid_t parent;
+    int64_t start;
+
+    if (p.fd < 0)
+        return -1;
+    if (poll(&p, 1, 0) == 0 && (is_named(pid, name) || runs(pid, name)) && read_stat(pid, &parent, &start) &&
+        parent != getpid())
+        return p.fd;
+    (void)close(p.fd);
+    return -1;
+}
+
+int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+
+    *pidfd = -1;
+    if (proc == NULL)
+        return cfr_err_sys(err, errno, "cannot list processes in /proc");
+    while (*pidfd < 0 && (entry = readdir(proc)) != NULL) {
+        *pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+        if (*pid > 0 && *pid != getpid() && (is_named(*pid, name) || runs(*pid, name)))
+            *pidfd = open_named(*pid, name);
+    }
+    (void)closedir(proc);
+    return *pidfd >= 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "no process is named %s", name);
+}
+
+static struct rlimit files_before; /* rlim_cur is 0 while it was not changed */
+
+void cfr_process_raise_files(void)
+{
+    struct rlimit now;
+    struct rlimit more;
+
+    if (files_before.rlim_cur != 0 || getrlimit(RLIMIT_NOFILE, &now) != 0)
+        return;
+    more = now;
+    more.rlim_cur = now.rlim_max < FILES_MAX ? now.rlim_max : FILES_MAX;
+    if (more.rlim_cur > now.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0)
+        files_before = now;
+}
+
+static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *actions, int out_fd)
+{
+    sigset_t none;
+    sigset_t all;
+    int rc = 0;
+
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    rc |= posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    rc |= posix_spawnattr_setpgroup(attr, 0);
+    rc |= posix_spawnattr_setsigmask(attr, &none);
+    rc |= posix_spawnattr_setsigdefault(attr, &all);
+    rc |= posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    rc |= posix_spawn_file_actions_adddup2(actions, out_fd, STDOUT_FILENO);
+    /* libcurl's sockets are not close-on-exec. */
+    rc |= posix_spawn_file_actions_addclosefrom_np(actions, 3);
+    return rc;
+}
+
+static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc;
+
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    if (posix_spawnattr_init(&attr) != 0) {
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    rc = prepare(&attr, &actions, out_fd) != 0 ? ENOMEM : posix_spawn(pid, argv[0], &actions, &attr, argv, environment);
+    (void)posix_spawnattr_destroy(&attr);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0)
+        return cfr_err_sys(err, rc, "cannot start %s", argv[0]);
+    if (files_before.rlim_cur != 0)
+        (void)prlimit(*pid, RLIMIT_NOFILE, &files_before, NULL);
+    *pidfd = pidfd_open(*pid);
+    if (*pidfd < 0) {
+        rc = errno;
+        cfr_process_kill_group(*pid, SIGKILL);
+        (void)waitpid(*pid, NULL, 0);
+        return cfr_err_sys(err, rc, "cannot watch %s", argv[0]);
+    }
+    (void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err)
+{
+    return spawn(argv, environment, STDERR_FILENO, pid, pidfd, err);
+}
+
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
+                            int *out_fd, struct cfr_err *err)
+{
+    int ends[2];
+    int rc;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return cfr_err_sys(err, errno, "cannot make a pipe for %s", argv[0]);
+    /* Where the user has too many of them, it stays at what the kernel gave. */
+    (void)fcntl(ends[0], F_SETPIPE_SZ, pipe_bytes);
+    rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? spawn(argv, environment, ends[1], pid, pidfd, err)
+                                                  : cfr_err_sys(err, errno, "cannot use the pipe for %s", argv[0]);
+    (void)close(ends[1]);
+    if (rc != 0)
+        (void)close(ends[0]);
+    else
+        *out_fd = ends[0];
+    return rc;
+}
+
+int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err)
+{
+    int status = 0;
+
+    (void)close(pidfd);
+    if (waitpid(pid, &status, 0) != pid)
+        return cfr_err_sys(err, errno, "cannot learn how process %d ended", (int)pid);
+    if (WIFSIGNALED(status))
+        return cfr_err_set(err, CFR_E_REJECTED, "was killed by signal %d (%s)", WTERMSIG(status),
+                           strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) != 0)
+        return cfr_err_set(err, CFR_E_REJECTED, "exited with %d", WEXITSTATUS(status));
+    return 0;
+}
+
+void cfr_process_kill_group(pid_t pid, int signal)
+{
+    (void)kill(-pid, signal);
+    /* It may have left its group; until it is reaped the number is its own. Once is enough for one that has not. */
+    if (getpgid(pid) != pid)
+        (void)kill(pid, signal);
+}
+
+void cfr_process_end(pid_t pid, int pidfd)
+{
+    struct pollfd p = {pidfd, POLLIN, 0};
+
+    cfr_process_kill_group(pid, SIGKILL);
+    /* What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up everybody. */
+    if (poll(&p, 1, END_WAIT_MS) == 1)
+        (void)waitpid(pid, NULL, WNOHANG);
+    (void)close(pidfd);
+}

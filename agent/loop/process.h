@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Other processes: finding and signalling them without hitting a reused pid, and starting commands clean. */
+#ifndef CFR_AGENT_LOOP_PROCESS_H
+#define CFR_AGENT_LOOP_PROCESS_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Sends SIGNAL to the process that PID_FILE names, through a pidfd. A process that started after the file was last
+ * written is another one with the same number: CFR_E_CONFLICT. CFR_E_MISSING (no file, no process), CFR_E_PERM with
+ * both users and what to change. */
+int cfr_process_signal_file(const char *pid_file, int signal, struct cfr_err *err);
+/* Sends SIGNAL to every process whose executable is EXECUTABLE (an absolute path, or a name compared with the last
+ * component) and whose parent is not one too. CFR_E_MISSING if there is none, with the pod setting to look at. */
+int cfr_process_signal_executable(const char *executable, int signal, struct cfr_err *err);
+
+/* A pidfd of the running process that PID_FILE names, readable when it has ended. CFR_E_MISSING (no file, no process),
+ * CFR_E_CONFLICT as above. */
+int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err);
+/* A pidfd of a running process whose name, as `ps` shows it, or whose executable's last component is NAME; neither we nor what
+ * we started. CFR_E_MISSING if there is none. */
+int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err);
+
+/* Lets this process have as many descriptors as it may, up to 16384. What is started afterwards has the limit that there was
+ * before, on which programs that use select() rely. */
+void cfr_process_raise_files(void);
+/* Starts ARGV (argv[0] absolute) with exactly ENVIRONMENT, in a process group of its own, standard input from
+ * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
+ * has ended. */
+int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
+/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; who writes more waits.
+ * *OUT_FD is its end to read from, which does not block; the caller closes it. */
+int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
+                            int *out_fd, struct cfr_err *err);
+/* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was
+ * killed by signal 9"). */
+int cfr_process_reap(pid_t pid, int pidfd, struct cfr_err *err);
+/* Kills it with its group and reaps it; gives up, leaving a zombie, when it does not end at once. Closes PIDFD. */
+void cfr_process_end(pid_t pid, int pidfd);
+/* Signals the whole process group, and the process itself wherever it is. Not after it was reaped. */
+void cfr_process_kill_group(pid_t pid, int signal);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The service manager's notification protocol (sd_notify(3)), without its library. */
+#ifndef CFR_AGENT_LOOP_SD_NOTIFY_H
+#define CFR_AGENT_LOOP_SD_NOTIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sends STATE ("READY=1\nSTATUS=...") to $NOTIFY_SOCKET; does nothing where there is none. Never blocks. */
+void cfr_notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* How often WATCHDOG=1 is due, in milliseconds (half of $WATCHDOG_USEC); 0 = never. */
+int64_t cfr_notify_watchdog_ms(void);
+/* True if standard error is the journal's: $JOURNAL_STREAM names its device and inode (systemd.exec(5)). */
+bool cfr_notify_to_journal(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A heap of absolute deadlines in boot time. */
+#ifndef CFR_AGENT_LOOP_TIMER_HEAP_H
+#define CFR_AGENT_LOOP_TIMER_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Embedded in what it wakes; zero it before first use. */
+struct cfr_timer {
+    int64_t at_ms;
+    size_t place; /* 1-based place in the heap, 0 = not in it */
+};
+
+struct cfr_timers {
+    struct cfr_timer **heap;
+    size_t count;
+    size_t room;
+};
+
+/* Sets or moves T; INT64_MAX takes it out. False when memory is short (T is then not in the heap). */
+bool cfr_timers_set(struct cfr_timers *h, struct cfr_timer *t, int64_t at_ms);
+void cfr_timers_remove(struct cfr_timers *h, struct cfr_timer *t);
+/* The earliest deadline, INT64_MAX if there is none. */
+int64_t cfr_timers_next(const struct cfr_timers *h);
+/* Takes out and returns a timer that is due at NOW_MS, or NULL. */
+struct cfr_timer *cfr_timers_pop(struct cfr_timers *h, int64_t now_ms);
+void cfr_timers_free(struct cfr_timers *h);
+
+#endif

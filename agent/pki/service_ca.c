@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* The service CA at work. */
+#include "agent/pki/service_ca.h"
+
+#include "agent/pki/service_ca_store_private.h"
+#include "agent/config/schema.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "pki/bundle.h"
+#include "pki/serving_cert.h"
+#include "files/state.h"
+#include "token/refresh.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
+#define NAME       "service-ca" /* in the log */
+#define RETRY_MS   2000
+#define CAP_MS     300000
+#define LOOK_MS    60000 /* at the store, whatever is due */
+#define TEXT_LIMIT 262144
+
+struct cfr_service_ca {
+    struct cfr_config_service_ca config; /* a copy */
+    struct cfr_authority authority;
+    struct cfr_ca_store store;
+    bool used;         /* there was a CA: there must be a store */
+    bool subject_told; /* that another one is configured */
+    int state_fd;
+    int64_t next_boot_ms;
+    uint64_t mark; /* as of the last step; 0 = nothing can be issued */
+    unsigned failures;
+    struct cfr_err err; /* why the last step failed; code 0 = it did not */
+    char key_id[2 * CFR_CERT_KEY_ID_BYTES + 1];
+};
+
+static struct cfr_authority_rules rules_of(const struct cfr_service_ca *s)
+{
+    const struct cfr_config_service_ca *c = &s->config;
+
+    return (struct cfr_authority_rules){
+        .subject = c->subject,
+        .key = (enum cfr_key_kind)c->key,
+        .validity_s = c->validity_ms / 1000,
+        .rotate_below_s = c->rotate_below_ms / 1000,
+        .generations = (size_t)c->generations,
+        .force = c->force != NULL ? c->force->reason : NULL,
+        .force_validity_s = c->force != NULL ? c->force->validity_ms / 1000 : 0,
+    };
+}
+
+void cfr_service_ca_close(struct cfr_service_ca *s)
+{
+    if (s == NULL)
+        return;
+    cfr_ca_store_close(&s->store);
+    cfr_authority_free(&s->authority);
+    cfr_field_free(&cfr_config_service_ca_table, &s->config);
+    free(s);
+}
+
+/* ---- configuration ---- */
+
+/* So that a store that was lost is not taken for a beginning. */
+static bool has_marker(int state_fd)
+{
+    struct cfr_secret text;
+    bool found;
+
+    cfr_secret_init(&text, CFR_STATE_MAX);
+    found = cfr_state_load(state_fd, MARKER, &text, NULL) != CFR_E_MISSING;
+    cfr_secret_free(&text);
+    return found;
+}
+
+static void set_marker(struct cfr_service_ca *s)
+{
+    struct cfr_err err = {0};
+
+    if (s->used || s->authority.count == 0)
+        return;
+    s->used = cfr_state_save(s->state_fd, MARKER, cfr_view_of("{}\n"), &err) == 0;
+    if (!s->used)
+        cfr_log(CFR_LOG_WARN, NAME, NULL, "%s", err.text);
+}
+
+static struct cfr_service_ca *make(void)
+{
+    struct cfr_service_ca *s = calloc(1, sizeof *s);
+
+    if (s != NULL)
+        s->store = (struct cfr_ca_store)CFR_CA_STORE_NONE;
+    return s;
+}
+
+int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd, struct cfr_err *err)
+{
+    struct cfr_config_service_ca next = {.store = NULL};
+
+    if (config->service_ca == NULL) {
+        cfr_service_ca_close(*s);
+        *s = NULL;
+        return 0;
+    }
+    if (*s == NULL)
+        *s = make();
+    if (*s == NULL || cfr_field_copy(&cfr_config_service_ca_table, config->service_ca, &next, err) != 0) {
+        cfr_field_free(&cfr_config_service_ca_table, &next);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0) {
+        cfr_ca_store_close(&(*s)->store);
+        cfr_authority_free(&(*s)->authority);
+    }
+    cfr_field_free(&cfr_config_service_ca_table, &(*s)->config);
+    (*s)->config = next;
+    (*s)->state_fd = state_fd;
+    (*s)->used = has_marker(state_fd);
+    (*s)->subject_told = false;
+    (*s)->next_boot_ms = 0;
+    return 0;
+}
+
+static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
+{
+    int rc = cfr_ca_store_follow(&s->store, s->config.store, &s->authority, err);
+
+    if (rc == CFR_E_MISSING && s->used)
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
+                           "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
+                           s->config.store);
+    if (rc == CFR_E_MISSING)
+        rc = 0;
+    if (rc == 0 && !s->subject_told && s->authority.count != 0 && strcmp(s->authority.subject, s->config.subject) != 0) {
+        cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with", s->authority.subject);
+        s->subject_told = true;
+    }
+    return rc;
+}
+
+/* ---- rotation ---- */
+
+static void announce(const struct cfr_authority *a, enum cfr_authority_need need, const struct cfr_authority *before,
+                     int64_t now_s)
+{
+    const struct cfr_cert *oldest = before->count != 0 ? &before->generations[before->count - 1].outgoing : NULL;
+    char life[CFR_TIME_WORDS_MAX];
+
+    cfr_log(CFR_LOG_INFO, NAME, NULL, "CA %" PRIu64 " made%s%s, valid for %s; the bundle holds %zu", a->number,
+            need == CFR_AUTHORITY_FORCED ? ", forced: " : need == CFR_AUTHORITY_DUE ? ", because the one before is old" : "",
+            need == CFR_AUTHORITY_FORCED && a->reason != NULL ? a->reason : "",
+            cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
+    if (a->count <= before->count && oldest != NULL && oldest->ends_s > now_s)
+        cfr_log(CFR_LOG_WARN, NAME, NULL,
+                "the oldest CA is not in the bundle any more, though it would have been trusted for %s: whoever missed %zu "
+                "rotations is cut off; raise generations to keep more",
+                cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
+}
+
+static int rotate(struct cfr_service_ca *s, enum cfr_authority_need need, int64_t now_s, struct cfr_err *err)
+{
+    const struct cfr_authority_rules rules = rules_of(s);
+    struct cfr_authority next = {.number = 0};
+    int rc = s->authority.count != 0 ? cfr_authority_copy(&s->authority, &next, err) : 0;
+
+    if (rc == 0)
+        rc = cfr_authority_rotate(&next, &rules, now_s, err);
+    if (rc == 0)
+        rc = cfr_ca_store_write(&s->store, s->config.store, &next, err);
+    if (rc == 0) {
+        announce(&next, need, &s->authority, now_s);
+        cfr_authority_move(&s->authority, &next);
+    }
+    cfr_authority_free(&next);
+    return rc;
+}
+
+static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
+{
+    const struct cfr_authority_rules rules = rules_of(s);
+    enum cfr_authority_need need;
+    int rc = follow_store(s, err);
+
+    if (rc != 0)
+        return rc;
+    if (cfr_authority_is_ahead(&s->authority, now_s))
+        return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
+    need = cfr_authority_need(&s->authority, &rules, now_s);
+    rc = need != CFR_AUTHORITY_NOTHING ? rotate(s, need, now_s, err) : 0;
+    set_marker(s);
+    return rc;
+}
+
+static void name_key(struct cfr_service_ca *s)
+{
+    s->key_id[0] = '\0';
+    for (size_t i = 0; s->authority.count != 0 && i < CFR_CERT_KEY_ID_BYTES; i++)
+        (void)snprintf(s->key_id + 2 * i, 3, "%02x", s->authority.generations[0].root.subject_key[i]);
+}
+
+static void plan(struct cfr_service_ca *s, int rc, struct cfr_now now)
+{
+    const struct cfr_authority_rules rules = rules_of(s);
+
+    if (rc == 0) {
+        int64_t wait_ms = cfr_authority_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
+
+        s->failures = 0;
+        s->next_boot_ms = now.boot_ms + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS);
+        return;
+    }
+    s->next_boot_ms = now.boot_ms + cfr_refresh_backoff(s->failures, RETRY_MS, CAP_MS, cfr_clock_chance());
+    s->failures += s->failures < UINT_MAX;
+}
+
+bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
+{
+    struct cfr_err err = {0};
+    uint64_t mark;
+    bool changed;
+    int rc;
+
+    if (s == NULL || s->next_boot_ms > now.boot_ms)
+        return false;
+    rc = keep(s, now.wall_ms / 1000, &err);
+    if (rc != 0 && s->err.code != rc)
+        cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)));
+    changed = rc != s->err.code;
+    s->err = rc != 0 ? err : (struct cfr_err){0};
+    name_key(s);
+    plan(s, rc, now);
+    mark = s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
+    changed = changed || mark != s->mark;
+    s->mark = mark;
+    return changed;
+}
+
+int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s)
+{
+    return s != NULL ? s->next_boot_ms : INT64_MAX;
+}
+
+void cfr_service_ca_on_clock(struct cfr_service_ca *s)
+{
+    if (s != NULL)
+        s->next_boot_ms = 0;
+}
+
+/* ---- issuing ---- */
+
+int cfr_service_ca_mark(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err)
+{
+    if (s == NULL || s->authority.count == 0)
+        return s != NULL && s->err.code != 0 ? cfr_err_set(err, s->err.code, "%s", s->err.text)
+                                             : cfr_err_set(err, CFR_E_MISSING, "there is no service CA yet");
+    *mark = cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000);
+    return 0;
+}
+
+static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_config_certificate *c, int64_t now_s,
+                             struct cfr_grant *out, struct cfr_err *err)
+{
+    const struct cfr_serving_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key, c->validity_ms / 1000};
+    struct cfr_str certificate = {.limit = TEXT_LIMIT};
+    struct cfr_secret key;
+    int rc;
+
+    cfr_secret_init(&key, CFR_KEY_PEM_MAX);
+    rc = cfr_serving_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key, &out->expires_s, err);
+    if (rc == 0)
+        rc = cfr_grant_set(out, CFR_FIELD_SERVICE_CERTIFICATE, cfr_str_view(&certificate), err);
+    if (rc == 0)
+        rc = cfr_grant_set(out, CFR_FIELD_SERVICE_KEY, cfr_secret_view(&key), err);
+    if (rc == 0)
+        rc = cfr_grant_set_identity(out, cfr_view_of(c->dns_names.count != 0 ? c->dns_names.items[0] : c->ip_addresses.items[0]),
+                                    err);
+    out->issued_s = now_s;
+    cfr_str_free(&certificate);
+    cfr_secret_free(&key);
+    return rc;
+}
+
+int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config_credential *c, struct cfr_now now,
+                         struct cfr_grant *out, struct cfr_err *err)
+{
+    struct cfr_str bundle = {.limit = TEXT_LIMIT};
+    uint64_t mark;
+    int rc = cfr_service_ca_mark(s, now, &mark, err);
+
+    if (rc != 0)
+        return rc;
+    rc = cfr_bundle_trust(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000, &bundle, err);
+    if (rc == 0)
+        rc = cfr_grant_set(out, CFR_FIELD_SERVICE_BUNDLE, cfr_str_view(&bundle), err);
+    if (rc == 0 && c->certificate != NULL)
+        rc = grant_certificate(s, c->certificate, now.wall_ms / 1000, out, err);
+    cfr_str_free(&bundle);
+    return rc;
+}
+
+bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_status_authority *out)
+{
+    const struct cfr_authority *a;
+    struct cfr_authority_rules rules;
+
+    if (s == NULL)
+        return false;
+    a = &s->authority;
+    rules = rules_of(s);
+    *out = (struct cfr_status_authority){
+        .number = a->number,
+        .generations = a->count,
+        .reason = a->reason,
+        .error = s->err.code != 0 ? s->err.text : NULL,
+        .error_code = s->err.code,
+        .failures = s->failures,
+    };
+    if (a->count != 0) {
+        out->subject = a->subject;
+        out->key_id = s->key_id;
+        out->issued_s = a->made_s;
+        out->expires_s = a->generations[0].root.ends_s;
+        out->rotates_s = cfr_authority_due_s(a, &rules);
+    }
+    return true;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Records as JSON. */
+#include "agent/publish/record.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "files/state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cfr_record_free(struct cfr_record *r)
+{
+    for (size_t i = 0; i < r->reason_count; i++)
+        free(r->reasons[i]);
+    free(r->reasons);
+    free(r->identity);
+    free(r->pending_reason);
+    *r = (struct cfr_record){0};
+}
+
+/* 64-bit numbers are written as text, because JSON numbers are doubles to most readers, ours included. */
+static void put_number(struct cfr_str *out, const char *key, uint64_t value)
+{
+    cfr_str_addf(out, ",\"%s\":\"%" PRIu64 "\"", key, value);
+}
+
+static void put_text(struct cfr_str *out, const char *key, const char *value)
+{
+    if (value == NULL)
+        return;
+    cfr_str_addf(out, ",\"%s\":", key);
+    cfr_str_add_json(out, cfr_view_of(value));
+}
+
+static void put_lists(struct cfr_str *out, const struct cfr_record *r)
+{
+    cfr_str_addz(out, ",\"targets\":[");
+    for (size_t i = 0; i < r->target_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 " %" PRIu64 " %" PRId64 "\"", i == 0 ? "" : ",", r->targets[i].inode,
+                     r->targets[i].size, r->targets[i].mtime_ns);
+    cfr_str_addz(out, "],\"hooks\":[");
+    for (size_t i = 0; i < r->hook_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->hook_done[i]);
+    cfr_str_addz(out, "],\"delivered\":[");
+    for (size_t i = 0; i < r->delivered_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->delivered[i]);
+    cfr_str_addz(out, "],\"acknowledged\":[");
+    for (size_t i = 0; i < r->acknowledged_count; i++)
+        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->acknowledged[i]);
+    cfr_str_addz(out, "],\"reasons\":[");
+    for (size_t i = 0; i < r->reason_count; i++) {
+        cfr_str_addz(out, i == 0 ? "" : ",");
+        cfr_str_add_json(out, cfr_view_of(r->reasons[i]));
+    }
+    cfr_str_addz(out, "]");
+}
+
+int cfr_record_save(int state_fd, const char *name, const struct cfr_record *r, struct cfr_err *err)
+{
+    struct cfr_str out = {.limit = CFR_STATE_MAX};
+    int rc;
+
+    cfr_str_addz(&out, "{\"version\":1");
+    put_number(&out, "generation", r->generation);
+    put_number(&out, "issued_ms", (uint64_t)r->issued_ms);
+    put_number(&out, "expires_ms", (uint64_t)r->expires_ms);
+    put_number(&out, "last_success_s", (uint64_t)r->last_success_s);
+    put_number(&out, "retire_ms", (uint64_t)r->retire_ms);
+    put_number(&out, "digest", r->digest);
+    put_number(&out, "digest_material", r->digest_material);
+    put_number(&out, "token_issued_s", (uint64_t)r->token_issued_s);
+    put_number(&out, "token_expires_s", (uint64_t)r->token_expires_s);
+    put_number(&out, "token_mark", r->token_mark);
+    put_number(&out, "published_ns", (uint64_t)r->published_ns);
+    put_text(&out, "identity", r->identity);
+    put_text(&out, "pending_reason", r->pending_reason);
+    put_lists(&out, r);
+    cfr_str_addz(&out, "}\n");
+    rc = out.failed ? cfr_err_set(err, CFR_E_NOMEM, "the record of %s does not fit", name)
+                    : cfr_state_save(state_fd, name, cfr_str_view(&out), err);
+    cfr_str_free(&out);
+    return rc;
+}
+
+static uint64_t number_of(struct cfr_view text, bool *good)
+{
+    char buf[24];
+    char *end;
+    uint64_t value;
+
+    *good = false;
+    if (text.n == 0 || text.n >= sizeof buf)
+        return 0;
+    memcpy(buf, text.p, text.n);
+    buf[text.n] = '\0';
+    value = strtoull(buf, &end, 10);
+    *good = *end == '\0';
+    return value;
+}
+
+static uint64_t get_number(const struct cfr_json *doc, const char *key, bool *good)
+{
+    struct cfr_view text = {NULL, 0};
+    bool ok = false;
+    uint64_t value;
+
+    (void)cfr_json_string(cfr_json_get(doc, key), &text);
+    value = number_of(text, &ok);
+    *good = *good && ok;
+    return value;
+}
+
+static char *get_text(const struct cfr_json *doc, const char *key)
+{
+    struct cfr_view text;
+
+    return cfr_json_string(cfr_json_get(doc, key), &text) ? cfr_str_dup(text) : NULL;
+}
+
+static bool get_mark(const struct cfr_json *item, struct cfr_file_mark *mark)
+{
+    struct cfr_view text;
+    uint64_t part[3];
+
+    if (!cfr_json_string(item, &text))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        const char *space = text.n != 0 ? memchr(text.p, ' ', text.n) : NULL;
+        size_t n = space != NULL ? (size_t)(space - text.p) : text.n;
+        bool good;
+
+        part[i] = number_of((struct cfr_view){text.p, n}, &good);
+        if (!good)
+            return false;
+        text.p += n + (space != NULL);
+        text.n -= n + (space != NULL);
+    }
+    *mark = (struct cfr_file_mark){part[0], part[1], (int64_t)part[2]};
+    return true;
+}
+
+static int get_reasons(const struct cfr_json *list, struct cfr_record *out, struct cfr_err *err)
+{
+    for (size_t i = 0; i < cfr_json_count(list) && i < CFR_RECORD_REASONS_MAX; i++) {
+        struct cfr_view text;
+        int rc = cfr_json_string(cfr_json_at(list, i), &text) && text.p != NULL
+                     ? cfr_record_add_reason(out, text.p, err)
+                     : cfr_err_set(err, CFR_E_ANSWER, "a reason is no text");
+
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A list that is not there, as in the record of an older version, is empty. */
+static size_t get_generations(const struct cfr_json *list, uint64_t *out, size_t max, bool *good)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; *good && i < cfr_json_count(list) && i < max; i++) {
+        struct cfr_view text = {NULL, 0};
+
+        (void)cfr_json_string(cfr_json_at(list, i), &text);
+        out[count++] = number_of(text, good);
+    }
+    return count;
+}
+
+static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
+{
+    const struct cfr_json *targets = cfr_json_get(doc, "targets");
+    bool good = true;
+
+    for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_CONFIG_TARGETS_MAX; i++)
+        good = good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
+    out->hook_count = get_generations(cfr_json_get(doc, "hooks"), out->hook_done, CFR_CONFIG_HOOKS_MAX, &good);
+    out->delivered_count = get_generations(cfr_json_get(doc, "delivered"), out->delivered, CFR_CONFIG_TARGETS_MAX, &good);
+    out->acknowledged_count = get_generations(cfr_json_get(doc, "acknowledged"), out->acknowledged,
+                                              sizeof out->acknowledged / sizeof out->acknowledged[0], &good);
+    return good;
+}
+
+static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr_err *err)
+{
+    int64_t version;
+    bool good = cfr_json_integer(cfr_json_get(doc, "version"), &version) && version == 1;
+
+    out->generation = get_number(doc, "generation", &good);
+    out->issued_ms = (int64_t)get_number(doc, "issued_ms", &good);
+    out->expires_ms = (int64_t)get_number(doc, "expires_ms", &good);
+    out->last_success_s = (int64_t)get_number(doc, "last_success_s", &good);
+    out->retire_ms = (int64_t)get_number(doc, "retire_ms", &good);
+    out->digest = get_number(doc, "digest", &good);
+    out->digest_material = get_number(doc, "digest_material", &good);
+    out->token_issued_s = (int64_t)get_number(doc, "token_issued_s", &good);
+    out->token_expires_s = (int64_t)get_number(doc, "token_expires_s", &good);
+    out->token_mark = get_number(doc, "token_mark", &good);
+    /* Older records have none. */
+    out->published_ns = cfr_json_get(doc, "published_ns") != NULL ? (int64_t)get_number(doc, "published_ns", &good) : 0;
+    out->identity = get_text(doc, "identity");
+    out->pending_reason = get_text(doc, "pending_reason");
+    if (!get_lists(doc, out) || !good)
+        return cfr_err_set(err, CFR_E_ANSWER, "it is not a record of this version");
+    return get_reasons(cfr_json_get(doc, "reasons"), out, err);
+}
+
+int cfr_record_load(int state_fd, const char *name, struct cfr_record *out, struct cfr_err *err)
+{
+    struct cfr_secret text;
+    struct cfr_json *doc = NULL;
+    int rc;
+
+    *out = (struct cfr_record){0};
+    cfr_secret_init(&text, CFR_STATE_MAX);
+    rc = cfr_state_load(state_fd, name, &text, err);
+    if (rc == 0)
+        rc = cfr_json_parse(cfr_secret_view(&text), &doc, err);
+    if (rc == 0)
+        rc = decode(doc, out, err);
+    cfr_json_free(doc);
+    cfr_secret_free(&text);
+    if (rc != 0)
+        cfr_record_free(out);
+    return rc;
+}
+
+bool cfr_record_has_reason(const struct cfr_record *r, const char *reason)
+{
+    for (size_t i = 0; i < r->reason_count; i++) {
+        if (strcmp(r->reasons[i], reason) == 0)
+            return true;
+    }
+    return false;
+}
+
+int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_err *err)
+{
+    char *copy = strdup(reason);
+    char **list = r->reasons;
+
+    if (r->reason_count < CFR_RECORD_REASONS_MAX)
+        list = realloc(r->reasons, (r->reason_count + 1) * sizeof(char *));
+    if (list != NULL)
+        r->reasons = list;
+    if (copy == NULL || list == NULL) {
+        free(copy);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    if (r->reason_count == CFR_RECORD_REASONS_MAX) {
+        free(r->reasons[0]);
+        memmove(r->reasons, r->reasons + 1, (CFR_RECORD_REASONS_MAX - 1) * sizeof(char *));
+        r->reason_count--;
+    }
+    r->reasons[r->reason_count++] = copy;
+    return 0;
+}
+
+void cfr_record_drop_reason(struct cfr_record *r)
+{
+    free(r->reasons[--r->reason_count]);
+}

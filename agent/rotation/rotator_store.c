@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The journal and the sealed secret on disk. */
+#include "agent/rotation/rotator_private.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "files/file.h"
+#include "files/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 128
+#define SEAL_MAX       262144
+
+/* A `+` is in no credential's name, so that it is no other one's record. */
+static const char *journal_name(const struct cfr_minter *m, char out[NAME_MAX_BYTES])
+{
+    (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint", m->config->name);
+    return out;
+}
+
+static const char *seal_name(const struct cfr_minter *m, char out[NAME_MAX_BYTES])
+{
+    (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint.seal", m->config->name);
+    return out;
+}
+
+/* ---- the journal ---- */
+
+int cfr_minter_save_journal(struct cfr_minter *m, struct cfr_err *err)
+{
+    struct cfr_str text = {.limit = CFR_STATE_MAX};
+    char name[NAME_MAX_BYTES];
+    int rc = cfr_mint_journal_write(&m->r.journal, &text);
+
+    if (rc != 0)
+        rc = cfr_err_set(err, rc, "out of memory");
+    else
+        rc = cfr_state_save(m->world.state_fd, journal_name(m, name), cfr_str_view(&text), err);
+    cfr_str_free(&text);
+    return rc != 0 ? cfr_err_prefix(err, "cannot write down the rotation's step") : 0;
+}
+
+static int load_journal(struct cfr_minter *m, struct cfr_err *err)
+{
+    struct cfr_secret text;
+    char name[NAME_MAX_BYTES];
+    char subject[CFR_MINT_SUBJECT_MAX];
+    int rc;
+
+    cfr_secret_init(&text, CFR_STATE_MAX);
+    rc = cfr_state_load(m->world.state_fd, journal_name(m, name), &text, err);
+    if (rc == 0)
+        rc = cfr_mint_journal_read(cfr_secret_view(&text), &m->r.journal, err);
+    cfr_secret_free(&text);
+    if (rc == CFR_E_MISSING)
+        return 0;
+    cfr_config_mint_subject(m->config->mint, subject);
+    return rc == 0 || rc == CFR_E_NOMEM ? rc
+                                        : cfr_err_prefix(err,
+                                                         "the journal %s.json in state_dir cannot be used, "
+                                                         "and without it nothing is done; restore it, "
+                                                         "or remove it with the keys of %s that nobody uses",
+                                                         name, subject);
+}
+
+/* ---- the seal ---- */
+
+static int put_text(struct cfr_secret *out, const char *before, struct cfr_view text, struct cfr_err *err)
+{
+    int rc = cfr_secret_append_str(out, before, err);
+
+    return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
+}
+
+static int write_seal(const struct cfr_minter_seal *s, struct cfr_secret *out, struct cfr_err *err)
+{
+    char made[CFR_TIME_RFC3339_MAX];
+    int rc = put_text(out, "{\"version\":1,\"name\":", cfr_view_of(s->name), err);
+
+    rc = rc != 0 ? rc : put_text(out, ",\"id\":", cfr_view_of(s->key.id), err);
+    rc = rc != 0 ? rc
+                 : put_text(out, ",\"created\":", cfr_view_of(cfr_time_format(s->key.created_s, made)), err);
+    if (rc == 0 && s->key.ends_s != 0)
+        rc = put_text(out, ",\"ends\":", cfr_view_of(cfr_time_format(s->key.ends_s, made)), err);
+    rc = rc != 0 ? rc : put_text(out, ",\"identity\":", cfr_view_of(s->grant.identity), err);
+    rc = rc != 0 ? rc : cfr_secret_append_str(out, ",\"fields\":{", err);
+    for (size_t i = 0; rc == 0 && i < s->grant.field_count; i++) {
+        rc = put_text(out, i == 0 ? "" : ",", cfr_view_of(s->grant.fields[i].name), err);
+        rc = rc != 0 ? rc : put_text(out, ":", cfr_secret_view(&s->grant.fields[i].value), err);
+    }
+    return rc != 0 ? rc : cfr_secret_append_str(out, "}}\n", err);
+}
+
+int cfr_minter_save_seal(struct cfr_minter *m, struct cfr_err *err)
+{
+    struct cfr_secret text;
+    char name[NAME_MAX_BYTES];
+    struct cfr_file file = {.mode = 0600, .uid = CFR_FILE_KEEP_ID, .gid = CFR_FILE_KEEP_ID};
+    int rc;
+
+    cfr_secret_init(&text, SEAL_MAX);
+    rc = write_seal(&m->seal, &text, err);
+    file.name = seal_name(m, name);
+    file.content = cfr_secret_view(&text);
+    if (rc == 0)
+        rc = cfr_file_replace(m->world.state_fd, &file, err);
+    cfr_secret_free(&text);
+    m->seal.stored = rc == 0;
+    return rc != 0 ? cfr_err_prefix(err, "cannot keep the new key until it is published") : 0;
+}
+
+void cfr_minter_free_seal(struct cfr_minter_seal *seal)
+{
+    cfr_grant_free(&seal->grant);
+    *seal = (struct cfr_minter_seal){.held = false};
+}
+
+int cfr_minter_drop_seal(struct cfr_minter *m, struct cfr_err *err)
+{
+    char name[NAME_MAX_BYTES];
+    int rc = cfr_file_wipe(m->world.state_fd, seal_name(m, name), err);
+
+    if (rc == 0)
+        cfr_minter_free_seal(&m->seal);
+    return rc;
+}
+
+static bool read_text(const struct cfr_json *doc, const char *key, char *to, size_t size)
+{
+    struct cfr_view text;
+
+    if (!cfr_json_string(cfr_json_get(doc, key), &text) || text.n >= size)
+        return false;
+    if (text.n != 0)
+        memcpy(to, text.p, text.n);
+    to[text.n] = '\0';
+    return true;
+}
+
+static int read_fields(const struct cfr_json *doc, struct cfr_grant *g, struct cfr_err *err)
+{
+    const struct cfr_json *fields = cfr_json_get(doc, "fields");
+    struct cfr_view text = {NULL, 0};
+    char name[128];
+    int rc = 0;
+
+    if (!cfr_json_is_object(fields))
+        return cfr_err_set(err, CFR_E_ANSWER, "it has no fields");
+    for (const struct cfr_json *f = cfr_json_first(fields); rc == 0 && f != NULL; f = cfr_json_next(f)) {
+        struct cfr_view key = cfr_json_key(f);
+
+        if (!cfr_json_string(f, &text) || key.n >= sizeof name)
+            return cfr_err_set(err, CFR_E_ANSWER, "a field is no text");
+        (void)snprintf(name, sizeof name, "%.*s", (int)key.n, key.p);
+        rc = cfr_grant_set(g, name, text, err);
+    }
+    if (rc == 0 && cfr_json_string(cfr_json_get(doc, "identity"), &text))
+        rc = cfr_grant_set_identity(g, text, err);
+    return rc;
+}
+
+static int read_seal(struct cfr_view text, struct cfr_minter_seal *out, struct cfr_err *err)
+{
+    struct cfr_json *doc;
+    char made[CFR_TIME_RFC3339_MAX];
+    int64_t version = 0;
+    int rc = cfr_json_parse(text, &doc, err);
+
+    if (rc != 0)
+        return rc;
+    if (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != 1)
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it is not of this version");
+    else if (!read_text(doc, "name", out->name, sizeof out->name) ||
+        !read_text(doc, "id", out->key.id, sizeof out->key.id) ||
+        !read_text(doc, "created", made, sizeof made) ||
+        !cfr_time_parse(cfr_view_of(made), &out->key.created_s))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it is not whole");
+    if (rc == 0 && cfr_json_get(doc, "ends") != NULL &&
+        !(read_text(doc, "ends", made, sizeof made) && cfr_time_parse(cfr_view_of(made), &out->key.ends_s)))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it has no proper end");
+    if (rc == 0)
+        rc = read_fields(doc, &out->grant, err);
+    cfr_json_free(doc);
+    return rc;
+}
+
+/* What is there but of no use is as good as nothing: the key is then found again in the cloud, and removed.
+ */
+static int load_seal(struct cfr_minter *m, struct cfr_err *err)
+{
+    struct cfr_secret text;
+    char name[NAME_MAX_BYTES];
+    int rc;
+
+    cfr_secret_init(&text, SEAL_MAX);
+    rc = cfr_file_read_at(m->world.state_fd, seal_name(m, name), &text, err);
+    if (rc == 0) {
+        rc = read_seal(cfr_secret_view(&text), &m->seal, err);
+        m->seal.held = rc == 0;
+        m->seal.stored = true;
+    }
+    cfr_secret_free(&text);
+    if (rc != 0 && rc != CFR_E_MISSING && rc != CFR_E_NOMEM)
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the sealed key %s in state_dir cannot be used: %s",
+                name, err->text);
+    return rc == CFR_E_NOMEM ? rc : 0;
+}
+
+int cfr_minter_load(struct cfr_minter *m, struct cfr_err *err)
+{
+    int rc = load_journal(m, err);
+
+    return rc != 0 ? rc : load_seal(m, err);
+}
+
+int cfr_minter_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err)
+{
+    int rc = cfr_grant_set_identity(to, cfr_view_of(from->identity), err);
+
+    to->issued_s = from->issued_s;
+    for (size_t i = 0; rc == 0 && i < from->field_count; i++)
+        rc = cfr_grant_set(to, from->fields[i].name, cfr_secret_view(&from->fields[i].value), err);
+    return rc;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* One exchange under way. */
+#include "agent/source/exchange.h"
+
+#include "agent/loop/clock.h"
+#include "agent/source/token_request_private.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define REQUEST_TIMEOUT_MS 30000
+#define STEPS_MAX 64
+
+struct cfr_exchange {
+    struct cfr_http *http;
+    struct cfr_kube *kube;
+    const struct cfr_config_credential *credential;
+    struct cfr_material m;
+    struct cfr_sts_exchange x;
+    struct cfr_sts_request request;
+    struct cfr_token_ask *ask; /* while the token is being asked for */
+    void *handle;
+    int64_t token_issued_s;
+    int64_t token_expires_s;
+    double duration_s;
+    cfr_exchange_fn *done;
+    void *ctx;
+};
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static void destroy(struct cfr_exchange *e)
+{
+    cfr_sts_exchange_free(&e->x);
+    cfr_sts_request_free(&e->request);
+    cfr_material_free(&e->m);
+    free(e);
+}
+
+static struct cfr_sts_input input_of(const struct cfr_exchange *e, const unsigned char *nonce)
+{
+    return (struct cfr_sts_input){
+        .credential = e->credential->name,
+        .token = cfr_secret_view(&e->m.token),
+        .subject = cfr_view_of(e->m.subject),
+        .contents = e->m.contents,
+        .content_count = e->m.content_count,
+        .now_s = cfr_clock_now().wall_ms / 1000,
+        .nonce = nonce,
+        .env = environment,
+    };
+}
+
+static void on_answer(void *ctx, const struct cfr_http_answer *answer);
+
+static int build(struct cfr_exchange *e, struct cfr_err *err)
+{
+    unsigned char nonce[CFR_STS_NONCE_BYTES] = {0};
+    struct cfr_sts_input in = input_of(e, nonce);
+
+    cfr_sts_request_free(&e->request);
+    if (getrandom(nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
+        return cfr_err_sys(err, errno, "the kernel gives no random bytes");
+    return e->x.provider->build(&e->x, &in, &e->request, err);
+}
+
+/* A consumer may read both, and they belong together. */
+static int add_token(struct cfr_exchange *e, struct cfr_err *err)
+{
+    if (e->m.token.len == 0)
+        return 0;
+    return cfr_grant_set(&e->x.grant, CFR_FIELD_TOKEN, cfr_secret_view(&e->m.token), err);
+}
+
+/* What the provider grants by itself, if it does: CFR_STS_DONE, CFR_STS_MORE when requests are needed, or an error. */
+static int grant_locally(struct cfr_exchange *e, struct cfr_err *err)
+{
+    unsigned char nonce[CFR_STS_NONCE_BYTES] = {0};
+    struct cfr_sts_input in = input_of(e, nonce);
+    int rc;
+
+    if (e->x.provider->local == NULL)
+        return CFR_STS_MORE;
+    if (getrandom(nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
+        return cfr_err_sys(err, errno, "the kernel gives no random bytes");
+    rc = e->x.provider->local(&e->x, &in, err);
+    return rc == CFR_STS_DONE ? add_token(e, err) : rc;
+}
+
+static int send_step(struct cfr_exchange *e, struct cfr_err *err)
+{
+    struct cfr_http_request http = {
+        .answer_max = CFR_STS_ANSWER_MAX,
+        .timeout_ms = REQUEST_TIMEOUT_MS,
+    };
+    int rc = build(e, err);
+
+    if (rc != 0)
+        return rc;
+    http.method = e->request.method;
+    http.url = e->request.url;
+    http.ca_file = e->request.ca_file;
+    http.headers = e->request.headers;
+    http.header_count = e->request.header_count;
+    http.body = &e->request.body;
+    http.keep_header = e->request.answer_header;
+    http.client_cert = cfr_secret_view(&e->request.client_cert);
+    http.client_key = cfr_secret_view(&e->request.client_key);
+    http.link_local = e->request.link_local;
+    return cfr_http_start(e->http, &http, on_answer, e, &e->handle, err);
+}
+
+static void finish(struct cfr_exchange *e, struct cfr_exchange_result *result)
+{
+    e->handle = NULL;
+    result->grant = &e->x.grant;
+    result->provider = e->x.provider;
+    result->config = e->x.config;
+    result->contents = e->m.contents;
+    result->content_count = e->m.content_count;
+    result->token_issued_s = e->token_issued_s;
+    result->token_expires_s = e->token_expires_s;
+    result->duration_s = e->duration_s;
+    e->done(e->ctx, result);
+    destroy(e);
+}
+
+static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *answer, struct cfr_err *err)
+{
+    static const unsigned char none[CFR_STS_NONCE_BYTES];
+    struct cfr_sts_input in = input_of(e, none);
+    struct cfr_sts_reply reply = {.status = answer->status,
+                                  .content_type = answer->content_type,
+                                  .body = answer->body,
+                                  .request_id = answer->request_id,
+                                  .header = answer->header};
+    int rc;
+
+    if (answer->error != 0) {
+        *err = answer->err;
+        return answer->error;
+    }
+    /* A life that an answer gives in seconds begins now by the clock of who grants it. */
+    in.now_s = cfr_clock_grantor_ms(answer->date_s, cfr_clock_now()) / 1000;
+    rc = e->x.provider->parse(&e->x, &in, &reply, err);
+    if (rc == CFR_STS_MORE && e->x.step >= STEPS_MAX)
+        return cfr_err_set(err, CFR_E_INTERNAL, "the exchange takes more than %d requests", STEPS_MAX);
+    return rc == CFR_STS_DONE ? add_token(e, err) : rc;
+}
+
+static void on_answer(void *ctx, const struct cfr_http_answer *answer)
+{
+    struct cfr_exchange *e = ctx;
+    struct cfr_exchange_result result = {
+        .retry_after_s = answer->retry_after_s,
+        .server_date_s = answer->date_s,
+    };
+
+    e->handle = NULL;
+    e->duration_s += answer->duration_s;
+    result.rc = read_answer(e, answer, &result.err);
+    if (result.rc == CFR_STS_MORE) {
+        result.rc = send_step(e, &result.err);
+        if (result.rc == 0)
+            return;
+    }
+    finish(e, &result);
+}
+
+/* The token itself is what was wanted. */
+static int grant_token(struct cfr_exchange *e, const struct cfr_token_answer *answer, struct cfr_err *err)
+{
+    int rc = cfr_grant_set_identity(&e->x.grant, cfr_view_of(e->m.subject), err);
+
+    e->x.grant.issued_s = answer->issued_s;
+    e->x.grant.expires_s = answer->expires_s;
+    return rc != 0 ? rc : add_token(e, err);
+}
+
+/* With everything that the exchange begins with at hand. CFR_STS_MORE: a request is under way. */
+static int go_on(struct cfr_exchange *e, struct cfr_err *err)
+{
+    int rc = grant_locally(e, err);
+
+    if (rc != CFR_STS_MORE)
+        return rc;
+    rc = send_step(e, err);
+    return rc != 0 ? rc : CFR_STS_MORE;
+}
+
+static void on_token(void *ctx, struct cfr_token_answer *answer)
+{
+    struct cfr_exchange *e = ctx;
+    struct cfr_exchange_result result = {
+        .rc = answer->rc,
+        .err = answer->err,
+        .retry_after_s = answer->retry_after_s,
+        .server_date_s = answer->server_date_s,
+    };
+
+    e->ask = NULL;
+    e->duration_s += answer->duration_s;
+    if (result.rc == 0) {
+        cfr_secret_move(&e->m.token, &answer->token);
+        e->m.subject = answer->subject;
+        answer->subject = NULL;
+        e->token_issued_s = answer->issued_s;
+        e->token_expires_s = answer->expires_s;
+    }
+    if (result.rc == 0)
+        result.rc = e->x.provider != NULL ? go_on(e, &result.err) : grant_token(e, answer, &result.err);
+    if (result.rc == CFR_STS_MORE)
+        return;
+    finish(e, &result);
+}
+
+/* CFR_STS_MORE: a request is under way. */
+static int begin(struct cfr_exchange *e, struct cfr_err *err)
+{
+    int rc;
+
+    if (e->m.requested) {
+        rc = cfr_token_ask_start(e->kube, e->credential->token, on_token, e, &e->ask, err);
+        return rc != 0 ? rc : CFR_STS_MORE;
+    }
+    return go_on(e, err);
+}
+
+int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struct cfr_config_credential *credential,
+                       struct cfr_material *material, cfr_exchange_fn *done, void *ctx, struct cfr_exchange **out,
+                       struct cfr_err *err)
+{
+    struct cfr_exchange *e = calloc(1, sizeof *e);
+    int rc;
+
+    if (e == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    e->http = http;
+    e->kube = kube;
+    e->credential = credential;
+    e->done = done;
+    e->ctx = ctx;
+    cfr_material_move(&e->m, material);
+    e->x.provider = e->m.provider;
+    e->x.config = e->m.config;
+    rc = begin(e, err);
+    if (rc == CFR_STS_MORE) {
+        *out = e;
+        return 0;
+    }
+    *out = NULL;
+    if (rc == 0)
+        finish(e, &(struct cfr_exchange_result){.retry_after_s = -1});
+    else
+        destroy(e);
+    return rc;
+}
+
+void cfr_exchange_cancel(struct cfr_exchange *e)
+{
+    if (e->ask != NULL)
+        cfr_token_ask_cancel(e->ask);
+    if (e->handle != NULL)
+        cfr_http_cancel(e->http, e->handle);
+    destroy(e);
+}
+
+void cfr_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential)
+{
+    const void *config;
+
+    e->credential = credential;
+    if (e->ask != NULL)
+        cfr_token_ask_rebind(e->ask, credential->token);
+    /* What follows from a mounted Secret is the material's own. */
+    if (credential->secret == NULL) {
+        e->x.provider = cfr_config_provider(credential, &config);
+        e->x.config = config;
+    }
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* One exchange by itself. */
+#include "agent/source/exchange_sync.h"
+
+#include "base/time.h"
+
+#define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
+
+struct waiting {
+    cfr_exchange_fn *done;
+    void *ctx;
+    bool ended;
+};
+
+static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+{
+    struct waiting *w = ctx;
+
+    w->ended = true;
+    w->done(w->ctx, result);
+}
+
+static int64_t left_ms(int64_t end_boot_ms)
+{
+    int64_t left = end_boot_ms - cfr_clock_now().boot_ms;
+
+    return left > 0 ? left : 0;
+}
+
+static int wait_for(const struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, int64_t end_boot_ms,
+                    struct cfr_err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && !w->ended && left_ms(end_boot_ms) > 0) {
+        int64_t look_ms = left_ms(end_boot_ms) < PLUGIN_LOOK_MS ? left_ms(end_boot_ms) : PLUGIN_LOOK_MS;
+
+        rc = cfr_http_step(http, NULL, 0, look_ms, err);
+        cfr_kube_child(kube);
+        cfr_kube_step(kube, cfr_clock_now());
+    }
+    return rc;
+}
+
+static int exchange(const struct cfr_config_credential *c, struct cfr_material *m, int64_t end_boot_ms,
+                    struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
+{
+    int64_t begun_boot_ms = cfr_clock_now().boot_ms;
+    struct cfr_exchange *e = NULL;
+    char words[CFR_TIME_WORDS_MAX];
+    int rc = cfr_exchange_start(http, kube, c, m, on_exchanged, w, &e, err);
+
+    if (rc != 0)
+        return rc;
+    rc = wait_for(w, http, kube, end_boot_ms, err);
+    if (w->ended)
+        return 0;
+    cfr_exchange_cancel(e);
+    return rc != 0 ? rc
+                   : cfr_err_set(err, CFR_E_TIMEOUT, "the exchange took more than %s",
+                                 cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));
+}
+
+int cfr_standalone_exchange(const struct cfr_config_credential *c, struct cfr_material *m, int64_t end_boot_ms,
+                            cfr_exchange_fn *done, void *ctx, struct cfr_err *err)
+{
+    struct waiting w = {done, ctx, false};
+    struct cfr_http *http = NULL;
+    struct cfr_kube *kube = NULL;
+    int rc = cfr_http_open(&http, err);
+
+    if (rc == 0)
+        rc = cfr_kube_open(http, &kube, err);
+    if (rc == 0)
+        rc = exchange(c, m, end_boot_ms, &w, http, kube, err);
+    if (kube != NULL)
+        cfr_kube_close(kube);
+    if (http != NULL)
+        cfr_http_close(http);
+    return rc;
+}
+
+/* ---- with what it begins with ---- */
+
+struct taking {
+    struct cfr_grant *out;
+    struct cfr_err *err;
+    int rc;
+};
+
+/* A life ends by the clock of who grants it, and whoever gets it looks at ours. */
+static void shift(struct cfr_grant *g, int64_t server_date_s)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t skew_s = (cfr_clock_grantor_ms(server_date_s, now) - now.wall_ms) / 1000;
+
+    g->issued_s = g->issued_s != 0 ? g->issued_s - skew_s : 0;
+    g->expires_s = g->expires_s != 0 ? g->expires_s - skew_s : 0;
+}
+
+static void take(void *ctx, struct cfr_exchange_result *result)
+{
+    struct taking *t = ctx;
+
+    t->rc = result->rc;
+    if (t->rc != 0) {
+        *t->err = result->err;
+        return;
+    }
+    cfr_grant_move(t->out, result->grant);
+    shift(t->out, result->server_date_s);
+}
+
+int cfr_standalone_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
+                         struct cfr_err *err)
+{
+    struct taking t = {out, err, 0};
+    struct cfr_material m;
+    int64_t wait_ms;
+    int rc;
+
+    *out = (struct cfr_grant){0};
+    rc = cfr_material_read(c, cfr_clock_now().wall_ms, false, &m, &wait_ms, err);
+    if (rc == 0 && cfr_material_is_final(&m))
+        rc = cfr_material_grant(&m, out, err);
+    else if (rc == 0)
+        rc = cfr_standalone_exchange(c, &m, end_boot_ms, take, &t, err);
+    cfr_material_free(&m);
+    return rc != 0 ? rc : t.rc;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that an exchange begins with, read at one moment: the subject token, the files that the provider's
+ * configuration names, or a mounted Secret with what follows from it. */
+#ifndef CFR_AGENT_SOURCE_INPUTS_H
+#define CFR_AGENT_SOURCE_INPUTS_H
+
+#include "agent/config/config.h"
+#include "agent/loop/file_watcher.h"
+#include "files/volume.h"
+#include "files/watch.h"
+#include "sts/mounted/mounted.h"
+
+struct cfr_token_file;
+
+/* Zero-initialised is empty; freed by cfr_material_free. */
+struct cfr_material {
+    struct cfr_secret token; /* trimmed; empty if it is still to be requested, or not needed */
+    char *subject;           /* heap; its `sub`, unverified; NULL without a token */
+    int64_t issued_s;        /* of the token; 0 = unknown */
+    int64_t expires_s;       /* of the token; 0 = none, or never */
+    uint64_t mark;           /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
+                              * the other files; 0 while everything is still to be requested */
+    uint64_t token_mark;     /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
+    bool issued;             /* it comes from the service CA, which also knows the mark */
+    bool minted;             /* it is a key that is made, and begins with nothing */
+    bool requested;          /* the token is to be asked of the API server */
+    char *token_path;        /* heap; the file the token is in, or NULL */
+    char *stood_in_for;      /* heap; why the request stands in for the file, or NULL */
+    struct cfr_volume *volume; /* heap; the mounted Secret, or NULL */
+    struct cfr_mounted mounted;
+    struct cfr_secret files[CFR_STS_CONTENTS_MAX];
+    struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX];
+    size_t content_count;
+    const struct cfr_sts_provider *provider; /* NULL: nothing is exchanged */
+    const void *config;                      /* the provider's */
+};
+
+/* Reads what C begins with. For a file without a token that can be used, and for one that should have been replaced long
+ * ago, a request stands in where the configuration has one; with TRUST, because the request was refused, the latter is used
+ * as long as it is good. *WAIT_MS is how long until
+ * what was refused may become usable by itself, or -1. Errors say which file, what is wrong, and what to do. The
+ * times of a token that is refused stay in OUT. The caller frees OUT in every case. Blocks on disk. */
+int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust, struct cfr_material *out,
+                      int64_t *wait_ms, struct cfr_err *err);
+/* As cfr_material_read for a C with an exchange and without a mounted Secret, with TOKEN (moved out of) in place of C's own,
+ * which is not looked at. */
+int cfr_material_with_token(const struct cfr_config_credential *c, struct cfr_token_file *token,
+                            struct cfr_material *out, struct cfr_err *err);
+void cfr_material_free(struct cfr_material *m);
+/* Moves FROM into the empty TO. */
+void cfr_material_move(struct cfr_material *to, struct cfr_material *from);
+/* What is published where nothing is exchanged: the token, or the keys of the Secret. */
+int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, struct cfr_err *err);
+/* True if M itself is what is published: nothing is exchanged and nothing requested. */
+bool cfr_material_is_final(const struct cfr_material *m);
+/* Watches for WATCHER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is told
+ * and the others are tried nevertheless. */
+int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_material *m, struct cfr_watch *watch,
+                       struct cfr_watcher *watcher, struct cfr_err *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Token files. */
+#include "agent/source/token_file.h"
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "files/file.h"
+#include "token/claims.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN_MAX 8 /* tokens; credentials of one workload share theirs */
+#define SKEW_MS 5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
+
+/* What a token says, by its header and claims as they stand in it. Without the signature they are no secret. */
+struct known {
+    char *text;
+    size_t n;
+    uint64_t mark;
+    struct cfr_claims claims;
+};
+
+/* Tokens that were decoded last: a thousand credentials may read the same file in a row, twice each. */
+static struct {
+    struct known tokens[KNOWN_MAX];
+    size_t next;
+} cache;
+
+static struct cfr_view without_signature(struct cfr_view token)
+{
+    const char *end = memrchr(token.p, '.', token.n);
+
+    return (struct cfr_view){token.p, end != NULL ? (size_t)(end - token.p) : token.n};
+}
+
+static const struct known *find_known(struct cfr_view text)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++) {
+        const struct known *k = &cache.tokens[i];
+
+        if (k->text != NULL && k->n == text.n && memcmp(k->text, text.p, text.n) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+static void drop_known(struct known *k)
+{
+    if (k->text != NULL)
+        cfr_claims_free(&k->claims);
+    free(k->text);
+    *k = (struct known){.text = NULL};
+}
+
+/* NULL with ERR if it is no token. */
+static const struct known *learn(struct cfr_view token, struct cfr_err *err)
+{
+    struct cfr_view text = without_signature(token);
+    const struct known *seen = find_known(text);
+    struct known *k = &cache.tokens[cache.next];
+    struct cfr_claims claims;
+    char *copy;
+
+    if (seen != NULL)
+        return seen;
+    if (cfr_claims_decode(token, &claims, err) != 0)
+        return NULL;
+    copy = cfr_str_dup(text);
+    if (copy == NULL) {
+        cfr_claims_free(&claims);
+        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    drop_known(k);
+    *k = (struct known){copy, text.n, cfr_hash_add(CFR_HASH_START, text.p, text.n), claims};
+    cache.next = (cache.next + 1) % KNOWN_MAX;
+    return k;
+}
+
+void cfr_token_file_forget(void)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++)
+        drop_known(&cache.tokens[i]);
+}
+
+static int judge(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
+                 int64_t *wait_ms, struct cfr_err *err)
+{
+    int64_t expires_s = cfr_claims_expires(claims);
+    int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
+    char when[CFR_TIME_RFC3339_MAX];
+
+    /* Instants and not durations, so that the same trouble has the same text at every look. */
+    if (now_ms >= expires_s * 1000)
+        return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
+                           "the token in %s expired at %s and nobody replaced it: look at the kubelet, or at what else "
+                           "writes this file",
+                           config->file, cfr_time_format(expires_s, when));
+    if (starts_s * 1000 > now_ms + SKEW_MS) {
+        *wait_ms = starts_s * 1000 - now_ms;
+        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s: look at the clocks",
+                           config->file, cfr_time_format(starts_s, when));
+    }
+    if (config->audience != NULL && !cfr_claims_has_audience(claims, config->audience)) {
+        struct cfr_view has = cfr_claims_audience(claims, 0);
+
+        return cfr_err_set(err, CFR_E_TOKEN,
+                           "the token in %s is for the audience \"%.*s\", not \"%s\": set the projected volume's "
+                           "audience, or this one's",
+                           config->file, (int)(has.n < 128 ? has.n : 128), has.n != 0 ? has.p : "", config->audience);
+    }
+    return 0;
+}
+
+static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out, int64_t *wait_ms,
+                  struct cfr_err *err)
+{
+    const struct known *k = learn(cfr_secret_view(&out->token), err);
+    int rc;
+
+    if (k == NULL)
+        return cfr_err_prefix(err, "the token in %s", config->file);
+    out->issued_s = k->claims.iat;
+    out->expires_s = cfr_claims_expires(&k->claims);
+    out->mark = k->mark;
+    rc = judge(config, &k->claims, now_ms, wait_ms, err);
+    if (rc == 0) {
+        out->subject = cfr_str_dup(k->claims.sub);
+        if (out->subject == NULL)
+            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    return rc;
+}
+
+/* Some writers wrap the token in a JSON object. */
+static int take_field(const struct cfr_config_token *config, struct cfr_view text, struct cfr_secret *token,
+                      struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    struct cfr_view value = {NULL, 0};
+    int rc = cfr_json_parse(text, &doc, err);
+
+    if (rc == CFR_E_ANSWER)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is no JSON (is it only half written?)", config->file);
+    if (rc == 0 && (!cfr_json_string(cfr_json_get(doc, config->json_field), &value) || cfr_view_trim(value).n == 0))
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s has no text in the member %s", config->file, config->json_field);
+    if (rc == 0)
+        rc = cfr_secret_append(token, cfr_view_trim(value), err);
+    cfr_json_free(doc);
+    return rc;
+}
+
+int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out,
+                        int64_t *wait_ms, struct cfr_err *err)
+{
+    struct cfr_secret raw;
+    struct cfr_view trimmed;
+    int rc;
+
+    *wait_ms = -1;
+    *out = (struct cfr_token_file){.subject = NULL};
+    cfr_secret_init(&raw, CFR_TOKEN_MAX);
+    cfr_secret_init(&out->token, CFR_TOKEN_MAX);
+    rc = cfr_file_read(config->file, &raw, err);
+    if (rc == CFR_E_MISSING)
+        rc = cfr_err_set(err, CFR_E_MISSING, "waiting for the token file %s, which does not exist yet", config->file);
+    else if (rc != 0)
+        rc = cfr_err_prefix(err, "cannot read the token file %s", config->file);
+    trimmed = cfr_view_trim(cfr_secret_view(&raw));
+    if (rc == 0 && trimmed.n == 0)
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is empty", config->file);
+    if (rc == 0)
+        rc = config->json_field != NULL ? take_field(config, trimmed, &out->token, err)
+                                        : cfr_secret_append(&out->token, trimmed, err);
+    cfr_secret_free(&raw);
+    if (rc == 0)
+        rc = decode(config, now_ms, out, wait_ms, err);
+    if (rc != 0) {
+        int64_t issued_s = out->issued_s;
+        int64_t expires_s = out->expires_s;
+
+        cfr_token_file_free(out);
+        /* The times of a token that is refused are still worth showing. */
+        out->issued_s = issued_s;
+        out->expires_s = expires_s;
+    }
+    return rc;
+}
+
+void cfr_token_file_free(struct cfr_token_file *t)
+{
+    cfr_secret_free(&t->token);
+    free(t->subject);
+    *t = (struct cfr_token_file){.subject = NULL};
+}
+
+int64_t cfr_token_file_overdue_ms(int64_t issued_s, int64_t expires_s)
+{
+    int64_t life_ms = (expires_s - issued_s) * 1000;
+    int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    int64_t slack_ms = life_ms * 15 / 100;
+    int64_t age_ms = life_ms * 8 / 10;
+
+    if (expires_s == 0)
+        return INT64_MAX;
+    if (age_ms > day_ms)
+        age_ms = day_ms;
+    /* The kubelet looks at a pod every 60 to 90 s. */
+    if (slack_ms > 120000)
+        slack_ms = 120000;
+    return issued_s * 1000 + age_ms + slack_ms;
+}

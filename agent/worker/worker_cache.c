@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Grants kept in memory, for those who ask for them. */
+#include "agent/worker/worker_private.h"
+
+#include <stdlib.h>
+
+#define EVENT_S 60 /* when nobody knows: the next try is for a file that changes */
+
+/* The last grant of a credential that is served. */
+struct cfr_worker_kept {
+    struct cfr_grant grant;
+    int64_t issued_s;
+    int64_t expires_ms;      /* wall; INT64_MAX = never */
+    int64_t expires_boot_ms; /* the same moment */
+};
+
+static bool is_served(const struct cfr_worker *w)
+{
+    /* Of a key that is minted nothing is kept but what is published. */
+    return w->minter == NULL && (w->config->served || w->wanted);
+}
+
+static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
+{
+    return k != NULL && now.wall_ms < k->expires_ms && now.boot_ms < k->expires_boot_ms;
+}
+
+void cfr_worker_free_kept(struct cfr_worker_kept *kept)
+{
+    if (kept != NULL)
+        cfr_grant_free(&kept->grant);
+    free(kept);
+}
+
+void cfr_worker_drop_kept(struct cfr_worker *w)
+{
+    cfr_worker_free_kept(w->kept);
+    w->kept = NULL;
+}
+
+struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w)
+{
+    struct cfr_worker_kept *kept = w->kept;
+
+    w->kept = NULL;
+    return kept;
+}
+
+void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept)
+{
+    cfr_worker_drop_kept(w);
+    w->kept = kept;
+    if (!is_served(w))
+        cfr_worker_drop_kept(w);
+}
+
+bool cfr_worker_must_keep(const struct cfr_worker *w)
+{
+    return is_served(w) && !is_good(w->kept, cfr_clock_now());
+}
+
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
+
+    if (!is_served(w) || life_ms <= 0 || (!replaces && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
+        return;
+    if (w->kept == NULL)
+        w->kept = calloc(1, sizeof *w->kept);
+    if (w->kept == NULL)
+        return;
+    w->kept->issued_s = now.wall_ms / 1000;
+    w->kept->expires_ms = expires_ms;
+    w->kept->expires_boot_ms = life_ms == INT64_MAX ? INT64_MAX : now.boot_ms + life_ms;
+    cfr_grant_move(&w->kept->grant, grant);
+    /* By now it belongs to the record. */
+    if (w->kept->grant.identity == NULL && published && w->record.identity != NULL)
+        (void)cfr_grant_set_identity(&w->kept->grant, cfr_view_of(w->record.identity), NULL);
+}
+
+void cfr_worker_review_kept(struct cfr_worker *w)
+{
+    if (w->kept != NULL && (!is_served(w) || !is_good(w->kept, cfr_clock_now())))
+        cfr_worker_drop_kept(w);
+    /* In other states a try is under way or planned. */
+    if (cfr_worker_must_keep(w) && !w->turn.queued && (w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING)) {
+        w->c.again = true;
+        cfr_worker_plan(w);
+    }
+}
+
+/* In words fit for a client, who is not to learn what only the operator should. */
+static const char *why_not(const struct cfr_worker *w)
+{
+    if (w->error == NULL)
+        return "it is being exchanged; try again in a moment";
+    switch (cfr_err_class(w->error_code)) {
+    case CFR_CLASS_STOP:
+        return "it was refused; `credfresh status` on this machine says why";
+    case CFR_CLASS_LOCAL:
+        return "this machine cannot have it; `credfresh status` on this machine says why";
+    default:
+        return "the last try to have it failed; `credfresh status` on this machine says why, and it is tried again";
+    }
+}
+
+static int64_t retry_after_s(const struct cfr_worker *w, struct cfr_now now)
+{
+    int64_t at_ms = cfr_credential_deadline(&w->c);
+    int64_t left_ms;
+
+    /* In other states it is under way, or about to be. */
+    if (w->turn.queued || (w->c.state != CFR_STATE_WAITING && w->c.state != CFR_STATE_BACKOFF))
+        return 1;
+    if (at_ms == INT64_MAX)
+        return EVENT_S;
+    left_ms = at_ms - now.boot_ms;
+    return left_ms > 1000 ? (left_ms + 999) / 1000 : 1;
+}
+
+void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    *out = (struct cfr_offer){.credential = w->config->name};
+    if (is_good(w->kept, now)) {
+        out->grant = &w->kept->grant;
+        out->issued_s = w->kept->issued_s;
+        out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000;
+        return;
+    }
+    if (w->minter != NULL) {
+        out->why = "it is a key that is minted, and kept in the published files alone";
+        out->retry_after_s = EVENT_S;
+        return;
+    }
+    w->wanted = true;
+    cfr_worker_review_kept(w);
+    out->why = why_not(w);
+    out->retry_after_s = retry_after_s(w, now);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Output formats: a grant rendered as the bytes of a file. Pure. */
+#ifndef CFR_FILES_FORMAT_FORMAT_H
+#define CFR_FILES_FORMAT_FORMAT_H
+
+#include "base/grant.h"
+
+#define CFR_FORMAT_OUTPUT_MAX 1048576
+
+/* gcp-external-account: the exchange as an SDK does it by itself; strings are borrowed, and NULL where not there. */
+struct cfr_format_gcp {
+    const char *audience;
+    const char *subject_token_type;
+    const char *token_url;
+    const char *impersonation_url; /* of generateAccessToken */
+    int64_t lifetime_s;            /* of the impersonated token; 0 = not given */
+    const char *universe_domain;
+    const char *user_project; /* workforce pools */
+    const char *quota_project_id;
+    const char *client_id;
+    struct cfr_view client_secret;
+};
+
+/* What a format may need besides the grant; strings are borrowed and may be NULL where not configured. */
+struct cfr_format_input {
+    const char *credential;
+    uint64_t generation;
+    const struct cfr_grant *grant;
+    const char *profile; /* section name, "default" when NULL: letters, digits, `_`, `.`, `-` */
+    const char *command; /* aws-config: what credential_process is to be; used when there is no token_path */
+    const char *token_path; /* aws-config: web_identity_token_file, with role_arn; azure-env: the
+                             * AZURE_FEDERATED_TOKEN_FILE */
+    const char *role_arn;
+    const char *session_name;
+    const char *region;  /* else the grant's aws_region or openstack_region_name */
+    const char *key;     /* secret-key: of the mounted Secret */
+    const char *cloud;   /* clouds-yaml: the name of the cloud, "openstack" when NULL */
+    const char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer, else the grant's
+                          * openstack_cacert */
+    const char *scope;   /* azure-token-json: which of the scopes, with or without `/.default`; NULL = the first */
+    const char *azure_client_id;      /* azure-env: else the grant's, of an azure exchange */
+    const char *azure_tenant_id;      /* azure-env: else the grant's */
+    const char *azure_authority_host; /* azure-env: else the grant's; the line is left out if there is none */
+    bool token_only;     /* clouds-yaml: the Keystone token rather than what is needed to get one */
+    const struct cfr_format_gcp *gcp; /* gcp-external-account */
+    bool section_header; /* false: only the body lines, for merging into a profile */
+};
+
+struct cfr_format {
+    const char *name;
+    /* Appends to OUT (limit CFR_FORMAT_OUTPUT_MAX). CFR_E_CONFIG if the grant or the input has not what the
+     * format needs, naming it, or if a configured value cannot stand in this format; CFR_E_ANSWER if a
+     * granted value cannot (a line feed in an ini file). After an error OUT may hold a part. */
+    int (*render)(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
+    bool profile;      /* can be merged as a profile */
+    bool config_file;  /* its sections are those of an AWS config file: [profile NAME] */
+    const char *needs; /* a grant field without which it cannot be rendered, or NULL */
+    const char *doc;   /* one line for the reference page */
+};
+
+/* The table, ends with name == NULL; and the names alone, NULL-terminated, in the same order. */
+extern const struct cfr_format cfr_formats[];
+extern const char *const cfr_format_names[];
+const struct cfr_format *cfr_format_find(struct cfr_view name);
+/* The text between the brackets of the section that FORMAT's profile is: `NAME`, or for aws-config `profile
+ * NAME`
+ * (`default` for the default profile, which NULL means too). CFR_E_CONFIG for a name that not all SDKs take.
+ */
+#define CFR_FORMAT_SECTION_MAX 80
+int cfr_format_section(const struct cfr_format *format, const char *profile, char out[CFR_FORMAT_SECTION_MAX],
+                       struct cfr_err *err);
+
+#endif

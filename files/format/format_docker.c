@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The output format of container registries' logins: docker's config.json, which podman, skopeo, buildah,
+ * containerd's tools and Kubernetes' secrets of type kubernetes.io/dockerconfigjson read too. */
+#include "files/format/format_private.h"
+
+int cfr_format_docker_config(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_pen p = {out, err, cfr_format_need(in, "docker-config", CFR_FIELD_REGISTRY_AUTHS, err)};
+
+    cfr_pen_text(&p, "{\"auths\":{");
+    cfr_pen_view(&p, cfr_format_get(in, CFR_FIELD_REGISTRY_AUTHS));
+    cfr_pen_text(&p, "}}\n");
+    return p.rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What the pages about the configuration file are made of. Texts are Markdown within a line: `code` and
+ * **term**. */
+#ifndef CFR_GEN_CONFIG_MARKDOWN_PRIVATE_H
+#define CFR_GEN_CONFIG_MARKDOWN_PRIVATE_H
+
+#include "agent/config/config.h"
+
+#define CFR_REFERENCE_SECTIONS_MAX 48
+#define CFR_REFERENCE_PATH_MAX     128
+
+/* Every mapping has one section, in the order in which it is first met. */
+struct cfr_reference {
+    struct cfr_reference_section {
+        const struct cfr_table *table;
+        char path[CFR_REFERENCE_PATH_MAX]; /* the keys that lead there; "" for the root */
+    } items[CFR_REFERENCE_SECTIONS_MAX];
+    size_t count;
+};
+
+void cfr_reference_collect(struct cfr_reference *all);
+/* How values are written. */
+extern const char cfr_reference_notation[];
+/* Appends what F takes: "integer, 1 to 1024". */
+void cfr_reference_add_value(struct cfr_str *out, const struct cfr_field *f);
+/* Appends where the keys of F's mapping are told, if that is not in the section of its own path. */
+void cfr_reference_add_place(struct cfr_str *out, const struct cfr_reference *all,
+                             const struct cfr_reference_section *parent, const struct cfr_field *f);
+
+#endif

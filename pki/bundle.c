@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The trust bundle and the bridges of serving certificates. */
+#include "pki/bundle.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Calls FN for each certificate of the bundle, or of the chain, in order. */
+static void each(const struct cfr_authority *a, size_t generations, int64_t now_s, bool chain,
+                 void (*fn)(void *ctx, const struct cfr_cert *c), void *ctx)
+{
+    size_t count = a->count < generations ? a->count : generations;
+
+    if (!chain && a->count != 0)
+        fn(ctx, &a->generations[0].root);
+    for (size_t i = chain ? 0 : 1; i < (chain && count != 0 ? count - 1 : count); i++) {
+        const struct cfr_cert *c = chain ? &a->generations[i].incoming : &a->generations[i].outgoing;
+
+        if (c->pem != NULL && c->ends_s >= now_s)
+            fn(ctx, c);
+    }
+}
+
+static void append(void *ctx, const struct cfr_cert *c)
+{
+    cfr_str_addz(ctx, c->pem);
+}
+
+static int told(const struct cfr_str *out, struct cfr_err *err)
+{
+    if (!out->failed)
+        return 0;
+    return cfr_err_set(err, out->len + CFR_CERT_PEM_MAX > out->limit ? CFR_E_LIMIT : CFR_E_NOMEM,
+                       "there is no room for the certificates");
+}
+
+int cfr_bundle_trust(const struct cfr_authority *a, size_t generations, int64_t now_s, struct cfr_str *out, struct cfr_err *err)
+{
+    each(a, generations, now_s, false, append, out);
+    return told(out, err);
+}
+
+int cfr_bundle_chain(const struct cfr_authority *a, size_t generations, int64_t now_s, struct cfr_str *out, struct cfr_err *err)
+{
+    each(a, generations, now_s, true, append, out);
+    return told(out, err);
+}
+
+static void mix(void *ctx, const struct cfr_cert *c)
+{
+    uint64_t *mark = ctx;
+
+    *mark = cfr_hash_add(*mark, c->pem, strlen(c->pem));
+}
+
+uint64_t cfr_bundle_mark(const struct cfr_authority *a, size_t generations, int64_t now_s)
+{
+    uint64_t mark = CFR_HASH_START;
+
+    each(a, generations, now_s, false, mix, &mark);
+    each(a, generations, now_s, true, mix, &mark);
+    return mark != 0 ? mark : 1;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* The authority and its rotation. */
+#include "pki/ca.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_used(const struct cfr_authority *a, const char *reason)
+{
+    for (size_t i = 0; i < a->reason_count; i++) {
+        if (strcmp(a->reasons[i], reason) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_forced(const struct cfr_authority *a, const struct cfr_authority_rules *rules)
+{
+    return rules->force != NULL && rules->force[0] != '\0' && !is_used(a, rules->force);
+}
+
+int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules)
+{
+    const struct cfr_cert *root = &a->generations[0].root;
+    int64_t life_s = root->ends_s - a->made_s;
+    int64_t left_s = rules->rotate_below_s < life_s / 2 ? rules->rotate_below_s : life_s / 2;
+
+    return root->ends_s - left_s;
+}
+
+enum cfr_authority_need cfr_authority_need(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s)
+{
+    if (a->count == 0)
+        return CFR_AUTHORITY_FIRST;
+    if (is_forced(a, rules))
+        return CFR_AUTHORITY_FORCED;
+    return now_s >= cfr_authority_due_s(a, rules) ? CFR_AUTHORITY_DUE : CFR_AUTHORITY_NOTHING;
+}
+
+/* NEXT_S, or when C is gone if that comes before. */
+static int64_t or_gone_s(const struct cfr_cert *c, int64_t now_s, int64_t next_s)
+{
+    return c->pem != NULL && c->ends_s >= now_s && c->ends_s + 1 < next_s ? c->ends_s + 1 : next_s;
+}
+
+int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s)
+{
+    int64_t next_s = a->count != 0 ? cfr_authority_due_s(a, rules) : now_s;
+
+    for (size_t i = 0; i < a->count; i++) {
+        next_s = or_gone_s(&a->generations[i].outgoing, now_s, next_s);
+        next_s = or_gone_s(&a->generations[i].incoming, now_s, next_s);
+    }
+    return next_s;
+}
+
+bool cfr_authority_is_ahead(const struct cfr_authority *a, int64_t now_s)
+{
+    return a->count != 0 && now_s < a->generations[0].root.begins_s;
+}
+
+/* ---- rotation ---- */
+
+/* What a rotation makes its certificates with. */
+struct turn {
+    const struct cfr_authority *old;
+    const struct cfr_authority_rules *rules;
+    int64_t now_s;
+    int64_t begins_s;
+    int64_t ends_s;
+};
+
+static int make_root(struct cfr_authority *a, const struct turn *t, struct cfr_err *err)
+{
+    struct cfr_cert_order order = {
+        .ca = true,
+        .subject = a->subject,
+        .issuer = a->subject,
+        .now_s = t->now_s,
+        .begins_s = t->begins_s,
+        .ends_s = t->ends_s,
+    };
+    int rc;
+
+    cfr_secret_init(&a->key, CFR_KEY_PEM_MAX);
+    rc = cfr_key_make(t->rules->key, &a->key, err);
+    order.key = cfr_secret_view(&a->key);
+    order.signer = order.key;
+    return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);
+}
+
+/* The new CA for those who trust the one before, for as long as either lives: those who trust that one may need it even to get
+ * to the CA after a short-lived one. */
+static int make_incoming(struct cfr_authority *a, const struct turn *t, struct cfr_err *err)
+{
+    int64_t before_ends_s = t->old->generations[0].root.ends_s;
+    struct cfr_cert_order order = {
+        .ca = true,
+        .subject = a->subject,
+        .issuer = a->subject,
+        .of = &a->generations[0].root,
+        .signer = cfr_secret_view(&t->old->key),
+        .now_s = t->now_s,
+        .begins_s = t->begins_s,
+        .ends_s = before_ends_s > t->ends_s ? before_ends_s : t->ends_s,
+    };
+
+    return t->old->count != 0 ? cfr_cert_make(&order, &a->generations[0].incoming, err) : 0;
+}
+
+/* Until when the old CA INDEX was promised to be trusted; the one that is replaced now is promised it now. */
+static int64_t promised_until(const struct turn *t, size_t index)
+{
+    const struct cfr_authority_generation *g = &t->old->generations[index];
+    int64_t least_s = t->now_s + t->rules->rotate_below_s;
+
+    if (index != 0)
+        return g->outgoing.ends_s;
+    return g->root.ends_s > least_s ? g->root.ends_s : least_s;
+}
+
+/* Not before those that are older still, so that the oldest go first and no bridge between two that stay is missing. */
+static int64_t trusted_until(const struct turn *t, size_t index)
+{
+    int64_t until_s = promised_until(t, index);
+
+    for (size_t i = index + 1; i < t->old->count; i++) {
+        if (promised_until(t, i) > until_s)
+            until_s = promised_until(t, i);
+    }
+    return until_s;
+}
+
+/* An old CA for those who trust only the new one. */
+static int take_over(struct cfr_authority *a, const struct turn *t, size_t index, struct cfr_err *err)
+{
+    const struct cfr_authority_generation *from = &t->old->generations[index];
+    struct cfr_authority_generation *to = &a->generations[a->count];
+    struct cfr_cert_order order = {
+        .ca = true,
+        .subject = a->subject,
+        .issuer = a->subject,
+        .of = &from->root,
+        .signer = cfr_secret_view(&a->key),
+        .now_s = t->now_s,
+        .begins_s = t->begins_s,
+        .ends_s = trusted_until(t, index),
+    };
+    int rc;
+
+    if (order.ends_s <= t->now_s)
+        return 0;
+    a->count++;
+    rc = cfr_cert_copy(&from->root, &to->root, err);
+    if (rc == 0)
+        rc = cfr_cert_copy(&from->incoming, &to->incoming, err);
+    return rc != 0 ? rc : cfr_cert_make(&order, &to->outgoing, err);
+}
+
+static int add_reason(struct cfr_authority *a, const char *text, struct cfr_err *err)
+{
+    if (a->reason_count == CFR_AUTHORITY_REASONS_MAX)
+        return cfr_err_set(err, CFR_E_INTERNAL, "no room for a reason");
+    a->reasons[a->reason_count] = strdup(text);
+    if (a->reasons[a->reason_count] == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    a->reason_count++; // NOLINT(clang-analyzer-unix.Malloc): cfr_authority_free frees it
+    return 0;
+}
+
+/* Those used before, without the oldest where there is no room. */
+static int keep_reasons(struct cfr_authority *a, const struct cfr_authority *old, const char *one_more, struct cfr_err *err)
+{
+    size_t first = one_more != NULL && old->reason_count == CFR_AUTHORITY_REASONS_MAX ? 1 : 0;
+    int rc = 0;
+
+    for (size_t i = first; rc == 0 && i < old->reason_count; i++)
+        rc = add_reason(a, old->reasons[i], err);
+    if (rc == 0 && one_more != NULL)
+        rc = add_reason(a, one_more, err);
+    return rc;
+}
+
+static int make_next(struct cfr_authority *a, const struct turn *t, bool forced, struct cfr_err *err)
+{
+    size_t keep = t->rules->generations < CFR_AUTHORITY_GENERATIONS_MAX ? t->rules->generations : CFR_AUTHORITY_GENERATIONS_MAX;
+    int rc;
+
+    a->number = t->old->number + 1;
+    a->made_s = t->now_s;
+    (void)snprintf(a->subject, sizeof a->subject, "%s", t->old->count != 0 ? t->old->subject : t->rules->subject);
+    rc = make_root(a, t, err);
+    if (rc == 0)
+        rc = make_incoming(a, t, err);
+    a->count = 1;
+    for (size_t i = 0; rc == 0 && i < t->old->count && a->count < keep; i++)
+        rc = take_over(a, t, i, err);
+    if (rc == 0)
+        rc = keep_reasons(a, t->old, forced ? t->rules->force : NULL, err);
+    if (rc == 0 && forced && t->old->count != 0) {
+        a->reason = strdup(t->rules->force);
+        if (a->reason == NULL)
+            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    return rc;
+}
+
+int cfr_authority_rotate(struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s, struct cfr_err *err)
+{
+    /* The very first one uses up a reason that stands there, too: it needs no second one. */
+    bool forced = is_forced(a, rules);
+    bool special = forced && a->count != 0 && rules->force_validity_s != 0;
+    int64_t life_s = special ? rules->force_validity_s : rules->validity_s;
+    struct turn turn = {a, rules, now_s, a->generations[0].root.begins_s, now_s + life_s};
+    struct cfr_authority next = {.number = 0};
+    int rc = make_next(&next, &turn, forced, err);
+
+    if (rc != 0)
+        cfr_authority_free(&next);
+    else
+        cfr_authority_move(a, &next);
+    return rc;
+}
+
+void cfr_authority_free(struct cfr_authority *a)
+{
+    cfr_secret_free(&a->key);
+    for (size_t i = 0; i < CFR_AUTHORITY_GENERATIONS_MAX; i++) {
+        cfr_cert_free(&a->generations[i].root);
+        cfr_cert_free(&a->generations[i].outgoing);
+        cfr_cert_free(&a->generations[i].incoming);
+    }
+    free(a->reason);
+    for (size_t i = 0; i < a->reason_count; i++)
+        free(a->reasons[i]);
+    *a = (struct cfr_authority){.number = 0};
+}
+
+void cfr_authority_move(struct cfr_authority *to, struct cfr_authority *from)
+{
+    cfr_authority_free(to);
+    *to = *from;
+    *from = (struct cfr_authority){.number = 0};
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* The authority as a document. */
+#include "pki/ca.h"
+
+#include "base/json.h"
+#include "base/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+
+/* BEFORE is what stands before the value: `,"key":`. */
+static void member(struct cfr_pen *p, const char *before, struct cfr_view value)
+{
+    cfr_pen_text(p, before);
+    cfr_pen_json(p, value);
+}
+
+static void generation(struct cfr_pen *p, const struct cfr_authority_generation *g)
+{
+    member(p, "{\"root\":", cfr_view_of(g->root.pem));
+    if (g->outgoing.pem != NULL)
+        member(p, ",\"outgoing\":", cfr_view_of(g->outgoing.pem));
+    if (g->incoming.pem != NULL)
+        member(p, ",\"incoming\":", cfr_view_of(g->incoming.pem));
+    cfr_pen_text(p, "}");
+}
+
+int cfr_authority_store(const struct cfr_authority *a, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_pen p = {out, err, 0};
+
+    cfr_pen_text(&p, "{\"version\":");
+    cfr_pen_number(&p, VERSION);
+    cfr_pen_text(&p, ",\"number\":");
+    cfr_pen_number(&p, (int64_t)a->number);
+    cfr_pen_text(&p, ",\"made\":");
+    cfr_pen_number(&p, a->made_s);
+    member(&p, ",\"key\":", cfr_secret_view(&a->key));
+    if (a->reason != NULL)
+        member(&p, ",\"reason\":", cfr_view_of(a->reason));
+    cfr_pen_text(&p, ",\"reasons\":[");
+    for (size_t i = 0; i < a->reason_count; i++)
+        member(&p, i != 0 ? "," : "", cfr_view_of(a->reasons[i]));
+    cfr_pen_text(&p, "],\"generations\":[");
+    for (size_t i = 0; i < a->count; i++) {
+        cfr_pen_text(&p, i != 0 ? "," : "");
+        generation(&p, &a->generations[i]);
+    }
+    cfr_pen_text(&p, "]}\n");
+    return p.rc;
+}
+
+int cfr_authority_copy(const struct cfr_authority *from, struct cfr_authority *to, struct cfr_err *err)
+{
+    struct cfr_secret all;
+    int rc;
+
+    cfr_secret_init(&all, CFR_AUTHORITY_STORE_MAX);
+    rc = cfr_authority_store(from, &all, err);
+    if (rc == 0)
+        rc = cfr_authority_load(cfr_secret_view(&all), to, err);
+    cfr_secret_free(&all);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static int wrong(const char *key, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is missing or not what it should be", key);
+}
+
+/* A certificate that may be left out where NEEDED is false. */
+static int read_cert(const struct cfr_json *from, const char *key, bool needed, struct cfr_cert *out, struct cfr_err *err)
+{
+    struct cfr_view pem;
+
+    if (!cfr_json_string(cfr_json_get(from, key), &pem))
+        return needed ? wrong(key, err) : 0;
+    return cfr_cert_read(pem, out, err) != 0 ? cfr_err_prefix(err, "%s", key) : 0;
+}
+
+static int read_generations(const struct cfr_json *list, struct cfr_authority *a, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (cfr_json_count(list) == 0 || cfr_json_count(list) > CFR_AUTHORITY_GENERATIONS_MAX)
+        return wrong("generations", err);
+    for (size_t i = 0; rc == 0 && i < cfr_json_count(list); i++) {
+        struct cfr_authority_generation *g = &a->generations[a->count++];
+
+        rc = read_cert(cfr_json_at(list, i), "root", true, &g->root, err);
+        if (rc == 0)
+            rc = read_cert(cfr_json_at(list, i), "outgoing", i != 0, &g->outgoing, err);
+        if (rc == 0)
+            rc = read_cert(cfr_json_at(list, i), "incoming", false, &g->incoming, err);
+    }
+    return rc;
+}
+
+static int read_text(const struct cfr_json *value, char **out, struct cfr_err *err)
+{
+    struct cfr_view v;
+
+    if (!cfr_json_string(value, &v) || v.n > CFR_AUTHORITY_REASON_MAX)
+        return wrong("a reason", err);
+    *out = cfr_str_dup(v);
+    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+static int read_reasons(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+{
+    const struct cfr_json *list = cfr_json_get(doc, "reasons");
+    int rc = 0;
+
+    if (cfr_json_count(list) > CFR_AUTHORITY_REASONS_MAX)
+        return wrong("reasons", err);
+    if (cfr_json_get(doc, "reason") != NULL)
+        rc = read_text(cfr_json_get(doc, "reason"), &a->reason, err);
+    for (size_t i = 0; rc == 0 && i < cfr_json_count(list); i++)
+        rc = read_text(cfr_json_at(list, i), &a->reasons[a->reason_count++], err);
+    return rc;
+}
+
+static int read_head(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+{
+    struct cfr_view key;
+    int64_t version;
+    int64_t number;
+
+    if (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != VERSION)
+        return cfr_err_set(err, CFR_E_CONFIG, "it is not of version %d", VERSION);
+    if (!cfr_json_integer(cfr_json_get(doc, "number"), &number) || number < 1)
+        return wrong("number", err);
+    if (!cfr_json_string(cfr_json_get(doc, "key"), &key))
+        return wrong("key", err);
+    a->number = (uint64_t)number;
+    cfr_secret_init(&a->key, CFR_KEY_PEM_MAX);
+    return cfr_secret_append(&a->key, key, err);
+}
+
+/* Stores of before it was written have CAs that begin when they were made. */
+static int read_made(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+{
+    const struct cfr_cert *newest = &a->generations[0].root;
+
+    a->made_s = newest->begins_s + CFR_CERT_BACKDATE_S;
+    if (cfr_json_get(doc, "made") != NULL && !cfr_json_integer(cfr_json_get(doc, "made"), &a->made_s))
+        return wrong("made", err);
+    return a->made_s >= newest->begins_s && a->made_s <= newest->ends_s ? 0 : wrong("made", err);
+}
+
+/* That the parts are each other's. */
+static int check(struct cfr_authority *a, struct cfr_err *err)
+{
+    const struct cfr_cert *newest = &a->generations[0].root;
+    int rc = cfr_cert_check_key(newest, cfr_secret_view(&a->key), err);
+
+    for (size_t i = 0; rc == 0 && i < a->count; i++) {
+        const struct cfr_authority_generation *g = &a->generations[i];
+
+        rc = cfr_cert_verify(&g->root, &g->root, err);
+        if (rc == 0 && i != 0)
+            rc = cfr_cert_same_key(&g->root, &g->outgoing) ? cfr_cert_verify(&g->outgoing, newest, err) : wrong("outgoing", err);
+        if (rc == 0 && g->incoming.pem != NULL && !cfr_cert_same_key(&g->root, &g->incoming))
+            rc = wrong("incoming", err);
+        if (rc == 0 && g->incoming.pem != NULL && i + 1 < a->count)
+            rc = cfr_cert_verify(&g->incoming, &a->generations[i + 1].root, err);
+        if (rc != 0)
+            (void)cfr_err_prefix(err, "generation %zu", i);
+    }
+    return rc != 0 ? rc : cfr_cert_subject(newest, a->subject, sizeof a->subject, err);
+}
+
+int cfr_authority_load(struct cfr_view content, struct cfr_authority *a, struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    int rc = cfr_json_parse(content, &doc, err);
+
+    if (rc != 0 && rc != CFR_E_NOMEM)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
+    *a = (struct cfr_authority){.number = 0};
+    if (rc == 0)
+        rc = read_head(doc, a, err);
+    if (rc == 0)
+        rc = read_generations(cfr_json_get(doc, "generations"), a, err);
+    if (rc == 0)
+        rc = read_made(doc, a, err);
+    if (rc == 0)
+        rc = read_reasons(doc, a, err);
+    if (rc == 0)
+        rc = check(a, err);
+    cfr_json_free(doc);
+    if (rc != 0)
+        cfr_authority_free(a);
+    return rc;
+}

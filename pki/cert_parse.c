@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading certificates, and telling them apart. */
+#include "pki/cert.h"
+
+#include "pki/ossl_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err)
+{
+    BIO *bio = BIO_new_mem_buf(pem.n != 0 ? pem.p : "", (int)(pem.n < CFR_CERT_PEM_MAX ? pem.n : CFR_CERT_PEM_MAX));
+
+    *out = NULL;
+    if (bio == NULL)
+        return cfr_ossl_failed("the PEM reader cannot be made", err);
+    *out = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    BIO_free(bio);
+    if (*out != NULL)
+        return 0;
+    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE)
+        return cfr_ossl_failed("", err);
+    ERR_clear_error();
+    return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+}
+
+static bool take_id(const ASN1_OCTET_STRING *id, unsigned char out[CFR_CERT_KEY_ID_BYTES])
+{
+    if (id == NULL || ASN1_STRING_length(id) != CFR_CERT_KEY_ID_BYTES)
+        return false;
+    memcpy(out, ASN1_STRING_get0_data(id), CFR_CERT_KEY_ID_BYTES);
+    return true;
+}
+
+static bool take_time(const ASN1_TIME *t, int64_t *out)
+{
+    struct tm parts;
+
+    if (ASN1_TIME_to_tm(t, &parts) != 1)
+        return false;
+    *out = timegm(&parts);
+    return true;
+}
+
+static int take(X509 *x, struct cfr_cert *c, struct cfr_err *err)
+{
+    if (take_id(X509_get0_subject_key_id(x), c->subject_key) && take_id(X509_get0_authority_key_id(x), c->authority_key) &&
+        take_time(X509_get0_notBefore(x), &c->begins_s) && take_time(X509_get0_notAfter(x), &c->ends_s))
+        return 0;
+    ERR_clear_error();
+    return cfr_err_set(err, CFR_E_CONFIG, "the certificate has no identifiers of its keys, so it is none of ours");
+}
+
+int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err)
+{
+    ptrdiff_t at = cfr_view_find(pem, "-----BEGIN CERTIFICATE-----");
+    ptrdiff_t end = cfr_view_find(pem, "-----END CERTIFICATE-----\n");
+    X509 *x;
+    int rc = cfr_cert_parse(pem, &x, err);
+
+    *out = (struct cfr_cert){.pem = NULL};
+    if (rc != 0)
+        return rc;
+    rc = take(x, out, err);
+    if (rc == 0 && (at < 0 || end < at))
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the certificate's PEM text has no end");
+    if (rc == 0) {
+        size_t n = (size_t)(end - at) + sizeof "-----END CERTIFICATE-----\n" - 1;
+
+        out->pem = cfr_str_dup((struct cfr_view){pem.p + at, n});
+        if (out->pem == NULL)
+            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    X509_free(x);
+    return rc;
+}
+
+int cfr_cert_copy(const struct cfr_cert *from, struct cfr_cert *to, struct cfr_err *err)
+{
+    *to = *from;
+    if (from->pem == NULL)
+        return 0;
+    to->pem = strdup(from->pem);
+    return to->pem != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+void cfr_cert_free(struct cfr_cert *c)
+{
+    free(c->pem);
+    *c = (struct cfr_cert){.pem = NULL};
+}
+
+bool cfr_cert_is_by(const struct cfr_cert *c, const struct cfr_cert *issuer)
+{
+    return memcmp(c->authority_key, issuer->subject_key, CFR_CERT_KEY_ID_BYTES) == 0;
+}
+
+bool cfr_cert_same_key(const struct cfr_cert *a, const struct cfr_cert *b)
+{
+    return memcmp(a->subject_key, b->subject_key, CFR_CERT_KEY_ID_BYTES) == 0;
+}
+
+static int verify(X509 *x, X509 *by, struct cfr_err *err)
+{
+    EVP_PKEY *key = X509_get0_pubkey(by);
+    bool good = key != NULL && X509_verify(x, key) == 1;
+
+    ERR_clear_error();
+    return good ? 0 : cfr_err_set(err, CFR_E_CONFIG, "the signature is not of the key that it names");
+}
+
+int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, struct cfr_err *err)
+{
+    X509 *x = NULL;
+    X509 *by = NULL;
+    int rc;
+
+    if (!cfr_cert_is_by(c, issuer))
+        return cfr_err_set(err, CFR_E_CONFIG, "the certificate names another key as its signer's");
+    rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+    if (rc == 0)
+        rc = cfr_cert_parse(cfr_view_of(issuer->pem), &by, err);
+    if (rc == 0)
+        rc = verify(x, by, err);
+    X509_free(x);
+    X509_free(by);
+    return rc;
+}
+
+int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr_err *err)
+{
+    EVP_PKEY *pair = NULL;
+    X509 *x = NULL;
+    int rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+
+    if (rc == 0)
+        rc = cfr_key_read(key, &pair, err);
+    if (rc == 0 && X509_check_private_key(x, pair) != 1) {
+        ERR_clear_error();
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the private key is not that of the certificate");
+    }
+    X509_free(x);
+    EVP_PKEY_free(pair);
+    return rc;
+}
+
+int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err)
+{
+    X509 *x;
+    int rc = cfr_cert_parse(cfr_view_of(c->pem), &x, err);
+
+    out[0] = '\0';
+    if (rc != 0)
+        return rc;
+    (void)X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, out, (int)size);
+    ERR_clear_error();
+    X509_free(x);
+    return 0;
+}

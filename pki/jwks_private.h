@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON Web Key Sets (RFC 7517), as an API server of Kubernetes serves them. Pure. */
+#ifndef CFR_PKI_JWKS_PRIVATE_H
+#define CFR_PKI_JWKS_PRIVATE_H
+
+#include "pki/key.h"
+
+/* Appends one member of a set's `keys`: the public half of PEM (private or public; RSA, or EC on P-256 or P-384) for
+ * signatures by the algorithm that Kubernetes takes for it (RS256, ES256, ES384). CFR_E_CONFIG for another key. */
+int cfr_jwks_key(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err);
+/* That algorithm's name, or NULL. */
+const char *cfr_jwks_algorithm(struct cfr_view pem);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Key pairs. */
+#include "pki/key.h"
+
+#include "base/base64.h"
+#include "pki/ossl_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHA256_BYTES 32
+
+const char *const cfr_key_kinds[] = {"ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096", NULL};
+
+int cfr_ossl_failed(const char *what, struct cfr_err *err)
+{
+    bool memory = ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
+
+    ERR_clear_error();
+    return cfr_err_set(err, memory ? CFR_E_NOMEM : CFR_E_INTERNAL, "%s", memory ? "out of memory" : what);
+}
+
+/* Without this the library would ask for the passphrase at the terminal. */
+static int no_passphrase(char *buf, int size, int writing, void *context)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)context;
+    return -1;
+}
+
+int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
+{
+    BIO *bio = BIO_new_mem_buf(pem.n != 0 ? pem.p : "", (int)(pem.n < CFR_KEY_PEM_MAX ? pem.n : CFR_KEY_PEM_MAX));
+
+    *out = NULL;
+    if (bio == NULL)
+        return cfr_ossl_failed("the PEM reader cannot be made", err);
+    *out = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+    if (*out == NULL) {
+        ERR_clear_error();
+        (void)BIO_reset(bio);
+        *out = PEM_read_bio_PUBKEY(bio, NULL, no_passphrase, NULL);
+    }
+    BIO_free(bio);
+    if (*out != NULL)
+        return 0;
+    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE)
+        return cfr_ossl_failed("", err);
+    ERR_clear_error();
+    return cfr_err_set(err, CFR_E_CONFIG, "it holds no key in PEM form (-----BEGIN PRIVATE KEY-----)");
+}
+
+static EVP_PKEY *generate(enum cfr_key_kind kind)
+{
+    switch (kind) {
+    case CFR_KEY_ECDSA_P256:
+        return EVP_EC_gen("P-256");
+    case CFR_KEY_ECDSA_P384:
+        return EVP_EC_gen("P-384");
+    case CFR_KEY_RSA_2048:
+        return EVP_RSA_gen(2048);
+    case CFR_KEY_RSA_3072:
+        return EVP_RSA_gen(3072);
+    case CFR_KEY_RSA_4096:
+        return EVP_RSA_gen(4096);
+    }
+    return NULL;
+}
+
+int cfr_key_make(enum cfr_key_kind kind, struct cfr_secret *pem, struct cfr_err *err)
+{
+    EVP_PKEY *key = generate(kind);
+    BIO *bio = BIO_new(BIO_s_secmem()); /* wiped when it grows, and when it is freed */
+    char *text = NULL;
+    long n = 0;
+    int rc;
+
+    if (key != NULL && bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1)
+        n = BIO_get_mem_data(bio, &text);
+    rc = n > 0 && text != NULL ? cfr_secret_append(pem, (struct cfr_view){text, (size_t)n}, err)
+                               : cfr_ossl_failed("the key cannot be made", err);
+    BIO_free(bio);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
+{
+    BIO *bio = NULL;
+    EVP_PKEY *key;
+    char *text = NULL;
+    long n = 0;
+    int rc = cfr_key_read(pem, &key, err);
+
+    if (rc != 0)
+        return rc;
+    bio = BIO_new(BIO_s_mem());
+    if (bio != NULL && PEM_write_bio_PUBKEY(bio, key) == 1)
+        n = BIO_get_mem_data(bio, &text);
+    if (n > 0 && text != NULL)
+        cfr_str_add(out, (struct cfr_view){text, (size_t)n});
+    else
+        rc = cfr_ossl_failed("the public key cannot be written", err);
+    if (rc == 0 && out->failed)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    BIO_free(bio);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+int cfr_key_kid(struct cfr_view pem, char out[CFR_KEY_KID_MAX], struct cfr_err *err)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned char *der = NULL;
+    struct cfr_secret text;
+    EVP_PKEY *key;
+    int n;
+    int rc = cfr_key_read(pem, &key, err);
+
+    out[0] = '\0';
+    if (rc != 0)
+        return rc;
+    cfr_secret_init(&text, CFR_KEY_KID_MAX);
+    n = i2d_PUBKEY(key, &der);
+    if (n <= 0 || EVP_Digest(der, (size_t)n, hash, NULL, EVP_sha256(), NULL) != 1)
+        rc = cfr_ossl_failed("the key cannot be hashed", err);
+    if (rc == 0)
+        rc = cfr_base64url_encode((struct cfr_view){(char *)hash, SHA256_BYTES}, &text, err);
+    if (rc == 0)
+        (void)snprintf(out, CFR_KEY_KID_MAX, "%s", text.p);
+    cfr_secret_free(&text);
+    OPENSSL_free(der);
+    EVP_PKEY_free(key);
+    return rc;
+}

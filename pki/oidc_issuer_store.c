@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The issuer's journal as a document. */
+#include "base/json.h"
+#include "base/writer.h"
+#include "pki/oidc_issuer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+
+static void member(struct cfr_pen *p, const char *key, struct cfr_view value)
+{
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, key);
+    cfr_pen_text(p, "\":");
+    cfr_pen_json(p, value);
+}
+
+static void number(struct cfr_pen *p, const char *key, int64_t value)
+{
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, key);
+    cfr_pen_text(p, "\":");
+    cfr_pen_number(p, value);
+}
+
+static void key(struct cfr_pen *p, const char *name, const struct cfr_issuer_key *k)
+{
+    if (k->kid[0] == '\0')
+        return;
+    cfr_pen_text(p, ",\"");
+    cfr_pen_text(p, name);
+    cfr_pen_text(p, "\":{\"kid\":");
+    cfr_pen_json(p, cfr_view_of(k->kid));
+    member(p, "public", cfr_view_of(k->public_pem));
+    if (k->private_pem.len != 0)
+        member(p, "private", cfr_secret_view(&k->private_pem));
+    cfr_pen_text(p, "}");
+}
+
+int cfr_issuer_store(const struct cfr_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_pen p = {out, err, 0};
+
+    cfr_pen_text(&p, "{\"version\":");
+    cfr_pen_number(&p, VERSION);
+    member(&p, "issuer", cfr_view_of(issuer->url));
+    member(&p, "web_root", cfr_view_of(issuer->web_root));
+    member(&p, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
+    number(&p, "token_life", issuer->token_life_s);
+    number(&p, "settle", issuer->settle_s);
+    number(&p, "lag", issuer->lag_s);
+    member(&p, "phase", cfr_view_of(cfr_issuer_phase_name(issuer->phase)));
+    number(&p, "since", issuer->since_s);
+    number(&p, "confirmed", issuer->confirmed_s);
+    number(&p, "rotations", (int64_t)issuer->rotations);
+    key(&p, "signing", &issuer->signing);
+    key(&p, "other", &issuer->other);
+    cfr_pen_text(&p, "}\n");
+    return p.rc;
+}
+
+/* ---- reading ---- */
+
+static int wrong(const char *name, struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is missing or not what it should be", name);
+}
+
+static int read_text(const struct cfr_json *doc, const char *name, char **out, struct cfr_err *err)
+{
+    struct cfr_view v;
+
+    if (!cfr_json_string(cfr_json_get(doc, name), &v) || v.n == 0)
+        return wrong(name, err);
+    *out = cfr_str_dup(v);
+    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+static int read_number(const struct cfr_json *doc, const char *name, int64_t min, int64_t *out, struct cfr_err *err)
+{
+    return cfr_json_integer(cfr_json_get(doc, name), out) && *out >= min ? 0 : wrong(name, err);
+}
+
+/* Which of NAMES, up to COUNT of them; -1 if none. */
+static int choice(const struct cfr_json *doc, const char *name, const char *const *names, int count)
+{
+    struct cfr_view v;
+
+    if (!cfr_json_string(cfr_json_get(doc, name), &v))
+        return -1;
+    for (int i = 0; i < count && names[i] != NULL; i++) {
+        if (cfr_view_is(v, names[i]))
+            return i;
+    }
+    return -1;
+}
+
+static int read_phase(const struct cfr_json *doc, struct cfr_issuer *issuer, struct cfr_err *err)
+{
+    const char *names[CFR_ISSUER_PHASE_COUNT];
+    int phase;
+    int kind;
+
+    for (int i = 0; i < (int)CFR_ISSUER_PHASE_COUNT; i++)
+        names[i] = cfr_issuer_phase_name((enum cfr_issuer_phase)i);
+    phase = choice(doc, "phase", names, CFR_ISSUER_PHASE_COUNT);
+    kind = choice(doc, "key", cfr_key_kinds, CFR_KEY_RSA_4096 + 1);
+    if (phase < 0 || kind < 0)
+        return wrong(phase < 0 ? "phase" : "key", err);
+    issuer->phase = (enum cfr_issuer_phase)phase;
+    issuer->key = (enum cfr_key_kind)kind;
+    return 0;
+}
+
+static int read_key(const struct cfr_json *doc, const char *name, bool needed, struct cfr_issuer_key *out, struct cfr_err *err)
+{
+    const struct cfr_json *k = cfr_json_get(doc, name);
+    char kid[CFR_KEY_KID_MAX];
+    struct cfr_view private_pem = {NULL, 0};
+    int rc;
+
+    if (k == NULL)
+        return needed ? wrong(name, err) : 0;
+    rc = read_text(k, "public", &out->public_pem, err);
+    if (rc == 0)
+        rc = cfr_key_kid(cfr_view_of(out->public_pem), out->kid, err);
+    cfr_secret_init(&out->private_pem, CFR_KEY_PEM_MAX);
+    if (rc == 0 && cfr_json_string(cfr_json_get(k, "private"), &private_pem)) {
+        rc = cfr_key_kid(private_pem, kid, err);
+        if (rc == 0 && strcmp(kid, out->kid) != 0)
+            rc = cfr_err_set(err, CFR_E_CONFIG, "the private key is not that of the public one");
+        if (rc == 0)
+            rc = cfr_secret_append(&out->private_pem, private_pem, err);
+    }
+    return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
+}
+
+static int read_all(const struct cfr_json *doc, struct cfr_issuer *issuer, struct cfr_err *err)
+{
+    int64_t rotations = 0;
+    int rc = read_text(doc, "issuer", &issuer->url, err);
+
+    if (rc == 0)
+        rc = read_text(doc, "web_root", &issuer->web_root, err);
+    if (rc == 0)
+        rc = read_number(doc, "token_life", 1, &issuer->token_life_s, err);
+    if (rc == 0)
+        rc = read_number(doc, "settle", 0, &issuer->settle_s, err);
+    if (rc == 0)
+        rc = read_number(doc, "lag", -1, &issuer->lag_s, err);
+    if (rc == 0)
+        rc = read_number(doc, "since", 0, &issuer->since_s, err);
+    if (rc == 0)
+        rc = read_number(doc, "confirmed", 0, &issuer->confirmed_s, err);
+    if (rc == 0)
+        rc = read_number(doc, "rotations", 0, &rotations, err);
+    issuer->rotations = (uint64_t)rotations;
+    return rc != 0 ? rc : read_phase(doc, issuer, err);
+}
+
+static int check(const struct cfr_issuer *issuer, struct cfr_err *err)
+{
+    bool one = issuer->phase == CFR_ISSUER_BEGINNING || issuer->phase == CFR_ISSUER_STEADY;
+    bool next = issuer->phase == CFR_ISSUER_PUBLISHING || issuer->phase == CFR_ISSUER_PUBLISHED;
+
+    if (issuer->signing.private_pem.len == 0)
+        return wrong("signing", err);
+    if (one != (issuer->other.kid[0] == '\0') || (next && issuer->other.private_pem.len == 0))
+        return wrong("other", err);
+    return cfr_issuer_check_url(issuer->url, err);
+}
+
+int cfr_issuer_load(struct cfr_view content, struct cfr_issuer *issuer, struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    int64_t version = 0;
+    int rc = cfr_json_parse(content, &doc, err);
+
+    if (rc != 0 && rc != CFR_E_NOMEM)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
+    *issuer = (struct cfr_issuer){.url = NULL};
+    if (rc == 0 && (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != VERSION))
+        rc = cfr_err_set(err, CFR_E_CONFIG, "it is not of version %d", VERSION);
+    if (rc == 0)
+        rc = read_all(doc, issuer, err);
+    if (rc == 0)
+        rc = read_key(doc, "signing", true, &issuer->signing, err);
+    if (rc == 0)
+        rc = read_key(doc, "other", false, &issuer->other, err);
+    if (rc == 0)
+        rc = check(issuer, err);
+    cfr_json_free(doc);
+    if (rc != 0)
+        cfr_issuer_free(issuer);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Issuing serving certificates. */
+#include "pki/serving_cert.h"
+
+#include "pki/bundle.h"
+
+#include <string.h>
+
+#define COMMON_NAME_MAX 64 /* RFC 5280, appendix A.1 */
+
+static int check_authority(const struct cfr_authority *a, int64_t now_s, struct cfr_err *err)
+{
+    if (a->count == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "there is no CA yet");
+    if (cfr_authority_is_ahead(a, now_s))
+        return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
+    if (a->generations[0].root.ends_s <= now_s)
+        return cfr_err_set(err, CFR_E_MISSING, "the CA has ended: look at this machine's clock");
+    return 0;
+}
+
+static int make(const struct cfr_authority *a, const struct cfr_serving_order *order, int64_t now_s, struct cfr_secret *key,
+                struct cfr_cert *out, struct cfr_err *err)
+{
+    const char *first = order->dns_names->count != 0 ? order->dns_names->items[0] : NULL;
+    int64_t root_ends_s = a->generations[0].root.ends_s;
+    struct cfr_cert_order cert = {
+        .subject = first != NULL && strlen(first) <= COMMON_NAME_MAX ? first : NULL,
+        .issuer = a->subject,
+        .signer = cfr_secret_view(&a->key),
+        .now_s = now_s,
+        .ends_s = now_s + order->validity_s < root_ends_s ? now_s + order->validity_s : root_ends_s,
+        .dns_names = order->dns_names,
+        .ip_addresses = order->ip_addresses,
+    };
+    int rc = cfr_key_make(order->key, key, err);
+
+    cert.key = cfr_secret_view(key);
+    return rc != 0 ? rc : cfr_cert_make(&cert, out, err);
+}
+
+int cfr_serving_issue(const struct cfr_authority *a, size_t generations, const struct cfr_serving_order *order, int64_t now_s,
+                      struct cfr_str *certificate, struct cfr_secret *key, int64_t *ends_s, struct cfr_err *err)
+{
+    struct cfr_cert cert = {.pem = NULL};
+    int rc = check_authority(a, now_s, err);
+
+    if (rc == 0)
+        rc = make(a, order, now_s, key, &cert, err);
+    if (rc == 0) {
+        *ends_s = cert.ends_s;
+        cfr_str_addz(certificate, cert.pem);
+        rc = cfr_bundle_chain(a, generations, now_s, certificate, err);
+    }
+    cfr_cert_free(&cert);
+    return rc;
+}

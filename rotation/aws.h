@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Access keys of an IAM user. Source of operations, limits and hosts: the IAM API reference, version
+ * 2010-05-08, and the endpoint rules that AWS publishes with its SDKs. */
+#ifndef CFR_ROTATION_AWS_H
+#define CFR_ROTATION_AWS_H
+
+#include "rotation/provider.h"
+
+struct cfr_mint_aws {
+    struct cfr_node node;
+    char *user_name;
+    struct cfr_strings regions; /* at least one; the first tells the partition */
+    char *endpoint;             /* of IAM; NULL = the partition's */
+    char *sts_endpoint;         /* `{region}` in it stands for the region; NULL = the regions' own */
+    char *ca_file;
+};
+
+extern const struct cfr_table cfr_mint_aws_table;
+extern const struct cfr_mint_provider cfr_mint_aws_provider;
+
+/* rotation/aws_answer.c: the provider's parse. */
+int cfr_mint_aws_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
+                       struct cfr_mint_answer *out, struct cfr_err *err);
+
+#endif

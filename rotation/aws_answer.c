@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* What IAM answers, and STS to a new key. */
+#include "base/error_table.h"
+#include "base/time.h"
+#include "base/xml.h"
+#include "rotation/aws.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_ID_MIN 16 /* characters */
+#define SECRET_MAX 1024
+#define TEXT_MAX   1024
+
+#define ALLOW                                                                                                \
+    "the keys of `with` may not do this: allow them iam:ListAccessKeys, iam:CreateAccessKey, "               \
+    "iam:UpdateAccessKey, "                                                                                  \
+    "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for {who}"
+#define ENDED   "the session that `with` has is over; is it still refreshed?"
+#define CLOCK   "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
+#define SLOWER  "AWS limits the rate of calls; it is tried again"
+#define LATER   "AWS is unavailable; it is tried again"
+#define NOT_YET "AWS does not know the new key there yet; it is tried again"
+
+static const struct cfr_refusal_row verify_rows[] = {
+    {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
+    {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
+    {"AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
+    {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_UNAVAILABLE, NOT_YET},
+    {"RegionDisabledException", NULL, 0, CFR_E_REJECTED,
+     "that region is not active in the account; remove it from `regions`"},
+    {0},
+};
+
+static const struct cfr_refusal_row rows[] = {
+    {"LimitExceeded", "AccessKeysPerUser", 0, CFR_E_LIMIT,
+     "{who} has as many access keys as AWS allows; remove the one that nobody uses"},
+    {"LimitExceeded", NULL, 0, CFR_E_LIMIT,
+     "a limit of the account is reached; remove something, or ask AWS for more"},
+    {"NoSuchEntity", NULL, 0, CFR_E_REJECTED,
+     "there is no such user in the account that the keys of `with` belong to; check `user_name` and `with`"},
+    {"AccessDenied", NULL, 0, CFR_E_DENIED, ALLOW},
+    {"AccessDeniedException", NULL, 0, CFR_E_DENIED, ALLOW},
+    {"NotAuthorized", NULL, 0, CFR_E_DENIED, ALLOW},
+    {"InvalidClientTokenId", NULL, 0, CFR_E_DENIED,
+     "AWS does not know the keys of `with`: they were deleted or made inactive, or they are what "
+     "GetSessionToken gives, which "
+     "cannot call IAM"},
+    {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
+    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, ENDED},
+    {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
+     "the endpoint belongs to another partition; check `regions` and `endpoint`"},
+    {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_REJECTED,
+     "the secret access key that `with` has is not the one of its key id"},
+    {"SignatureDoesNotMatch", NULL, 0, CFR_E_REJECTED, CLOCK},
+    {"RequestExpired", NULL, 0, CFR_E_REJECTED, CLOCK},
+    {"InvalidAction", NULL, 0, CFR_E_REJECTED, "there is no IAM at this endpoint; check `endpoint`"},
+    {"EntityTemporarilyUnmodifiable", NULL, 0, CFR_E_UNAVAILABLE,
+     "the user is being changed by somebody else; it is tried again"},
+    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE,
+     "the user is being changed by somebody else; it is tried again"},
+    {"Throttling", NULL, 0, CFR_E_THROTTLED, SLOWER},
+    {"ThrottlingException", NULL, 0, CFR_E_THROTTLED, SLOWER},
+    {"RequestLimitExceeded", NULL, 0, CFR_E_THROTTLED, SLOWER},
+    {"ServiceFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"InternalFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {0},
+};
+
+/* ---- reading ---- */
+
+struct reading {
+    const char *operation;
+    struct cfr_mint_answer *out;
+    bool seen;     /* it is an answer to this operation */
+    bool more;     /* IsTruncated */
+    unsigned have; /* of the list's present member: what was read already */
+    struct cfr_secret secret;
+    char user[TEXT_MAX];
+    char arn[TEXT_MAX];
+    char code[TEXT_MAX];
+    char message[TEXT_MAX];
+    char request_id[TEXT_MAX];
+};
+
+/* Cut where it is too long: what must be whole is looked at by its reader. */
+static void copy(char *to, size_t size, struct cfr_view text)
+{
+    size_t n = text.n < size ? text.n : size - 1;
+
+    if (n != 0)
+        memcpy(to, text.p, n);
+    to[n] = '\0';
+}
+
+enum { HAS_USER = 1, HAS_ID = 2, HAS_STATUS = 4, HAS_DATE = 8 };
+
+/* The members' order is not promised; that each has the same is. */
+static int member(struct reading *r, unsigned what, struct cfr_mint_key **out, struct cfr_err *err)
+{
+    struct cfr_mint_keys *keys = &r->out->keys;
+
+    if (r->have == 0 || (r->have & what) != 0) {
+        if (keys->count == CFR_MINT_KEYS_MAX)
+            return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys", CFR_MINT_KEYS_MAX);
+        keys->key[keys->count++] = (struct cfr_mint_key){.active = true};
+        r->have = 0;
+    }
+    r->have |= what;
+    *out = &keys->key[keys->count - 1];
+    return 0;
+}
+
+static int take_key(struct reading *r, const char *name, struct cfr_view text, bool listed,
+                    struct cfr_err *err)
+{
+    struct cfr_mint_key *key = &r->out->made;
+    unsigned what = strcmp(name, "UserName") == 0      ? HAS_USER
+                    : strcmp(name, "AccessKeyId") == 0 ? HAS_ID
+                    : strcmp(name, "Status") == 0      ? HAS_STATUS
+                    : strcmp(name, "CreateDate") == 0  ? HAS_DATE
+                                                       : 0;
+    int rc = listed && what != 0 ? member(r, what, &key, err) : 0;
+
+    if (rc != 0)
+        return rc;
+    if (what == HAS_ID)
+        copy(key->id, sizeof key->id, text);
+    else if (what == HAS_STATUS)
+        key->active = cfr_view_is(text, "Active");
+    else if (what == HAS_DATE && !cfr_time_parse(text, &key->created_s))
+        key->created_s = 0;
+    else if (what == HAS_USER && !listed)
+        copy(r->user, sizeof r->user, text);
+    else if (strcmp(name, "SecretAccessKey") == 0)
+        return cfr_secret_append(&r->secret, text, err);
+    return 0;
+}
+
+static int take_result(struct reading *r, const char *path, struct cfr_view text, struct cfr_err *err)
+{
+    static const char list[] = "/AccessKeyMetadata/member/";
+    static const char made[] = "/AccessKey/";
+
+    if (strncmp(path, list, sizeof list - 1) == 0)
+        return take_key(r, path + sizeof list - 1, text, true, err);
+    if (strncmp(path, made, sizeof made - 1) == 0)
+        return take_key(r, path + sizeof made - 1, text, false, err);
+    if (strcmp(path, "/IsTruncated") == 0)
+        r->more = cfr_view_is(text, "true");
+    else if (strcmp(path, "/Marker") == 0 && text.n >= sizeof r->out->next)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Marker is longer than %d bytes",
+                           CFR_MINT_NEXT_MAX - 1);
+    else if (strcmp(path, "/Marker") == 0)
+        copy(r->out->next, sizeof r->out->next, text);
+    else if (strcmp(path, "/Arn") == 0)
+        copy(r->arn, sizeof r->arn, text);
+    else if (strcmp(path, "/AccessKeyLastUsed/LastUsedDate") == 0 && !cfr_time_parse(text, &r->out->used_s))
+        r->out->used_s = 0; /* "N/A" */
+    return 0;
+}
+
+static int on_leaf(void *context, const char *path, struct cfr_view text, struct cfr_err *err)
+{
+    struct reading *r = context;
+    size_t n = strlen(r->operation);
+
+    if (strcmp(path, "/ErrorResponse/Error/Code") == 0)
+        copy(r->code, sizeof r->code, text);
+    else if (strcmp(path, "/ErrorResponse/Error/Message") == 0)
+        copy(r->message, sizeof r->message, text);
+    else if (strcmp(path, "/ErrorResponse/RequestId") == 0)
+        copy(r->request_id, sizeof r->request_id, text);
+    if (path[0] != '/' || strncmp(path + 1, r->operation, n) != 0 ||
+        strncmp(path + 1 + n, "Response/", 9) != 0)
+        return 0;
+    r->seen = true;
+    path += n + 9;
+    if (path[0] != '/' || strncmp(path + 1, r->operation, n) != 0 || strncmp(path + 1 + n, "Result/", 7) != 0)
+        return 0;
+    return take_result(r, path + n + 7, text, err);
+}
+
+static int read_body(const struct cfr_mint_reply *reply, struct reading *r, struct cfr_err *err)
+{
+    struct cfr_view body = cfr_view_trim(reply->body);
+
+    if (body.n == 0 || body.p[0] != '<' || cfr_view_find(reply->content_type, "text/html") >= 0)
+        return cfr_err_set(
+            err, CFR_E_ANSWER,
+            "the answer is no XML; check `endpoint`, and that no proxy or login page answers instead");
+    return cfr_xml_read(body, on_leaf, r, err);
+}
+
+/* ---- judging ---- */
+
+static int refuse(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
+                  const struct cfr_mint_reply *reply, const struct reading *r, struct cfr_err *err)
+{
+    const struct cfr_grant *keys = ask->op == CFR_MINT_VERIFY ? ask->fresh : ask->admin;
+    const struct cfr_view secrets[] = {
+        keys != NULL ? cfr_mint_admin_field(keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY)
+                     : (struct cfr_view){NULL, 0},
+        keys != NULL ? cfr_mint_admin_field(keys, CFR_FIELD_AWS_SESSION_TOKEN) : (struct cfr_view){NULL, 0},
+    };
+    struct cfr_refusal refusal = {
+        .rows = rows,
+        .status = reply->status,
+        .code = cfr_view_of(r->code),
+        .message = cfr_view_of(r->message),
+        .request_id = r->request_id[0] != '\0' ? cfr_view_of(r->request_id) : reply->request_id,
+        .who = cfr_view_of(c->user_name),
+        .who_is = "the user",
+        .secrets = secrets,
+        .secret_count = sizeof secrets / sizeof secrets[0],
+    };
+
+    if (ask->op == CFR_MINT_VERIFY &&
+        cfr_refusal_find(verify_rows, refusal.status, refusal.code, refusal.message) != NULL)
+        refusal.rows = verify_rows;
+    return cfr_refusal_set(&refusal, err);
+}
+
+static bool is_key_id(const char *id)
+{
+    size_t n = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+    return id[n] == '\0' && n >= KEY_ID_MIN && n < CFR_MINT_ID_MAX - 1;
+}
+
+static int judge_list(struct reading *r, struct cfr_err *err)
+{
+    for (size_t i = 0; i < r->out->keys.count; i++) {
+        if (!is_key_id(r->out->keys.key[i].id))
+            return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper AccessKeyId");
+    }
+    if (!r->more)
+        r->out->next[0] = '\0';
+    else if (r->out->next[0] == '\0')
+        return cfr_err_set(err, CFR_E_ANSWER, "the list is truncated and does not say where it goes on");
+    return 0;
+}
+
+static bool is_secret(struct cfr_view text)
+{
+    return text.n != 0 && cfr_view_printable(text) && cfr_view_find(text, " ") < 0;
+}
+
+static int judge_made(const struct cfr_mint_aws *c, struct reading *r, struct cfr_err *err)
+{
+    struct cfr_grant *g = &r->out->grant;
+    const char *id = r->out->made.id;
+    char identity[CFR_MINT_ID_MAX + 160];
+    int rc;
+
+    if (!is_key_id(id) || !is_secret(cfr_secret_view(&r->secret)))
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper %s",
+                           is_key_id(id) ? "SecretAccessKey" : "AccessKeyId");
+    if (strcmp(r->user, c->user_name) != 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another user than %s", c->user_name);
+    (void)snprintf(identity, sizeof identity, "%s of %s", id, c->user_name);
+    g->issued_s = r->out->made.created_s;
+    rc = cfr_grant_set(g, CFR_FIELD_AWS_ACCESS_KEY_ID, cfr_view_of(id), err);
+    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_secret_view(&r->secret), err);
+    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err);
+    return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
+}
+
+/* arn:aws:iam::123456789012:user/PATH/NAME */
+static int judge_use(const struct cfr_mint_aws *c, const struct reading *r, struct cfr_err *err)
+{
+    const char *name = strrchr(r->arn, '/');
+
+    if (name != NULL && strstr(r->arn, ":user/") != NULL && strcmp(name + 1, c->user_name) == 0)
+        return 0;
+    return cfr_err_set(err, CFR_E_ANSWER, "the new key does not belong to %s; check `sts_endpoint`",
+                       c->user_name);
+}
+
+static int judge(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
+                 const struct cfr_mint_reply *reply, struct reading *r, struct cfr_err *err)
+{
+    bool gone = reply->status == 404 && strcmp(r->code, "NoSuchEntity") == 0;
+
+    /* The user may be gone, too: then so are its keys. */
+    if (gone &&
+        (ask->op == CFR_MINT_DELETE || ask->op == CFR_MINT_DEACTIVATE || ask->op == CFR_MINT_LAST_USED))
+        return 0;
+    if (reply->status != 200 || r->code[0] != '\0')
+        return refuse(c, ask, reply, r, err);
+    if (!r->seen)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is not one to %s; check `endpoint`", r->operation);
+    if (ask->op == CFR_MINT_LIST)
+        return judge_list(r, err);
+    if (ask->op == CFR_MINT_CREATE)
+        return judge_made(c, r, err);
+    return ask->op == CFR_MINT_VERIFY ? judge_use(c, r, err) : 0;
+}
+
+int cfr_mint_aws_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
+                       struct cfr_mint_answer *out, struct cfr_err *err)
+{
+    static const char *const operations[] = {
+        [CFR_MINT_LIST] = "ListAccessKeys",
+        [CFR_MINT_CREATE] = "CreateAccessKey",
+        [CFR_MINT_VERIFY] = "GetCallerIdentity",
+        [CFR_MINT_DEACTIVATE] = "UpdateAccessKey",
+        [CFR_MINT_LAST_USED] = "GetAccessKeyLastUsed",
+        [CFR_MINT_DELETE] = "DeleteAccessKey",
+    };
+    struct reading r = {.operation = operations[ask->op], .out = out};
+    int rc;
+
+    out->next[0] = '\0';
+    cfr_secret_init(&r.secret, SECRET_MAX);
+    rc = read_body(reply, &r, err);
+    if (rc == 0 || (rc != CFR_E_NOMEM && reply->status != 200))
+        rc = judge(config, ask, reply, &r, err);
+    cfr_secret_free(&r.secret);
+    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", r.operation) : rc;
+}

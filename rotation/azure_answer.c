@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* What Microsoft Graph answers about an application's secrets. */
+#include "rotation/azure.h"
+#include "rotation/rest_private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SECRET_MAX 1024
+
+#define STALE      "Graph does not take the token of `with`; is it still refreshed?"
+#define ALLOW                                                                                                \
+    "grant `with` the permission Application.ReadWrite.OwnedBy (with consent) and make it an owner of "      \
+    "{who}; that takes minutes"
+#define FULL  "{who} has as many client secrets as Entra ID allows; remove one that nobody uses"
+#define BUSY  "Graph limits the rate of calls; it is tried again"
+#define LATER "Graph is unavailable; it is tried again"
+
+static const struct cfr_refusal_row rows[] = {
+    {"TooManyAppPasswords", NULL, 0, CFR_E_LIMIT, FULL},
+    {"Directory_ResourceSizeExceeded", NULL, 0, CFR_E_LIMIT, FULL},
+    {"Directory_QuotaExceeded", NULL, 0, CFR_E_LIMIT,
+     "the tenant's quota of directory objects is used up; remove something"},
+    {"CredentialInvalidLifetimeAsPerAppPolicy", NULL, 0, CFR_E_REJECTED,
+     "a policy of the tenant limits how long secrets live: write a shorter `lifetime`"},
+    {"CredentialTypeNotAllowedAsPerAppPolicy", NULL, 0, CFR_E_DENIED,
+     "a policy of the tenant forbids client secrets; use federated credentials, or have {who} exempted"},
+    {"InvalidAuthenticationToken", "audience", 0, CFR_E_REJECTED,
+     "the token of `with` is for another cloud's Graph; check its `scopes`, and `cloud` and `endpoint`"},
+    {"InvalidAuthenticationToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
+    {"Authentication_ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, STALE},
+    {"Authentication_MissingOrMalformed", NULL, 0, CFR_E_REJECTED,
+     "Graph sees no token; check that no proxy takes it out"},
+    {"Authorization_IdentityNotFound", NULL, 0, CFR_E_DENIED,
+     "`with` has no service principal in the tenant; make one there (az ad sp create)"},
+    {"Authorization_RequestDenied", NULL, 0, CFR_E_DENIED, ALLOW},
+    {"Request_ResourceNotFound", NULL, 0, CFR_E_REJECTED,
+     "there is no such application in the tenant of `with`; check `client_id` (not the object ID); a new one "
+     "takes minutes"},
+    {"Directory_ConcurrencyViolation", NULL, 0, CFR_E_UNAVAILABLE,
+     "somebody else changes the application; it is tried again"},
+    {"Directory_ExpiredPageToken", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"Directory_BindingRedirection", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"Directory_ReplicaUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"Service_InternalServerError", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
+    {"TooManyRequests", NULL, 0, CFR_E_THROTTLED, BUSY},
+    {"Request_ThrottledTemporarily", NULL, 0, CFR_E_THROTTLED, BUSY},
+    {"BadRequest", NULL, 0, CFR_E_REJECTED, "Graph does not understand the request; check `endpoint`"},
+    {NULL, NULL, 404, CFR_E_REJECTED, "there is no Graph at this endpoint; check `endpoint`"},
+    {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, STALE},
+    {NULL, NULL, 403, CFR_E_DENIED, ALLOW},
+    {NULL, NULL, 409, CFR_E_UNAVAILABLE, "somebody else changes the application; it is tried again"},
+    {0},
+};
+
+static bool take_key(const struct cfr_json *one, struct cfr_mint_key *out)
+{
+    *out = (struct cfr_mint_key){.created_s = cfr_mint_rest_time(one, "startDateTime"), .active = true};
+    (void)cfr_mint_rest_copy(out->name, sizeof out->name, cfr_mint_rest_text(one, "displayName"));
+    return cfr_mint_rest_copy(out->id, sizeof out->id, cfr_mint_rest_text(one, "keyId")) &&
+           strpbrk(out->id, " /'\"") == NULL;
+}
+
+static int read_list(const struct cfr_mint_azure *c, const struct cfr_json *doc, struct cfr_mint_answer *out,
+                     struct cfr_err *err)
+{
+    const struct cfr_json *list = cfr_json_get(doc, "passwordCredentials");
+    struct cfr_view application = cfr_mint_rest_text(doc, "appId");
+    int rc = 0;
+
+    if (!cfr_json_is_array(list))
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no list passwordCredentials");
+    if (!cfr_view_is_nocase(application, c->client_id))
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application than %s",
+                           c->client_id);
+    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL;
+         one = cfr_json_next(one)) {
+        struct cfr_mint_key key;
+
+        if (!take_key(one, &key))
+            return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
+        rc = cfr_mint_rest_keep(&out->keys, &key, true, err);
+    }
+    return rc;
+}
+
+/* ---- a new secret ---- */
+
+static int set_authority(const struct cfr_mint_azure *c, struct cfr_grant *g, struct cfr_err *err)
+{
+    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 8};
+    int rc;
+
+    if (c->authority_host == NULL)
+        return 0;
+    cfr_mint_rest_base(&url, c->authority_host);
+    cfr_str_addz(&url, "/");
+    rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+                    : cfr_grant_set(g, CFR_FIELD_AZURE_AUTHORITY_HOST, cfr_str_view(&url), err);
+    cfr_str_free(&url);
+    return rc;
+}
+
+static int fill(const struct cfr_mint_azure *c, struct cfr_view tenant, struct cfr_view secret,
+                struct cfr_mint_answer *out, struct cfr_err *err)
+{
+    struct cfr_grant *g = &out->grant;
+    char identity[CFR_MINT_ID_MAX + CFR_MINT_NAME_MAX + 64];
+    int rc = cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_ID, cfr_view_of(c->client_id), err);
+
+    (void)snprintf(identity, sizeof identity, "%s (%s) of %s", out->made.name, out->made.id, c->client_id);
+    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AZURE_TENANT_ID, tenant, err);
+    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_SECRET, secret, err);
+    rc = rc != 0 ? rc : set_authority(c, g, err);
+    return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
+}
+
+static int read_made(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
+                     const struct cfr_json *doc, struct cfr_mint_answer *out, struct cfr_err *err)
+{
+    struct cfr_view secret = cfr_mint_rest_text(doc, "secretText");
+    struct cfr_view tenant = c->tenant_id != NULL
+                                 ? cfr_view_of(c->tenant_id)
+                                 : cfr_mint_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
+
+    if (!take_key(doc, &out->made))
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper keyId");
+    if (strcmp(out->made.name, ask->name) != 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another secret than %s", ask->name);
+    if (secret.n == 0 || secret.n > SECRET_MAX || !cfr_view_printable(secret) ||
+        cfr_view_find(secret, " ") >= 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secretText");
+    out->grant.issued_s = out->made.created_s;
+    out->grant.expires_s = cfr_mint_rest_time(doc, "endDateTime");
+    return fill(c, tenant, secret, out, err);
+}
+
+/* ---- judging ---- */
+
+static int refuse(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
+                  const struct cfr_mint_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+{
+    const struct cfr_view token = cfr_mint_azure_token(c, ask->admin);
+    const struct cfr_refusal r = {
+        .rows = rows,
+        .status = reply->status,
+        .code = cfr_mint_rest_text(error, "code"),
+        .message = cfr_mint_rest_text(error, "message"),
+        .request_id = reply->request_id.n != 0
+                          ? reply->request_id
+                          : cfr_mint_rest_text(cfr_json_get(error, "innerError"), "request-id"),
+        .who = cfr_view_of(c->client_id),
+        .who_is = "application",
+        .secrets = &token,
+        .secret_count = 1,
+    };
+
+    return cfr_refusal_set(&r, err);
+}
+
+/* The secret, or the whole application, is not there any more. */
+static bool is_gone(const struct cfr_mint_reply *reply, const struct cfr_json *error)
+{
+    return (reply->status == 400 &&
+            cfr_view_find(cfr_mint_rest_text(error, "message"), "No password credential found") >= 0) ||
+           (reply->status == 404 &&
+            cfr_view_is(cfr_mint_rest_text(error, "code"), "Request_ResourceNotFound"));
+}
+
+static int judge(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
+                 const struct cfr_mint_reply *reply, const struct cfr_json *doc, struct cfr_mint_answer *out,
+                 struct cfr_err *err)
+{
+    const struct cfr_json *error = cfr_json_get(doc, "error");
+    bool good = ask->op == CFR_MINT_DELETE ? reply->status == 204 : reply->status == 200;
+
+    if (ask->op == CFR_MINT_DELETE && is_gone(reply, error))
+        return 0;
+    if (!good || error != NULL)
+        return refuse(c, ask, reply, error, err);
+    if (ask->op == CFR_MINT_LIST)
+        return read_list(c, doc, out, err);
+    return ask->op == CFR_MINT_CREATE ? read_made(c, ask, doc, out, err) : 0;
+}
+
+int cfr_mint_azure_parse(const void *config, const struct cfr_mint_ask *ask,
+                         const struct cfr_mint_reply *reply, struct cfr_mint_answer *out, struct cfr_err *err)
+{
+    const char *doing = ask->op == CFR_MINT_LIST     ? "listing client secrets"
+                        : ask->op == CFR_MINT_CREATE ? "addPassword"
+                                                     : "removePassword";
+    struct cfr_json *doc = NULL;
+    int rc = cfr_json_parse(reply->body, &doc, err);
+
+    out->next[0] = '\0';
+    if (rc != CFR_E_NOMEM)
+        rc = judge(config, ask, reply, doc, out, err);
+    cfr_json_free(doc);
+    return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing) : rc;
+}

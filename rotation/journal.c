@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* The journal as JSON. */
+#include "base/json.h"
+#include "rotation/rotation.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const step_names[] = {
+#define X(name, text) text,
+    CFR_MINT_STEP_LIST(X)
+#undef X
+};
+
+const char *cfr_mint_step_name(enum cfr_mint_step step)
+{
+    return (unsigned)step < CFR_MINT_STEP_COUNT ? step_names[step] : "unknown";
+}
+
+/* 64-bit numbers are text, because JSON's are doubles to most readers. */
+static void put_number(struct cfr_str *out, const char *key, int64_t value)
+{
+    cfr_str_addf(out, ",\"%s\":\"%" PRId64 "\"", key, value);
+}
+
+static void put_text(struct cfr_str *out, const char *key, const char *value)
+{
+    cfr_str_addf(out, ",\"%s\":", key);
+    cfr_str_add_json(out, cfr_view_of(value));
+}
+
+int cfr_mint_journal_write(const struct cfr_mint_journal *j, struct cfr_str *out)
+{
+    cfr_str_addf(out, "{\"version\":1,\"step\":\"%s\"", step_names[j->step]);
+    put_number(out, "rotation", (int64_t)j->rotation);
+    put_text(out, "subject", j->subject);
+    put_text(out, "name", j->name);
+    put_text(out, "maker", j->maker);
+    put_text(out, "current", j->current);
+    put_number(out, "current_s", j->current_s);
+    put_number(out, "current_ends_s", j->current_ends_s);
+    put_text(out, "minted", j->minted);
+    put_number(out, "minted_s", j->minted_s);
+    put_number(out, "minted_ends_s", j->minted_ends_s);
+    put_text(out, "old", j->old);
+    put_number(out, "intent_s", j->intent_s);
+    put_number(out, "step_s", j->step_s);
+    put_number(out, "published_s", j->published_s);
+    put_number(out, "generation", (int64_t)j->generation);
+    cfr_str_addf(out, ",\"late_use\":%s,\"asked\":%s,\"known\":[", j->late_use ? "true" : "false",
+                 j->asked ? "true" : "false");
+    for (size_t i = 0; i < j->known_count; i++) {
+        cfr_str_addz(out, i == 0 ? "" : ",");
+        cfr_str_add_json(out, cfr_view_of(j->known[i]));
+    }
+    cfr_str_addz(out, "],\"aside\":[");
+    for (size_t i = 0; i < j->aside_count; i++) {
+        cfr_str_addf(out, "%s{\"since_s\":\"%" PRId64 "\"", i == 0 ? "" : ",", j->aside[i].since_s);
+        put_text(out, "id", j->aside[i].id);
+        cfr_str_addz(out, "}");
+    }
+    cfr_str_addz(out, "]}\n");
+    return out->failed ? CFR_E_NOMEM : 0;
+}
+
+struct reader {
+    const struct cfr_json *doc;
+    bool good;
+};
+
+static void copy_text(struct reader *r, const struct cfr_json *value, char *to, size_t size)
+{
+    struct cfr_view text = {NULL, 0};
+
+    if (!cfr_json_string(value, &text) || text.n >= size) {
+        r->good = false;
+        return;
+    }
+    if (text.n != 0)
+        memcpy(to, text.p, text.n);
+    to[text.n] = '\0';
+}
+
+static int64_t get_number(struct reader *r, const char *key)
+{
+    char text[24] = "";
+    char *end;
+    int64_t value;
+
+    copy_text(r, cfr_json_get(r->doc, key), text, sizeof text);
+    value = strtoll(text, &end, 10);
+    r->good = r->good && end != text && *end == '\0' && value >= 0;
+    return value;
+}
+
+static void get_text(struct reader *r, const char *key, char *to, size_t size)
+{
+    copy_text(r, cfr_json_get(r->doc, key), to, size);
+}
+
+static enum cfr_mint_step get_step(struct reader *r)
+{
+    char text[16] = "";
+
+    get_text(r, "step", text, sizeof text);
+    for (int i = 0; i < CFR_MINT_STEP_COUNT; i++) {
+        if (strcmp(text, step_names[i]) == 0)
+            return (enum cfr_mint_step)i;
+    }
+    r->good = false;
+    return CFR_MINT_REST;
+}
+
+static bool is_current(const struct cfr_mint_journal *j, const char *id)
+{
+    return id[0] != '\0' && strcmp(id, j->current) == 0;
+}
+
+/* What a step needs is there: a journal that was changed by hand must not lead to a key without a name, or
+ * the one that is published, being deleted. */
+static bool is_whole(const struct cfr_mint_journal *j)
+{
+    bool has_new = j->step == CFR_MINT_MINTED || j->step == CFR_MINT_VERIFIED || j->step == CFR_MINT_UNDOING;
+    bool has_old =
+        j->step == CFR_MINT_RETIRING || j->step == CFR_MINT_INACTIVE || j->step == CFR_MINT_DELETING;
+
+    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') &&
+           !is_current(j, j->minted) && !is_current(j, j->old);
+}
+
+static void get_aside(struct reader *r, struct cfr_mint_journal *out)
+{
+    const struct cfr_json *aside = cfr_json_get(r->doc, "aside");
+    size_t count = cfr_json_count(aside);
+
+    r->good = r->good && cfr_json_is_array(aside) && count <= CFR_MINT_ASIDE_MAX;
+    for (out->aside_count = 0; r->good && out->aside_count < count; out->aside_count++) {
+        struct cfr_mint_aside *one = &out->aside[out->aside_count];
+        struct reader item = {cfr_json_at(aside, out->aside_count), true};
+
+        get_text(&item, "id", one->id, sizeof one->id);
+        one->since_s = get_number(&item, "since_s");
+        r->good = item.good && one->id[0] != '\0' && !is_current(out, one->id);
+    }
+}
+
+static void decode(struct reader *r, struct cfr_mint_journal *out)
+{
+    const struct cfr_json *known = cfr_json_get(r->doc, "known");
+    int64_t version;
+
+    r->good = cfr_json_integer(cfr_json_get(r->doc, "version"), &version) && version == 1 &&
+              cfr_json_is_array(known) && cfr_json_count(known) <= CFR_MINT_KEYS_MAX &&
+              cfr_json_bool(cfr_json_get(r->doc, "late_use"), &out->late_use) &&
+              cfr_json_bool(cfr_json_get(r->doc, "asked"), &out->asked);
+    if (!r->good)
+        return;
+    out->step = get_step(r);
+    out->rotation = (uint64_t)get_number(r, "rotation");
+    get_text(r, "subject", out->subject, sizeof out->subject);
+    get_text(r, "name", out->name, sizeof out->name);
+    get_text(r, "current", out->current, sizeof out->current);
+    out->current_s = get_number(r, "current_s");
+    get_text(r, "minted", out->minted, sizeof out->minted);
+    out->minted_s = get_number(r, "minted_s");
+    get_text(r, "old", out->old, sizeof out->old);
+    out->intent_s = get_number(r, "intent_s");
+    out->step_s = get_number(r, "step_s");
+    out->published_s = get_number(r, "published_s");
+    out->generation = (uint64_t)get_number(r, "generation");
+    for (out->known_count = 0; out->known_count < cfr_json_count(known); out->known_count++)
+        copy_text(r, cfr_json_at(known, out->known_count), out->known[out->known_count], CFR_MINT_ID_MAX);
+    /* Journals of the first version have none of these. */
+    if (cfr_json_get(r->doc, "current_ends_s") != NULL) {
+        out->current_ends_s = get_number(r, "current_ends_s");
+        out->minted_ends_s = get_number(r, "minted_ends_s");
+    }
+    if (cfr_json_get(r->doc, "maker") != NULL)
+        get_text(r, "maker", out->maker, sizeof out->maker);
+    if (cfr_json_get(r->doc, "aside") != NULL)
+        get_aside(r, out);
+}
+
+int cfr_mint_journal_read(struct cfr_view text, struct cfr_mint_journal *out, struct cfr_err *err)
+{
+    struct reader r = {NULL, true};
+    struct cfr_json *doc = NULL;
+    int rc = cfr_json_parse(text, &doc, err);
+
+    *out = (struct cfr_mint_journal){.step = CFR_MINT_REST};
+    if (rc != 0)
+        return rc;
+    r.doc = doc;
+    decode(&r, out);
+    cfr_json_free(doc);
+    if (r.good && is_whole(out))
+        return 0;
+    *out = (struct cfr_mint_journal){.step = CFR_MINT_REST};
+    return cfr_err_set(err, CFR_E_ANSWER, "it is not a journal of this version, or not a whole one");
+}

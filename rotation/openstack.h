@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Application credentials of an OpenStack user. Source of operations and rules: the Identity API v3
+ * reference, and Keystone 22. */
+#ifndef CFR_ROTATION_OPENSTACK_H
+#define CFR_ROTATION_OPENSTACK_H
+
+#include "rotation/provider.h"
+
+struct cfr_mint_openstack {
+    struct cfr_node node;
+    char *auth_url; /* NULL = that of `with`, as is the next */
+    char *user_id;
+    struct cfr_strings roles; /* names; none = all that the token of `with` has */
+    bool unrestricted;
+    int64_t lifetime_ms; /* -1 = without end */
+    char *region_name;
+    char *ca_file;
+};
+
+extern const struct cfr_table cfr_mint_openstack_table;
+extern const struct cfr_mint_provider cfr_mint_openstack_provider;
+
+/* What the configuration says, else what `with` was granted; never with a slash at its end. */
+struct cfr_view cfr_mint_openstack_url(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask);
+struct cfr_view cfr_mint_openstack_user(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask);
+
+/* rotation/openstack_answer.c: the provider's parse. */
+int cfr_mint_openstack_parse(const void *config, const struct cfr_mint_ask *ask,
+                             const struct cfr_mint_reply *reply, struct cfr_mint_answer *out,
+                             struct cfr_err *err);
+
+#endif

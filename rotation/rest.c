@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* URLs, headers, bodies and lists of clouds that speak JSON. */
+#include "rotation/rest_private.h"
+
+#include "base/time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKEN_MAX 65536
+#define NEVER_S   253370764800 /* 9999-01-01 */
+
+/* ---- URLs ---- */
+
+static bool is_loopback(const char *host, size_t n)
+{
+    if ((n == 9 && strncmp(host, "localhost", n) == 0) || (n == 5 && strncmp(host, "[::1]", n) == 0))
+        return true;
+    return n > 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= n;
+}
+
+/* The length of the host that AUTHORITY begins with. */
+static size_t host_of(const char *authority)
+{
+    size_t n = authority[0] == '[' ? strcspn(authority, "]") : 0;
+
+    return n != 0 && authority[n] == ']' ? n + 1 : strcspn(authority, ":/");
+}
+
+int cfr_mint_rest_check_url(const char *key, const char *url, struct cfr_err *err)
+{
+    struct cfr_view text = cfr_view_of(url);
+    size_t scheme = cfr_view_starts(text, "https://") ? 8 : cfr_view_starts(text, "http://") ? 7 : 0;
+    size_t host;
+
+    if (url == NULL)
+        return 0;
+    host = host_of(url + scheme);
+    if (scheme == 0 || host == 0 || (scheme == 7 && !is_loopback(url + scheme, host)))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: write a URL that begins with https:// (or http:// and localhost or a loopback address)",
+            key);
+    if (!cfr_view_printable(text) || strpbrk(url, " \"'<>?#@%\\") != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: must be a host, perhaps with a port and a path, and nothing else", key);
+    return 0;
+}
+
+void cfr_mint_rest_base(struct cfr_str *url, const char *base)
+{
+    size_t n = strlen(base);
+
+    cfr_str_add(url, (struct cfr_view){base, n != 0 && base[n - 1] == '/' ? n - 1 : n});
+}
+
+void cfr_mint_rest_part(struct cfr_str *url, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-._~", c) != NULL;
+
+        cfr_str_addf(url, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+int cfr_mint_rest_begin(struct cfr_mint_request *out, const char *method, struct cfr_str *url,
+                        struct cfr_err *err)
+{
+    out->method = method;
+    if (url->failed) {
+        cfr_str_free(url);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    out->url = url->p;
+    return 0;
+}
+
+/* ---- what is sent ---- */
+
+static bool is_token(struct cfr_view token)
+{
+    return token.n != 0 && token.n < TOKEN_MAX && cfr_view_printable(token) &&
+           memchr(token.p, ' ', token.n) == NULL;
+}
+
+int cfr_mint_rest_token(struct cfr_mint_request *out, const char *name, const char *prefix,
+                        struct cfr_view token, const char *missing, struct cfr_err *err)
+{
+    struct cfr_secret value;
+    int rc;
+
+    if (!is_token(token))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s", missing);
+    cfr_secret_init(&value, TOKEN_MAX + 16);
+    rc = cfr_secret_append_str(&value, prefix, err);
+    if (rc == 0)
+        rc = cfr_secret_append(&value, token, err);
+    if (rc == 0)
+        rc = cfr_mint_request_header(out, name, cfr_secret_view(&value), err);
+    cfr_secret_free(&value);
+    return rc;
+}
+
+struct cfr_mint_pen cfr_mint_rest_body(struct cfr_mint_request *out, struct cfr_err *err)
+{
+    out->content_type = "application/json";
+    cfr_secret_init(&out->body, CFR_MINT_BODY_MAX);
+    return (struct cfr_mint_pen){&out->body, err, 0};
+}
+
+void cfr_mint_rest_put(struct cfr_mint_pen *pen, const char *text)
+{
+    if (pen->rc == 0)
+        pen->rc = cfr_secret_append_str(pen->out, text, pen->err);
+}
+
+void cfr_mint_rest_put_json(struct cfr_mint_pen *pen, const char *text)
+{
+    if (pen->rc == 0)
+        pen->rc = cfr_secret_append_json(pen->out, cfr_view_of(text), pen->err);
+}
+
+/* ---- what is answered ---- */
+
+struct cfr_view cfr_mint_rest_text(const struct cfr_json *object, const char *key)
+{
+    struct cfr_view text = {NULL, 0};
+
+    (void)cfr_json_string(cfr_json_get(object, key), &text);
+    return text;
+}
+
+int64_t cfr_mint_rest_time(const struct cfr_json *object, const char *key)
+{
+    int64_t when_s = 0;
+
+    return cfr_time_parse(cfr_mint_rest_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
+}
+
+bool cfr_mint_rest_copy(char *to, size_t size, struct cfr_view text)
+{
+    bool fits = text.n != 0 && text.n < size && cfr_view_printable(text);
+
+    if (fits)
+        memcpy(to, text.p, text.n);
+    to[fits ? text.n : 0] = '\0';
+    return fits;
+}
+
+static bool is_ours(const struct cfr_mint_key *key)
+{
+    return strncmp(key->name, CFR_MINT_NAME_OURS, sizeof CFR_MINT_NAME_OURS - 1) == 0;
+}
+
+/* Makes room by leaving out one that is not ours. */
+static bool drop_other(struct cfr_mint_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (!is_ours(&keys->key[i])) {
+            keys->key[i] = keys->key[--keys->count];
+            return true;
+        }
+    }
+    return false;
+}
+
+int cfr_mint_rest_keep(struct cfr_mint_keys *keys, const struct cfr_mint_key *key, bool names,
+                       struct cfr_err *err)
+{
+    bool full = keys->count == CFR_MINT_KEYS_MAX;
+
+    if (full && names && !is_ours(key))
+        return 0;
+    if (full && !(names && drop_other(keys)))
+        return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that nobody uses",
+                           CFR_MINT_KEYS_MAX);
+    keys->key[keys->count++] = *key;
+    return 0;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* From an HTTP request to its answer, or to what the agent is asked to do. */
+#include "serve/api/routes.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_TYPE    "application/json"
+#define TEXT_TYPE    "text/plain; charset=utf-8"
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+static const char health_index[] = "/livez\n/readyz\n/readyz?verbose\n/metrics\n";
+static const char control_index[] = "/v1/credentials\n/v1/credentials/NAME\n"
+                                    "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n/v1/quit (POST)\n";
+
+static void start(struct cfr_response *out, int status, const char *type)
+{
+    cfr_str_free(&out->body);
+    *out =
+        (struct cfr_response){.status = status, .content_type = type, .body = {.limit = CFR_STATUS_PAGE_MAX}};
+}
+
+/* A page that did not fit in memory must not go out cut. */
+static void finish(struct cfr_response *out)
+{
+    if (!out->body.failed)
+        return;
+    start(out, 500, TEXT_TYPE);
+    cfr_str_addz(&out->body, "the page is too large, or memory is short\n");
+}
+
+void cfr_routes_error(int status, const char *code, const char *message, struct cfr_response *out)
+{
+    start(out, status, JSON_TYPE);
+    cfr_str_addz(&out->body, "{\"error\":{\"code\":");
+    cfr_str_add_json(&out->body, cfr_view_of(code));
+    cfr_str_addz(&out->body, ",\"message\":");
+    cfr_str_add_json(&out->body, cfr_view_of(message));
+    cfr_str_addz(&out->body, "}}\n");
+    finish(out);
+}
+
+void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out)
+{
+    start(out, 202, JSON_TYPE);
+    cfr_str_addz(&out->body, "{\"credential\":");
+    cfr_str_add_json(&out->body, cfr_view_of(name));
+    if (replaces != 0)
+        cfr_str_addf(&out->body, ",\"replaces\":%" PRIu64 "}\n", replaces);
+    else
+        cfr_str_addz(&out->body, ",\"replaces\":null}\n");
+    finish(out);
+}
+
+void cfr_routes_stopping(struct cfr_response *out)
+{
+    start(out, 202, JSON_TYPE);
+    cfr_str_addz(&out->body, "{\"stopping\":true}\n");
+    finish(out);
+}
+
+void cfr_routes_reloaded(struct cfr_response *out)
+{
+    start(out, 200, JSON_TYPE);
+    cfr_str_addz(&out->body, "{\"reloaded\":true}\n");
+    finish(out);
+}
+
+/* METHODS is the Allow header: "GET, HEAD" or "POST". True when the request's method is one of them, else the
+ * answer is made. */
+static bool allowed(const struct cfr_request *req, const char *methods, struct cfr_response *out)
+{
+    bool ok = methods[0] == 'P' ? cfr_view_is(req->method, "POST")
+                                : cfr_view_is(req->method, "GET") || cfr_view_is(req->method, "HEAD");
+    char text[64];
+
+    if (ok)
+        return true;
+    (void)snprintf(text, sizeof text, "this address takes %s only", methods);
+    cfr_routes_error(405, "method", text, out);
+    out->allow = methods;
+    return false;
+}
+
+/* True when the query has the parameter KEY, with any value or none. */
+static bool query_has(struct cfr_view query, const char *key)
+{
+    while (query.n != 0) {
+        const char *amp = memchr(query.p, '&', query.n);
+        size_t n = amp != NULL ? (size_t)(amp - query.p) : query.n;
+        const char *eq = memchr(query.p, '=', n);
+
+        if (cfr_view_is((struct cfr_view){query.p, eq != NULL ? (size_t)(eq - query.p) : n}, key))
+            return true;
+        n += amp != NULL ? 1 : 0;
+        query = (struct cfr_view){query.p + n, query.n - n};
+    }
+    return false;
+}
+
+static void livez(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+{
+    (void)req;
+    (void)status;
+    start(out, 200, TEXT_TYPE);
+    cfr_str_addz(&out->body, "ok\n");
+}
+
+static void readyz(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+{
+    start(out, 200, TEXT_TYPE);
+    if (!cfr_status_ready(status, query_has(req->query, "verbose"), &out->body))
+        out->status = 503;
+}
+
+static void metrics(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+{
+    (void)req;
+    start(out, 200, METRICS_TYPE);
+    cfr_status_metrics(status, &out->body);
+}
+
+static const struct page {
+    const char *path;
+    void (*make)(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out);
+} pages[] = {{"/livez", livez}, {"/readyz", readyz}, {"/metrics", metrics}};
+
+/* True when the path is one of the health pages; OUT is then made. */
+static bool health_page(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_response *out)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        if (!cfr_view_is(req->path, pages[i].path))
+            continue;
+        if (allowed(req, "GET, HEAD", out)) {
+            pages[i].make(req, status, out);
+            finish(out);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* True when the path is `/`; OUT is then made. */
+static bool index_page(const struct cfr_request *req, const char *more, struct cfr_response *out)
+{
+    if (!cfr_view_is(req->path, "/"))
+        return false;
+    if (!allowed(req, "GET, HEAD", out))
+        return true;
+    start(out, 200, TEXT_TYPE);
+    cfr_str_addz(&out->body, more);
+    cfr_str_addz(&out->body, health_index);
+    finish(out);
+    return true;
+}
+
+void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
+                       struct cfr_response *out)
+{
+    *out = (struct cfr_response){0};
+    if (!index_page(req, "", out) && !health_page(req, status, out))
+        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What RFC 3986, 3.3 lets stand in a path segment by itself. */
+static bool segment_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
+}
+
+/* UTF-8 without control characters; an empty text is none. */
+static bool plain_text(struct cfr_view text)
+{
+    size_t k;
+
+    if (text.n == 0)
+        return false;
+    for (; text.n != 0; text = (struct cfr_view){text.p + k, text.n - k}) {
+        k = cfr_view_utf8_len(text);
+        if (k == 0 || (unsigned char)text.p[0] < 0x20 || text.p[0] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* Decodes one path segment into a C string. False if it is malformed, too long, or not plain text. */
+static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < segment.n; i++) {
+        char c = segment.p[i];
+
+        if (c == '%' && segment.n - i > 2 && hex_digit(segment.p[i + 1]) >= 0 &&
+            hex_digit(segment.p[i + 2]) >= 0) {
+            c = (char)(hex_digit(segment.p[i + 1]) * 16 + hex_digit(segment.p[i + 2]));
+            i += 2;
+        } else if (!segment_char(c)) {
+            return false;
+        }
+        if (n + 1 >= cap)
+            return false;
+        to[n++] = c;
+    }
+    to[n] = '\0';
+    return plain_text((struct cfr_view){to, n});
+}
+
+/* Finds the credential that SEGMENT names. False with the answer made if there is none. */
+static bool find_credential(const struct cfr_status *status, struct cfr_view segment, char name[128],
+                            struct cfr_response *out)
+{
+    char text[256];
+
+    if (!decode_segment(segment, name, sizeof((struct cfr_action *)0)->name)) {
+        name[0] = '\0';
+        cfr_routes_error(400, "bad-request",
+                         "the name in the path is not well percent-encoded text of at most 127 bytes", out);
+        return false;
+    }
+    for (size_t i = 0; i < status->count; i++) {
+        struct cfr_status_credential c = {0};
+
+        status->get(status->ctx, i, &c);
+        if (cfr_view_is(cfr_view_of(c.name), name))
+            return true;
+    }
+    (void)snprintf(text, sizeof text, "no credential is named \"%s\"; GET /v1/credentials lists them", name);
+    cfr_routes_error(404, "not-found", text, out);
+    name[0] = '\0';
+    return false;
+}
+
+/* A NUL written as an escape would end the text early, unseen. */
+static bool good_reason(struct cfr_view body, struct cfr_view text)
+{
+    return text.n <= CFR_ROUTES_REASON_MAX && plain_text(text) && cfr_view_find(body, "\\u0000") < 0;
+}
+
+/* Why the body is refused, or NULL; REASON is then set, empty without one. */
+static const char *read_reason(struct cfr_view body, char reason[CFR_ROUTES_REASON_MAX + 1])
+{
+    static const char wanted[] =
+        "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
+    struct cfr_json *doc = NULL;
+    const char *why = NULL;
+    struct cfr_view text = {0};
+    size_t members;
+
+    if (cfr_view_trim(body).n == 0)
+        return NULL;
+    if (body.n > CFR_ROUTES_BODY_MAX || cfr_json_parse(body, &doc, NULL) != 0)
+        return wanted;
+    members = cfr_json_members(doc);
+    if (!cfr_json_is_object(doc) || members > 1 ||
+        (members == 1 && !cfr_json_string(cfr_json_get(doc, "reason"), &text)))
+        why = wanted;
+    else if (members == 1 && !good_reason(body, text))
+        why = "\"reason\" must have 1 to 256 bytes of UTF-8 without control characters";
+    else if (text.p != NULL)
+        memcpy(reason, text.p, text.n + 1);
+    cfr_json_free(doc);
+    return why;
+}
+
+/* A POST that asks the agent to act. */
+static void ask(const struct cfr_request *req, enum cfr_wish wish, struct cfr_action *action,
+                struct cfr_response *out)
+{
+    const char *why = read_reason(req->body, action->reason);
+
+    if (why != NULL)
+        cfr_routes_error(400, "bad-request", why, out);
+    else
+        action->wish = wish;
+}
+
+static void show(const struct cfr_status *status, const char *only, struct cfr_response *out)
+{
+    start(out, 200, JSON_TYPE);
+    cfr_status_json(status, only, &out->body);
+    finish(out);
+}
+
+/* /v1/credentials/NAME and /v1/credentials/NAME/rotate; REST is what follows the second slash. */
+static void credential(const struct cfr_request *req, const struct cfr_status *status, struct cfr_view rest,
+                       struct cfr_action *action, struct cfr_response *out)
+{
+    const char *slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
+    struct cfr_view segment = {rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
+    struct cfr_view verb = {rest.p + segment.n, rest.n - segment.n};
+    bool rotate = cfr_view_is(verb, "/rotate");
+    char name[sizeof action->name];
+
+    if (segment.n == 0 || (verb.n != 0 && !rotate)) {
+        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+        return;
+    }
+    if (!allowed(req, rotate ? "POST" : "GET, HEAD", out) || !find_credential(status, segment, name, out))
+        return;
+    if (!rotate) {
+        show(status, name, out);
+        return;
+    }
+    ask(req, CFR_WISH_ROTATE, action, out);
+    if (action->wish != CFR_WISH_NONE)
+        memcpy(action->name, name, sizeof name);
+}
+
+void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_action *action, struct cfr_response *out)
+{
+    static const char below[] = "/v1/credentials/";
+    size_t n = sizeof below - 1;
+
+    *out = (struct cfr_response){0};
+    *action = (struct cfr_action){0};
+    if (index_page(req, control_index, out) || health_page(req, status, out))
+        return;
+    if (req->query.n != 0) {
+        cfr_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`",
+                         out);
+    } else if (cfr_view_is(req->path, "/v1/credentials")) {
+        if (allowed(req, "GET, HEAD", out))
+            show(status, NULL, out);
+    } else if (cfr_view_is(req->path, "/v1/reload")) {
+        if (allowed(req, "POST", out))
+            ask(req, CFR_WISH_RELOAD, action, out);
+    } else if (cfr_view_is(req->path, "/v1/quit")) {
+        if (allowed(req, "POST", out))
+            ask(req, CFR_WISH_QUIT, action, out);
+    } else if (cfr_view_starts(req->path, below)) {
+        credential(req, status, (struct cfr_view){req->path.p + n, req->path.n - n}, action, out);
+    } else {
+        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+    }
+}

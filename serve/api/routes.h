@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The HTTP interfaces as functions: request in, response (or a wish to the agent) out. Pure. */
+#ifndef CFR_SERVE_API_ROUTES_H
+#define CFR_SERVE_API_ROUTES_H
+
+#include "serve/api/status.h"
+
+#define CFR_ROUTES_BODY_MAX   4096
+#define CFR_ROUTES_REASON_MAX 256
+
+struct cfr_request {
+    struct cfr_view method;
+    struct cfr_view path;  /* without query, still percent-encoded */
+    struct cfr_view query; /* after '?', may be empty */
+    struct cfr_view host;  /* Host header, may be empty */
+    struct cfr_view body;
+};
+
+struct cfr_response {
+    int status;
+    const char *content_type; /* literal */
+    const char *allow;        /* Allow header for 405, or NULL */
+    struct cfr_str body;      /* freed by the caller */
+};
+
+/* What a control request asks of the agent. */
+enum cfr_wish { CFR_WISH_NONE, CFR_WISH_ROTATE, CFR_WISH_RELOAD, CFR_WISH_QUIT };
+
+struct cfr_action {
+    enum cfr_wish wish;
+    char name[128];
+    char reason[CFR_ROUTES_REASON_MAX + 1]; /* empty = none */
+};
+
+/* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics; `/` lists them. 404, 405. */
+void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
+                       struct cfr_response *out);
+/* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and
+ * POST /v1/reload and /v1/quit (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages;
+ * `/` lists them. With a wish other than NONE the agent acts and answers by one of the functions below; else
+ * OUT is the answer: 400, 404, 405 say in words what was wrong. */
+void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
+                        struct cfr_action *action, struct cfr_response *out);
+/* The functions below replace what OUT held before. */
+/* 202 {"credential":NAME,"replaces":GENERATION}; GENERATION is null when nothing is published yet. */
+void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out);
+/* {"error":{"code":NAME,"message":TEXT}} with STATUS. */
+void cfr_routes_error(int status, const char *code, const char *message, struct cfr_response *out);
+/* 202 {"stopping":true} */
+void cfr_routes_stopping(struct cfr_response *out);
+/* 200 {"reloaded":true} */
+void cfr_routes_reloaded(struct cfr_response *out);
+
+#endif

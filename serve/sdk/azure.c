@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* Azure's two local endpoints: the instance metadata service's /metadata/identity/oauth2/token and App Service's /msi/token.
+ * Source: the pages on managed identities (virtual machines, App Service), and what the SDKs send and read. */
+#include "serve/sdk/azure_resource_private.h"
+#include "serve/sdk/endpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define JSON_TYPE      "application/json; charset=utf-8"
+#define RESOURCE_MAX   1024
+#define SELECTOR_MAX   512
+#define LEGACY_VERSION "2017-09-01"
+/* Told of a token without an end, so that clients ask again some day. */
+#define ENDLESS_S 86400
+
+enum selector { BY_CLIENT, BY_OBJECT, BY_RESOURCE_ID, SELECTORS };
+
+/* The spellings of each selector, over the versions of both contracts. */
+static const char *const spellings[SELECTORS][3] = {
+    [BY_CLIENT] = {"client_id", "clientid", NULL},
+    [BY_OBJECT] = {"object_id", "principal_id", NULL},
+    [BY_RESOURCE_ID] = {"msi_res_id", "mi_res_id", NULL},
+};
+
+/* A request that is being answered. */
+struct ask {
+    const struct cfr_serve_azure *config;
+    const struct cfr_endpoint_request *request;
+    const struct cfr_endpoint_world *world;
+    struct cfr_endpoint_answer *out;
+    bool app_service;
+    bool legacy; /* App Service of 2017: the time of expiry as a date */
+    char resource[RESOURCE_MAX];
+    char selected[SELECTORS][SELECTOR_MAX]; /* empty = not given */
+    const struct cfr_serve_azure_identity *identity;
+    struct cfr_offer offer;
+};
+
+/* ---- answers ---- */
+
+static void member(struct cfr_endpoint_answer *out, const char *key, struct cfr_view value)
+{
+    cfr_endpoint_text(out, out->body.len <= 1 ? "\"" : ",\"");
+    cfr_endpoint_text(out, key);
+    cfr_endpoint_text(out, "\":");
+    cfr_endpoint_add_json(out, value);
+}
+
+/* Neither contract names the other's members, so that one body can hold both. */
+static void refuse(struct ask *a, int status, const char *error, const char *text)
+{
+    char number[32];
+
+    cfr_endpoint_start(a->out, status, JSON_TYPE);
+    cfr_endpoint_text(a->out, "{");
+    if (a->app_service) {
+        (void)snprintf(number, sizeof number, "\"statusCode\":%d", status);
+        cfr_endpoint_text(a->out, number);
+        member(a->out, "message", cfr_view_of(text));
+    }
+    member(a->out, "error", cfr_view_of(error));
+    member(a->out, "error_description", cfr_view_of(text));
+    cfr_endpoint_text(a->out, "}");
+}
+
+/* WHY is a literal, for the client and the log alike. */
+static void turn_away(struct ask *a, int status, const char *error, const char *why)
+{
+    refuse(a, status, error, why);
+    a->out->refused = why;
+}
+
+/* Never 400: clients take that for the end. */
+static void not_now(struct ask *a, const struct cfr_offer *offer)
+{
+    refuse(a, 503, "temporarily_unavailable",
+           offer->why != NULL ? offer->why : "there is no valid token at this moment; try again");
+    cfr_endpoint_retry_after(a->out, offer);
+}
+
+/* ---- the request ---- */
+
+static bool is_path(struct cfr_view path, const char *wanted)
+{
+    /* Some SDKs put a slash after it. */
+    if (path.n == strlen(wanted) + 1 && path.p[path.n - 1] == '/')
+        path.n--;
+    return cfr_view_is_nocase(path, wanted);
+}
+
+static bool is_below(struct cfr_view path, const char *directory)
+{
+    size_t n = strlen(directory);
+
+    return path.n >= n && cfr_view_is_nocase((struct cfr_view){path.p, n}, directory) && (path.n == n || path.p[n] == '/');
+}
+
+/* What both contracts refuse before anything else. */
+static bool welcome(struct ask *a)
+{
+    struct cfr_view method = a->request->method;
+
+    if (cfr_endpoint_proxied(a->request)) {
+        turn_away(a, 403, "forbidden", "requests that a proxy has passed on are not answered");
+        return false;
+    }
+    if (!cfr_view_is(method, "GET") && !cfr_view_is(method, "HEAD")) {
+        turn_away(a, 405, "method_not_allowed", "only GET is answered here");
+        cfr_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
+        return false;
+    }
+    return true;
+}
+
+static bool bad_parameter(struct ask *a, const char *name)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text, "the parameter %s is given twice, too long, or not well encoded", name);
+    refuse(a, 400, "invalid_request", text);
+    a->out->refused = "a parameter is given twice, too long, or not well encoded";
+    return false;
+}
+
+/* Two spellings of one selector are no contradiction while they say the same. */
+static bool read_selector(struct ask *a, enum selector kind)
+{
+    for (size_t i = 0; spellings[kind][i] != NULL; i++) {
+        char value[SELECTOR_MAX];
+
+        if (cfr_endpoint_parameter(a->request->query, spellings[kind][i], value, sizeof value) < 0)
+            return bad_parameter(a, spellings[kind][i]);
+        if (value[0] == '\0')
+            continue;
+        if (a->selected[kind][0] != '\0' && !cfr_view_is_nocase(cfr_view_of(value), a->selected[kind])) {
+            turn_away(a, 400, "invalid_request", "two parameters name different identities");
+            return false;
+        }
+        memcpy(a->selected[kind], value, sizeof value);
+    }
+    return true;
+}
+
+static bool read_query(struct ask *a)
+{
+    char version[64];
+
+    if (cfr_endpoint_parameter(a->request->query, "api-version", version, sizeof version) < 0)
+        return bad_parameter(a, "api-version");
+    a->legacy = a->legacy || (a->app_service && strcmp(version, LEGACY_VERSION) == 0);
+    if (cfr_endpoint_parameter(a->request->query, "resource", a->resource, sizeof a->resource) < 0)
+        return bad_parameter(a, "resource");
+    if (a->resource[0] == '\0') {
+        turn_away(a, 400, "invalid_request", "the parameter resource is missing: what is the token to be for?");
+        return false;
+    }
+    for (enum selector kind = 0; kind < SELECTORS; kind++) {
+        if (!read_selector(a, kind))
+            return false;
+    }
+    return true;
+}
+
+/* ---- whose token ---- */
+
+static const struct cfr_serve_azure_identity *identity_at(const struct cfr_serve_azure *c, size_t i)
+{
+    return (const struct cfr_serve_azure_identity *)c->identities.items + i;
+}
+
+static struct cfr_view client_of(const struct cfr_serve_azure_identity *id, const struct cfr_offer *offer)
+{
+    if (id->client_id != NULL)
+        return cfr_view_of(id->client_id);
+    return offer->grant != NULL ? cfr_grant_get(offer->grant, CFR_FIELD_AZURE_CLIENT_ID) : (struct cfr_view){NULL, 0};
+}
+
+enum match { NO, UNKNOWN, YES };
+
+/* UNKNOWN while the client ID is to come with a grant that is not there. */
+static enum match match(const struct ask *a, const struct cfr_serve_azure_identity *id, const struct cfr_offer *offer)
+{
+    struct cfr_view client = client_of(id, offer);
+    const char *wanted = a->selected[BY_CLIENT];
+
+    if (a->selected[BY_OBJECT][0] != '\0' && !cfr_view_is_nocase(cfr_view_of(id->object_id), a->selected[BY_OBJECT]))
+        return NO;
+    if (a->selected[BY_RESOURCE_ID][0] != '\0' &&
+        !cfr_view_is_nocase(cfr_view_of(id->resource_id), a->selected[BY_RESOURCE_ID]))
+        return NO;
+    if (wanted[0] == '\0' || cfr_view_is_nocase(client, wanted))
+        return YES;
+    return client.n == 0 && offer->grant == NULL ? UNKNOWN : NO;
+}
+
+/* Sets the identity and its offer; else the answer is made. */
+static bool choose(struct ask *a)
+{
+    struct cfr_offer missing = {0};
+    bool unknown = false;
+
+    for (size_t i = 0; i < a->config->identities.count; i++) {
+        const struct cfr_serve_azure_identity *id = identity_at(a->config, i);
+        struct cfr_offer offer = {0};
+        enum match m;
+
+        (void)a->world->offer(a->world->ctx, id->credential, &offer);
+        m = match(a, id, &offer);
+        if (m == YES) {
+            a->identity = id;
+            a->offer = offer;
+            return true;
+        }
+        if (m == UNKNOWN && !unknown) {
+            missing = offer;
+            unknown = true;
+        }
+    }
+    if (unknown)
+        not_now(a, &missing);
+    else
+        turn_away(a, 400, "invalid_request", "Identity not found");
+    return false;
+}
+
+/* ---- the token ---- */
+
+/* There is none and, as things are configured, never will be. */
+static void no_token(struct ask *a)
+{
+    struct cfr_str text = {.limit = 16384};
+
+    cfr_str_addf(&text, "credential %s has no token for the resource \"%s\"", a->identity->credential, a->resource);
+    cfr_azure_resource_list(a->offer.grant, "; it has tokens for ", &text);
+    cfr_str_addz(&text, ": add it to the scopes of the credential's exchange");
+    refuse(a, 400, "invalid_resource", text.failed ? "the credential has no token for this resource" : text.p);
+    a->out->refused = "the resource is none of those that the credential has a token for";
+    cfr_str_free(&text);
+}
+
+static void number_member(struct cfr_endpoint_answer *out, const char *key, int64_t number)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRId64, number);
+    member(out, key, cfr_view_of(text));
+}
+
+/* `1/2/2026 3:04:05 PM +00:00` */
+static void date_member(struct cfr_endpoint_answer *out, const char *key, int64_t unix_s)
+{
+    time_t at = (time_t)unix_s;
+    struct tm tm = {0};
+    char text[96];
+
+    (void)gmtime_r(&at, &tm);
+    (void)snprintf(text, sizeof text, "%d/%d/%d %d:%02d:%02d %s +00:00", tm.tm_mon + 1, tm.tm_mday, tm.tm_year + 1900,
+                   tm.tm_hour % 12 != 0 ? tm.tm_hour % 12 : 12, tm.tm_min, tm.tm_sec, tm.tm_hour < 12 ? "AM" : "PM");
+    member(out, key, cfr_view_of(text));
+}
+
+/* Clients check that the answer names whom they asked for. */
+static void identity_members(struct ask *a)
+{
+    struct cfr_view client = client_of(a->identity, &a->offer);
+
+    if (client.n != 0)
+        member(a->out, "client_id", client);
+    if (a->identity->object_id != NULL)
+        member(a->out, "object_id", cfr_view_of(a->identity->object_id));
+    if (a->identity->resource_id != NULL)
+        member(a->out, "msi_res_id", cfr_view_of(a->identity->resource_id));
+}
+
+/* All values are texts; the resource is the client's own spelling. */
+static void give(struct ask *a, struct cfr_view token)
+{
+    int64_t now_s = a->world->now_s;
+    int64_t expires_s = a->offer.expires_s != 0 ? a->offer.expires_s : now_s + ENDLESS_S;
+
+    cfr_endpoint_start(a->out, 200, JSON_TYPE);
+    cfr_endpoint_text(a->out, "{");
+    member(a->out, "access_token", token);
+    identity_members(a);
+    if (!a->app_service)
+        number_member(a->out, "expires_in", expires_s - now_s);
+    if (a->legacy)
+        date_member(a->out, "expires_on", expires_s);
+    else
+        number_member(a->out, "expires_on", expires_s);
+    if (!a->app_service) {
+        number_member(a->out, "ext_expires_in", expires_s - now_s);
+        number_member(a->out, "not_before", a->offer.issued_s != 0 ? a->offer.issued_s : now_s);
+        member(a->out, "refresh_token", cfr_view_of(""));
+    }
+    member(a->out, "resource", cfr_view_of(a->resource));
+    member(a->out, "token_type", cfr_view_of("Bearer"));
+    cfr_endpoint_text(a->out, "}");
+}
+
+static void answer(struct ask *a)
+{
+    struct cfr_view token;
+
+    if (!read_query(a) || !choose(a))
+        return;
+    if (!cfr_endpoint_offer_lives(&a->offer, a->world->now_s))
+        not_now(a, &a->offer);
+    else if (cfr_azure_resource_token(a->offer.grant, cfr_view_of(a->resource), &token))
+        give(a, token);
+    else
+        no_token(a);
+}
+
+bool cfr_serve_azure_imds(const struct cfr_serve_azure *c, const struct cfr_endpoint_request *r,
+                          const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+{
+    struct ask a = {.config = c, .request = r, .world = w, .out = out};
+
+    if (!is_below(r->path, "/metadata"))
+        return false;
+    if (!welcome(&a))
+        return true;
+    /* SDKs leave the header out to see whether anybody is there: the refusal is what they look for. */
+    if (!cfr_view_is_nocase(cfr_view_trim(cfr_endpoint_asked(r, "Metadata")), "true"))
+        refuse(&a, 400, "bad_request_102", "Required metadata header not specified");
+    else if (!is_path(r->path, "/metadata/identity/oauth2/token"))
+        refuse(&a, 404, "not_found", "only /metadata/identity/oauth2/token is served here");
+    else
+        answer(&a);
+    return true;
+}
+
+bool cfr_serve_azure_app_service(const struct cfr_serve_azure *c, const struct cfr_endpoint_request *r,
+                                 const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+{
+    struct ask a = {.config = c, .request = r, .world = w, .out = out, .app_service = true};
+    struct cfr_view shown = cfr_endpoint_asked(r, "X-IDENTITY-HEADER");
+    struct cfr_view wanted;
+
+    if (!is_path(r->path, "/msi/token"))
+        return false;
+    if (!welcome(&a))
+        return true;
+    if (shown.p == NULL) {
+        shown = cfr_endpoint_asked(r, "Secret");
+        a.legacy = shown.p != NULL;
+    }
+    wanted = w->secret_file(w->ctx, c->header_file);
+    if (wanted.p == NULL) {
+        not_now(&a,
+                &(struct cfr_offer){.why = "what clients have to show cannot be read at this moment", .retry_after_s = 1});
+        out->refused = "the header_file cannot be read";
+    } else if (!cfr_endpoint_same_secret(shown, wanted)) {
+        turn_away(&a, 401, "unauthorized", "the header X-IDENTITY-HEADER is missing or not the one that is expected");
+    } else {
+        answer(&a);
+    }
+    return true;
+}

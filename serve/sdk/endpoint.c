@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shapes of the local endpoints share: making an answer, reading a query, comparing. */
+#include "serve/sdk/endpoint.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void cfr_endpoint_answer_free(struct cfr_endpoint_answer *a)
+{
+    cfr_secret_free(&a->body);
+    *a = (struct cfr_endpoint_answer){0};
+}
+
+void cfr_endpoint_start(struct cfr_endpoint_answer *out, int status, const char *type)
+{
+    cfr_endpoint_answer_free(out);
+    out->status = status;
+    out->content_type = type;
+    cfr_secret_init(&out->body, CFR_ENDPOINT_ANSWER_MAX);
+    cfr_endpoint_header(out, "Cache-Control", cfr_view_of("no-store"));
+}
+
+/* An answer must not go out cut. With the limit 0 whatever is added later fails, too. */
+static void fail(struct cfr_endpoint_answer *out)
+{
+    cfr_endpoint_answer_free(out);
+    out->status = 500;
+    out->content_type = "text/plain; charset=utf-8";
+    out->refused = "the answer is too large, or memory is short";
+}
+
+void cfr_endpoint_header(struct cfr_endpoint_answer *out, const char *name, struct cfr_view value)
+{
+    struct cfr_endpoint_header *h = &out->headers[out->header_count];
+
+    /* Printable only: a line end would begin a header of its own. */
+    if (out->header_count == CFR_ENDPOINT_HEADERS_MAX || value.n >= sizeof h->value || !cfr_view_printable(value)) {
+        fail(out);
+        return;
+    }
+    h->name = name;
+    if (value.n != 0)
+        memcpy(h->value, value.p, value.n);
+    h->value[value.n] = '\0';
+    out->header_count++;
+}
+
+void cfr_endpoint_add(struct cfr_endpoint_answer *out, struct cfr_view bytes)
+{
+    if (cfr_secret_append(&out->body, bytes, NULL) != 0)
+        fail(out);
+}
+
+void cfr_endpoint_text(struct cfr_endpoint_answer *out, const char *text)
+{
+    cfr_endpoint_add(out, cfr_view_of(text));
+}
+
+/* How many bytes of TEXT, from its beginning, are well-formed UTF-8. */
+static size_t utf8_stretch(struct cfr_view text)
+{
+    size_t i = 0;
+    size_t k;
+
+    for (; i < text.n; i += k) {
+        k = cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
+        if (k == 0)
+            break;
+    }
+    return i;
+}
+
+/* TEXT with U+FFFD for each byte that is no UTF-8, which no JSON may hold. */
+static int mend(struct cfr_view text, struct cfr_secret *to)
+{
+    int rc = 0;
+
+    while (rc == 0 && text.n != 0) {
+        size_t n = utf8_stretch(text);
+
+        rc = cfr_secret_append(to, (struct cfr_view){text.p, n}, NULL);
+        if (rc == 0 && n < text.n) {
+            rc = cfr_secret_append_str(to, "\xef\xbf\xbd", NULL);
+            n++;
+        }
+        text = (struct cfr_view){text.p + n, text.n - n};
+    }
+    return rc;
+}
+
+void cfr_endpoint_add_json(struct cfr_endpoint_answer *out, struct cfr_view text)
+{
+    struct cfr_secret mended = {.limit = CFR_ENDPOINT_ANSWER_MAX};
+    bool whole = utf8_stretch(text) == text.n;
+
+    if ((!whole && mend(text, &mended) != 0) ||
+        cfr_secret_append_json(&out->body, whole ? text : cfr_secret_view(&mended), NULL) != 0)
+        fail(out);
+    cfr_secret_free(&mended);
+}
+
+struct cfr_view cfr_endpoint_asked(const struct cfr_endpoint_request *r, const char *name)
+{
+    return r->header != NULL ? r->header(r->header_ctx, name) : (struct cfr_view){NULL, 0};
+}
+
+bool cfr_endpoint_proxied(const struct cfr_endpoint_request *r)
+{
+    return cfr_endpoint_asked(r, "X-Forwarded-For").p != NULL || cfr_endpoint_asked(r, "Forwarded").p != NULL;
+}
+
+bool cfr_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)
+{
+    return o->grant != NULL && (o->expires_s == 0 || o->expires_s > now_s);
+}
+
+void cfr_endpoint_retry_after(struct cfr_endpoint_answer *out, const struct cfr_offer *o)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRId64, o->retry_after_s > 0 ? o->retry_after_s : 1);
+    cfr_endpoint_header(out, "Retry-After", cfr_view_of(text));
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* UTF-8 without control characters. */
+static bool plain_text(struct cfr_view text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
+            return false;
+    }
+    return utf8_stretch(text) == text.n;
+}
+
+/* Decodes TEXT; in a query a plus sign is a space. */
+static bool decode(struct cfr_view text, bool in_query, char *to, size_t cap)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (c == '%') {
+            if (text.n - i < 3 || hex_digit(text.p[i + 1]) < 0 || hex_digit(text.p[i + 2]) < 0)
+                return false;
+            c = (char)(hex_digit(text.p[i + 1]) * 16 + hex_digit(text.p[i + 2]));
+            i += 2;
+        } else if (c == '+' && in_query) {
+            c = ' ';
+        }
+        if (n + 1 >= cap)
+            return false;
+        to[n++] = c;
+    }
+    to[n] = '\0';
+    return plain_text((struct cfr_view){to, n});
+}
+
+bool cfr_endpoint_decode(struct cfr_view segment, char *to, size_t n)
+{
+    if (decode(segment, false, to, n))
+        return true;
+    to[0] = '\0';
+    return false;
+}
+
+/* Cuts what is before the first SEPARATOR off *REST, and the separator; all of it where there is none. */
+static struct cfr_view cut(struct cfr_view *rest, char separator)
+{
+    const char *mark = rest->n != 0 ? memchr(rest->p, separator, rest->n) : NULL;
+    struct cfr_view head = {rest->p, mark != NULL ? (size_t)(mark - rest->p) : rest->n};
+    size_t gone = head.n + (mark != NULL ? 1 : 0);
+
+    *rest = gone != 0 ? (struct cfr_view){rest->p + gone, rest->n - gone} : (struct cfr_view){NULL, 0};
+    return head;
+}
+
+int cfr_endpoint_parameter(struct cfr_view query, const char *name, char *to, size_t n)
+{
+    int found = 0;
+
+    to[0] = '\0';
+    while (query.n != 0) {
+        struct cfr_view value = cut(&query, '&');
+        struct cfr_view key = cut(&value, '=');
+        char plain[64];
+
+        /* The name is decoded, too, lest a second spelling of it hide a second value. */
+        if (!decode(key, true, plain, sizeof plain) || strcmp(plain, name) != 0)
+            continue;
+        if (found != 0 || !decode(value, true, to, n)) {
+            to[0] = '\0';
+            return -1;
+        }
+        found = 1;
+    }
+    return found;
+}
+
+bool cfr_endpoint_same_secret(struct cfr_view a, struct cfr_view b)
+{
+    return a.n != 0 && cfr_secret_equal(a, b);
+}
+
+struct address {
+    int family; /* 0 = none */
+    unsigned char bytes[16];
+};
+
+/* Splits HOST, HOST:PORT, [IPV6] or [IPV6]:PORT; without a port PORT is empty. False if it is none of these.
+ */
+static bool split_host(struct cfr_view text, struct cfr_view *host, struct cfr_view *port)
+{
+    size_t bracket = text.n != 0 && text.p[0] == '[' ? 1 : 0;
+    ptrdiff_t end = cfr_view_find(text, bracket ? "]" : ":");
+    size_t n = end >= 0 ? (size_t)end : text.n;
+
+    if (n <= bracket || (bracket && end < 0))
+        return false;
+    *host = (struct cfr_view){text.p + bracket, n - bracket};
+    *port = (struct cfr_view){text.p + n + bracket, text.n - n - bracket};
+    if (port->n == 0)
+        return true;
+    if (port->p[0] != ':' || port->n < 2 || port->n > 6)
+        return false;
+    *port = (struct cfr_view){port->p + 1, port->n - 1};
+    for (size_t i = 0; i < port->n; i++) {
+        if (port->p[i] < '0' || port->p[i] > '9')
+            return false;
+    }
+    return true;
+}
+
+static struct address address_of(struct cfr_view host)
+{
+    struct address a = {0};
+    char text[INET6_ADDRSTRLEN];
+
+    if (host.n == 0 || host.n >= sizeof text)
+        return a;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    if (inet_pton(AF_INET, text, a.bytes) == 1)
+        a.family = AF_INET;
+    else if (inet_pton(AF_INET6, text, a.bytes) == 1)
+        a.family = AF_INET6;
+    return a;
+}
+
+static bool is_loopback(const struct address *a)
+{
+    static const unsigned char one[16] = {[15] = 1};
+
+    return a->family == AF_INET ? a->bytes[0] == 127 : a->family == AF_INET6 && memcmp(a->bytes, one, sizeof one) == 0;
+}
+
+bool cfr_endpoint_host_is(struct cfr_view host, const char *listen)
+{
+    struct cfr_view asked, asked_port, here, here_port;
+    struct address mine, its;
+
+    if (!split_host(host, &asked, &asked_port) || !split_host(cfr_view_of(listen), &here, &here_port) ||
+        (asked_port.n != 0 && !cfr_view_eq(asked_port, here_port)))
+        return false;
+    mine = address_of(here);
+    its = address_of(asked);
+    /* Compared as bytes: an IPv6 address has many spellings. */
+    if (its.family != 0)
+        return its.family == mine.family && memcmp(its.bytes, mine.bytes, sizeof mine.bytes) == 0;
+    return is_loopback(&mine) && cfr_view_is_nocase(asked, "localhost");
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* What wins over the variables of a credential: other variables and files that SDKs look at first. */
+#include "serve/sdk/env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BIT(way)     (1U << CFR_ENV_##way)
+#define AWS_SERVED   (BIT(AWS_CONTAINER) | BIT(AWS_IMDS))
+#define AWS_ANY      (AWS_SERVED | BIT(AWS_FILE))
+#define GCP_ANY      (BIT(GCP_METADATA) | BIT(GCP_FILE))
+#define AZURE_SERVED (BIT(AZURE_APP_SERVICE) | BIT(AZURE_IMDS))
+#define AZURE_ANY    (AZURE_SERVED | BIT(AZURE_FILE))
+
+/* A variable that wins over those of some ways; with VALUE only if it has this one. */
+struct rival {
+    unsigned ways;
+    const char *name;
+    const char *value;
+    const char *why;
+};
+
+static const struct rival rivals[] = {
+    {AWS_ANY, "AWS_ACCESS_KEY_ID", NULL, "every AWS SDK takes keys in the environment first"},
+    {AWS_SERVED, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL,
+     "AWS SDKs take it before AWS_CONTAINER_CREDENTIALS_FULL_URI"},
+    {BIT(AWS_IMDS), "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL, "AWS SDKs ask the container endpoint before EC2's metadata"},
+    {BIT(AWS_CONTAINER), "AWS_CONTAINER_AUTHORIZATION_TOKEN", NULL,
+     "the SDK for Java shows it instead of the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"},
+    {AWS_ANY, "AWS_WEB_IDENTITY_TOKEN_FILE", NULL,
+     "AWS SDKs assume AWS_ROLE_ARN with the token in it before they look at files and endpoints"},
+    {AWS_SERVED, "AWS_PROFILE", NULL, "AWS SDKs then take this profile of a file and ask no endpoint"},
+    {AWS_SERVED, "AWS_DEFAULT_PROFILE", NULL, "some AWS SDKs then take this profile of a file and ask no endpoint"},
+    {AWS_SERVED, "AWS_SHARED_CREDENTIALS_FILE", NULL, "AWS SDKs take a default profile in it before they ask an endpoint"},
+    {AWS_SERVED, "AWS_CONFIG_FILE", NULL, "AWS SDKs take a default profile in it before they ask an endpoint"},
+    {BIT(AWS_IMDS), "AWS_EC2_METADATA_DISABLED", "true", "AWS SDKs then do not ask EC2's metadata"},
+    {BIT(GCP_METADATA), "GOOGLE_APPLICATION_CREDENTIALS", NULL,
+     "Google's client libraries take this file before they ask the metadata server"},
+    {BIT(GCP_METADATA), "NO_GCE_CHECK", "true", "Google's client libraries then do not look for the metadata server"},
+    {BIT(GCP_METADATA), "GCE_METADATA_MTLS_MODE", "strict",
+     "Google's client library for Python then refuses a metadata server of another address"},
+    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN", NULL, "gcloud takes this token first"},
+    {GCP_ANY, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", NULL, "gcloud takes the token in this file first"},
+    {BIT(GCP_METADATA), "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", NULL,
+     "gcloud takes this file before it asks the metadata server"},
+    {AZURE_SERVED, "AZURE_FEDERATED_TOKEN_FILE", NULL,
+     "DefaultAzureCredential, and the managed identity of the SDKs for JavaScript and Java, trade the token in it instead "
+     "of "
+     "asking an endpoint"},
+    {AZURE_ANY, "AZURE_CLIENT_SECRET", NULL, "DefaultAzureCredential logs in with this secret first"},
+    {AZURE_ANY, "AZURE_CLIENT_CERTIFICATE_PATH", NULL, "DefaultAzureCredential logs in with this certificate first"},
+    {AZURE_ANY, "AZURE_USERNAME", NULL, "DefaultAzureCredential logs in as this user first"},
+    {AZURE_ANY, "AZURE_TOKEN_CREDENTIALS", NULL, "it limits what DefaultAzureCredential tries"},
+    {AZURE_SERVED, "AZURE_CLIENT_ID", NULL, "it selects an identity, and only that with this client ID will do"},
+    {BIT(AZURE_APP_SERVICE), "IDENTITY_SERVER_THUMBPRINT", NULL,
+     "Azure SDKs then speak to Service Fabric, another protocol with the same variables"},
+    {BIT(AZURE_IMDS), "IDENTITY_ENDPOINT", NULL, "Azure SDKs ask it before the instance metadata"},
+    {BIT(AZURE_IMDS), "MSI_ENDPOINT", NULL, "Azure SDKs ask it before the instance metadata"},
+    {BIT(OPENSTACK_FILE), "OS_AUTH_URL", NULL, "OpenStack clients mix it into what the file says"},
+    {BIT(OPENSTACK_FILE), "OS_AUTH_TYPE", NULL, "OpenStack clients mix it into what the file says"},
+    {BIT(OPENSTACK_FILE), "OS_TOKEN", NULL, "OpenStack clients mix it into what the file says"},
+    {BIT(OPENSTACK_FILE), "OS_APPLICATION_CREDENTIAL_ID", NULL, "OpenStack clients mix it into what the file says"},
+    {BIT(OPENSTACK_FILE), "OS_CLIENT_SECURE_FILE", NULL, "OpenStack clients lay this file over the other"},
+    {BIT(DOCKER_FILE), "DOCKER_AUTH_CONFIG", NULL, "newer docker clients take the logins in it first"},
+};
+
+/* A file that SDKs look into first; below the directory in BASE, or below $HOME/HOME. */
+static const struct {
+    unsigned ways;
+    const char *base;
+    const char *home;
+    const char *name;
+    const char *why;
+} files[] = {
+    {AWS_SERVED, NULL, ".aws", "credentials", "AWS SDKs take a default profile in it before they ask an endpoint"},
+    {AWS_SERVED, NULL, ".aws", "config",
+     "AWS SDKs take a default profile with credentials in it before they ask an endpoint"},
+    {BIT(GCP_METADATA), "CLOUDSDK_CONFIG", ".config/gcloud", "application_default_credentials.json",
+     "Google's client libraries take it before they ask the metadata server"},
+};
+
+static const struct {
+    unsigned ways;
+    const char *whose;
+} clouds[] = {
+    {AWS_ANY, "AWS"},
+    {GCP_ANY, "Google Cloud"},
+    {AZURE_ANY, "Azure"},
+    {BIT(OPENSTACK_FILE), "OpenStack"},
+    {BIT(DOCKER_FILE), "docker"},
+};
+
+static unsigned ways_of(const struct cfr_env *e)
+{
+    unsigned ways = 0;
+
+    for (size_t i = 0; i < e->count; i++)
+        ways |= 1U << e->items[i].way;
+    return ways;
+}
+
+static const char *look_up(const struct cfr_env_place *place, const char *name)
+{
+    const char *value = place->env(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* What E sets itself is no rival. */
+static bool concerns(const struct rival *r, const struct cfr_env *e, unsigned ways)
+{
+    return (r->ways & ways) != 0 && cfr_env_find(e, r->name) == NULL;
+}
+
+static void warn_of_variables(const struct cfr_env *e, const struct cfr_env_place *place, unsigned ways, struct cfr_str *out)
+{
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        const struct rival *r = &rivals[i];
+        const char *value = look_up(place, r->name);
+
+        if (value != NULL && concerns(r, e, ways) && (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
+            cfr_str_addf(out, "%s is set and wins: %s; unset it\n", r->name, r->why);
+    }
+}
+
+static void warn_of_files(const struct cfr_env_place *place, unsigned ways, struct cfr_str *out)
+{
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const char *base = files[i].base != NULL ? look_up(place, files[i].base) : NULL;
+        const char *home = look_up(place, "HOME");
+        char path[4096];
+        int n;
+
+        if ((files[i].ways & ways) == 0 || (base == NULL && home == NULL))
+            continue;
+        if (base != NULL)
+            n = snprintf(path, sizeof path, "%s/%s", base, files[i].name);
+        else
+            n = snprintf(path, sizeof path, "%s/%s/%s", home, files[i].home, files[i].name);
+        if (n > 0 && (size_t)n < sizeof path && place->exists(path))
+            cfr_str_addf(out, "%s is there and may win: %s\n", path, files[i].why);
+    }
+}
+
+/* The host of an endpoint's URL or address, without its port. */
+static struct cfr_view host_of(const char *value)
+{
+    struct cfr_view v = cfr_view_of(value);
+    const char *end;
+
+    if (cfr_view_starts(v, "http://"))
+        v = (struct cfr_view){v.p + 7, v.n - 7};
+    if (cfr_view_starts(v, "[")) {
+        v = (struct cfr_view){v.p + 1, v.n - 1};
+        end = memchr(v.p, ']', v.n);
+    } else {
+        end = memchr(v.p, ':', v.n);
+    }
+    return end != NULL ? (struct cfr_view){v.p, (size_t)(end - v.p)} : v;
+}
+
+/* As far as all clients understand: the address itself, everything, or the loopback network. */
+static bool listed(const char *no_proxy, struct cfr_view host)
+{
+    const char *p = no_proxy;
+
+    while (p != NULL && *p != '\0') {
+        size_t n = strcspn(p, ",");
+        struct cfr_view item = cfr_view_trim((struct cfr_view){p, n});
+
+        if (cfr_view_is(item, "*") || cfr_view_eq(item, host) ||
+            (cfr_view_starts(host, "127.") && cfr_view_is(item, "127.0.0.0/8")))
+            return true;
+        p += n + (p[n] == ',' ? 1 : 0);
+    }
+    return false;
+}
+
+static void warn_of_proxies(const struct cfr_env *e, const struct cfr_env_place *place, struct cfr_str *out)
+{
+    static const char *const proxies[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
+    const char *set = NULL;
+
+    for (size_t i = 0; set == NULL && i < sizeof proxies / sizeof proxies[0]; i++)
+        set = look_up(place, proxies[i]) != NULL ? proxies[i] : NULL;
+    for (size_t i = 0; set != NULL && i < e->count; i++) {
+        const struct cfr_env_variable *v = &e->items[i];
+        struct cfr_view host = host_of(v->value);
+
+        if (!cfr_view_starts(cfr_view_of(v->value), "http://") && strcmp(v->name, "GCE_METADATA_HOST") != 0)
+            continue;
+        if (!listed(look_up(place, "no_proxy"), host) && !listed(look_up(place, "NO_PROXY"), host)) {
+            cfr_str_addf(out,
+                         "%s is set: some SDKs would ask the proxy for the endpoint; add %.*s to no_proxy and NO_PROXY\n",
+                         set, (int)host.n, host.p);
+            return;
+        }
+    }
+}
+
+static void list_general(const struct cfr_env *e, unsigned ways, const char *whose, struct cfr_str *out)
+{
+    const char *before = "";
+
+    cfr_str_addf(out, "where these are used, the %s variables ", whose);
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        if (!concerns(&rivals[i], e, ways))
+            continue;
+        cfr_str_addf(out, "%s%s", before, rivals[i].name);
+        before = ", ";
+    }
+    cfr_str_addz(out, " must not be set");
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if ((files[i].ways & ways) != 0)
+            cfr_str_addf(out, ", nor may ~/%s/%s be there", files[i].home, files[i].name);
+    }
+    cfr_str_addz(out, ": they would win\n");
+}
+
+const char *cfr_env_wins(const struct cfr_env *e, const char *name, const char *value)
+{
+    unsigned ways = ways_of(e);
+
+    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
+        const struct rival *r = &rivals[i];
+
+        if (strcmp(r->name, name) == 0 && value[0] != '\0' && concerns(r, e, ways) &&
+            (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
+            return r->why;
+    }
+    return NULL;
+}
+
+void cfr_env_warn(const struct cfr_env *e, const struct cfr_env_place *place, bool general, struct cfr_str *out)
+{
+    unsigned ways = ways_of(e);
+
+    warn_of_variables(e, place, ways, out);
+    if (place->exists != NULL)
+        warn_of_files(place, ways, out);
+    warn_of_proxies(e, place, out);
+    if (general && (ways & BIT(AZURE_IMDS)) != 0 && (ways & BIT(AZURE_APP_SERVICE)) == 0)
+        cfr_str_addz(out,
+                     "Azure's SDK for Go asks 169.254.169.254, whatever AZURE_POD_IDENTITY_AUTHORITY_HOST says: serve it "
+                     "there, or by azure_app_service\n");
+    for (size_t i = 0; general && i < sizeof clouds / sizeof clouds[0]; i++) {
+        if ((ways & clouds[i].ways) != 0)
+            list_general(e, ways & clouds[i].ways, clouds[i].whose, out);
+    }
+}

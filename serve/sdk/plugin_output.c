@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* The answers of a credential plugin. */
+#include "serve/sdk/plugin_output.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TYPE_JWT      "urn:ietf:params:oauth:token-type:jwt"
+#define TYPE_ID_TOKEN "urn:ietf:params:oauth:token-type:id_token"
+
+/* ---- the agent's answer ---- */
+
+static int take_expiry(const struct cfr_json *doc, struct cfr_grant *out, struct cfr_err *err)
+{
+    const struct cfr_json *expires = cfr_json_get(doc, "expires");
+    struct cfr_view text;
+
+    if (expires == NULL || cfr_json_is_null(expires))
+        return 0;
+    if (!cfr_json_string(expires, &text) || !cfr_time_parse(text, &out->expires_s) || out->expires_s == 0)
+        return cfr_err_set(err, CFR_E_ANSWER, "the agent's answer says no time in \"expires\"");
+    return 0;
+}
+
+int cfr_get_read(struct cfr_view answer, struct cfr_grant *out, struct cfr_err *err)
+{
+    struct cfr_json *doc = NULL;
+    const struct cfr_json *fields;
+    int rc;
+
+    *out = (struct cfr_grant){0};
+    rc = cfr_json_parse(answer, &doc, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "the agent's answer");
+    fields = cfr_json_get(doc, "fields");
+    if (!cfr_json_is_object(fields) || cfr_json_members(fields) == 0)
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the agent's answer has no fields: is it another version of credfresh?");
+    if (rc == 0)
+        rc = take_expiry(doc, out, err);
+    for (const struct cfr_json *f = cfr_json_first(fields); rc == 0 && f != NULL; f = cfr_json_next(f)) {
+        char name[CFR_GRANT_IDENTITY_MAX];
+        struct cfr_view value;
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)cfr_json_key(f).n, cfr_json_key(f).p);
+        if (!cfr_json_string(f, &value))
+            rc = cfr_err_set(err, CFR_E_ANSWER, "the agent's answer has a field that is no text");
+        else
+            rc = cfr_grant_set(out, name, value, err);
+    }
+    cfr_json_free(doc);
+    return rc;
+}
+
+/* ---- which token ---- */
+
+static const char secret_token[] = CFR_FIELD_SECRET_PREFIX "token";
+static const char *const any[] = {CFR_FIELD_GCP_ACCESS_TOKEN,
+                                  CFR_FIELD_AZURE_ACCESS_TOKEN,
+                                  CFR_FIELD_OPENSTACK_TOKEN,
+                                  CFR_FIELD_OAUTH_ACCESS_TOKEN,
+                                  CFR_FIELD_GCP_ID_TOKEN,
+                                  CFR_FIELD_OAUTH_ID_TOKEN,
+                                  CFR_FIELD_TOKEN,
+                                  secret_token,
+                                  NULL};
+static const char *const subject[] = {CFR_FIELD_TOKEN, CFR_FIELD_OAUTH_ID_TOKEN, CFR_FIELD_GCP_ID_TOKEN, secret_token,
+                                      NULL};
+static const char *const cluster[] = {CFR_FIELD_OAUTH_ID_TOKEN,
+                                      CFR_FIELD_AZURE_ACCESS_TOKEN,
+                                      CFR_FIELD_GCP_ACCESS_TOKEN,
+                                      CFR_FIELD_OAUTH_ACCESS_TOKEN,
+                                      CFR_FIELD_TOKEN,
+                                      secret_token,
+                                      NULL};
+static const char *const *const wanted[] = {any, subject, cluster};
+
+static const struct cfr_grant_field *find(const struct cfr_grant *g, const char *name)
+{
+    for (size_t i = 0; i < g->field_count; i++) {
+        if (strcmp(g->fields[i].name, name) == 0 && g->fields[i].value.len != 0)
+            return &g->fields[i];
+    }
+    return NULL;
+}
+
+/* Where keys or logins are what was granted, the token that they were traded for is not. */
+static bool is_more(const struct cfr_grant *g)
+{
+    return find(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY) != NULL || find(g, CFR_FIELD_OPENSTACK_AUTH_URL) != NULL ||
+           find(g, CFR_FIELD_REGISTRY_AUTHS) != NULL;
+}
+
+static int tell_fields(const struct cfr_grant *g, const char *field, struct cfr_err *err)
+{
+    struct cfr_str names = {.limit = 320};
+    int rc;
+
+    for (size_t i = 0; i < g->field_count; i++)
+        cfr_str_addf(&names, "%s%s", i != 0 ? ", " : "", g->fields[i].name);
+    rc = cfr_err_set(err, CFR_E_CONFIG, "%s%.80s; this credential has: %s%s",
+                     field != NULL ? "there is no field " : "there is no token of the kind that is wanted here",
+                     field != NULL ? field : "", names.p != NULL ? names.p : "nothing", names.failed ? " ..." : "");
+    cfr_str_free(&names);
+    return rc;
+}
+
+int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field,
+                  const struct cfr_grant_field **out, struct cfr_err *err)
+{
+    *out = field != NULL ? find(g, field) : NULL;
+    for (const char *const *name = wanted[use]; field == NULL && *name != NULL && *out == NULL; name++) {
+        if (use == CFR_GET_SUBJECT || strcmp(*name, CFR_FIELD_TOKEN) != 0 || !is_more(g))
+            *out = find(g, *name);
+    }
+    return *out != NULL ? 0 : tell_fields(g, field, err);
+}
+
+int64_t cfr_get_early(int64_t expires_s, int64_t now_s)
+{
+    int64_t left_s = expires_s - now_s;
+    int64_t early_s = left_s / 4 < CFR_GET_EARLY_S ? left_s / 4 : CFR_GET_EARLY_S;
+
+    return expires_s == 0 || left_s <= 0 ? expires_s : expires_s - early_s;
+}
+
+/* ---- Google's executable source ---- */
+
+static int put(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
+{
+    return rc != 0 ? rc : cfr_secret_append_str(out, text, err);
+}
+
+static int put_json(struct cfr_secret *out, int rc, struct cfr_view text, struct cfr_err *err)
+{
+    return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
+}
+
+int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
+                struct cfr_err *err)
+{
+    const char *type = token_type != NULL && token_type[0] != '\0' ? token_type : TYPE_JWT;
+    char number[64];
+    int rc;
+
+    if (strcmp(type, TYPE_JWT) != 0 && strcmp(type, TYPE_ID_TOKEN) != 0)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the credential file's subject_token_type is %.80s, and an executable source can give only " TYPE_JWT
+            " and " TYPE_ID_TOKEN " here",
+            type);
+    rc = put(out, 0, "{\"version\":1,\"success\":true,\"token_type\":", err);
+    rc = put_json(out, rc, cfr_view_of(type), err);
+    rc = put(out, rc, ",\"id_token\":", err);
+    rc = put_json(out, rc, token, err);
+    (void)snprintf(number, sizeof number, ",\"expiration_time\":%" PRId64, expires_s);
+    rc = put(out, rc, expires_s != 0 ? number : "", err);
+    return put(out, rc, "}\n", err);
+}
+
+int cfr_get_gcp_revoked(struct cfr_secret *out, struct cfr_err *err)
+{
+    return put(out, 0, "{\"version\":1,\"success\":true}\n", err);
+}
+
+int cfr_get_gcp_failed(const struct cfr_err *why, struct cfr_secret *out, struct cfr_err *err)
+{
+    int rc = put(out, 0, "{\"version\":1,\"success\":false,\"code\":", err);
+
+    rc = put_json(out, rc, cfr_view_of(cfr_err_name(why->code)), err);
+    rc = put(out, rc, ",\"message\":", err);
+    rc = put_json(out, rc, cfr_view_of(why->text), err);
+    return put(out, rc, "}\n", err);
+}

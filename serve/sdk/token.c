@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The generic shape: what one credential holds, as JSON or as its token alone. */
+#include "serve/sdk/endpoint.h"
+
+#include "base/time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_TYPE      "application/json; charset=utf-8"
+#define TEXT_TYPE      "text/plain; charset=utf-8"
+#define PREFIX         "/v1/token/"
+#define NAME_MAX_BYTES 63 /* of a credential's name */
+
+/* What tells a kind, and the one token of it; the first that is there counts. The subject token comes last: beside what it
+ * was exchanged for it is not what is meant. */
+static const struct {
+    const char *field;
+    const char *kind;
+    bool token;
+} kinds[] = {
+    {CFR_FIELD_AWS_ACCESS_KEY_ID, "aws", false},
+    {CFR_FIELD_GCP_ACCESS_TOKEN, "gcp", true},
+    {CFR_FIELD_AZURE_ACCESS_TOKEN, "azure", true},
+    {CFR_FIELD_OPENSTACK_TOKEN, "openstack", true},
+    {CFR_FIELD_OPENSTACK_AUTH_URL, "openstack", false},
+    {CFR_FIELD_OAUTH_ACCESS_TOKEN, "oauth", true},
+    {CFR_FIELD_GCP_ID_TOKEN, "gcp", true},
+    {CFR_FIELD_OAUTH_ID_TOKEN, "oauth", true},
+    {CFR_FIELD_REGISTRY_AUTHS, "registry", false},
+    {CFR_FIELD_TOKEN, "token", true},
+};
+
+static void key(struct cfr_endpoint_answer *out, const char *before, const char *name)
+{
+    cfr_endpoint_text(out, before);
+    cfr_endpoint_text(out, "\"");
+    cfr_endpoint_text(out, name);
+    cfr_endpoint_text(out, "\":");
+}
+
+static void refuse(struct cfr_endpoint_answer *out, int status, const char *code, const char *text)
+{
+    cfr_endpoint_start(out, status, JSON_TYPE);
+    key(out, "{", "error");
+    key(out, "{", "code");
+    cfr_endpoint_add_json(out, cfr_view_of(code));
+    key(out, ",", "message");
+    cfr_endpoint_add_json(out, cfr_view_of(text));
+    cfr_endpoint_text(out, "}}\n");
+}
+
+/* Index into kinds, or -1. */
+static int kind_of(const struct cfr_grant *g)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (cfr_grant_get(g, kinds[i].field).n != 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static const char *kind_name(const struct cfr_grant *g)
+{
+    int kind = kind_of(g);
+
+    if (kind >= 0)
+        return kinds[kind].kind;
+    for (size_t i = 0; i < g->field_count; i++) {
+        if (strncmp(g->fields[i].name, CFR_FIELD_SECRET_PREFIX, sizeof CFR_FIELD_SECRET_PREFIX - 1) == 0)
+            return "secret";
+    }
+    return "unknown";
+}
+
+static void give_json(const struct cfr_offer *o, struct cfr_endpoint_answer *out)
+{
+    const struct cfr_grant *g = o->grant;
+    char when[CFR_TIME_RFC3339_MAX];
+    const char *before = "{";
+
+    cfr_endpoint_start(out, 200, JSON_TYPE);
+    key(out, "{", "credential");
+    cfr_endpoint_add_json(out, cfr_view_of(o->credential));
+    key(out, ",", "kind");
+    cfr_endpoint_add_json(out, cfr_view_of(kind_name(g)));
+    key(out, ",", "expires");
+    if (o->expires_s == 0)
+        cfr_endpoint_text(out, "null");
+    else
+        cfr_endpoint_add_json(out, cfr_view_of(cfr_time_format(o->expires_s, when)));
+    key(out, ",", "fields");
+    for (size_t i = 0; i < g->field_count; i++) {
+        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
+            continue;
+        cfr_endpoint_text(out, before);
+        cfr_endpoint_add_json(out, cfr_view_of(g->fields[i].name));
+        cfr_endpoint_text(out, ":");
+        cfr_endpoint_add_json(out, cfr_secret_view(&g->fields[i].value));
+        before = ",";
+    }
+    cfr_endpoint_text(out, before[0] == '{' ? "{}}\n" : "}}\n");
+}
+
+static void give_text(const struct cfr_offer *o, struct cfr_endpoint_answer *out)
+{
+    int kind = kind_of(o->grant);
+
+    if (kind < 0 || !kinds[kind].token) {
+        refuse(out, 406, "not-acceptable", "this credential is more than one token: ask for application/json");
+        out->refused = "text/plain was asked of a credential that is not one token";
+        return;
+    }
+    cfr_endpoint_start(out, 200, TEXT_TYPE);
+    cfr_endpoint_add(out, cfr_grant_get(o->grant, kinds[kind].field));
+}
+
+/* Cuts the next item off a list with SEPARATOR. */
+static struct cfr_view next_item(struct cfr_view *rest, char separator)
+{
+    const char *end = memchr(rest->p, separator, rest->n);
+    struct cfr_view item = {rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n};
+    size_t used = item.n + (end != NULL ? 1 : 0);
+
+    *rest = (struct cfr_view){rest->p + used, rest->n - used};
+    return cfr_view_trim(item);
+}
+
+/* The weight of a media range in thousandths (RFC 9110, 12.4.2); what is malformed weighs nothing. */
+static int weight_of(struct cfr_view parameters)
+{
+    int weight = 1000;
+
+    while (parameters.n != 0) {
+        struct cfr_view p = next_item(&parameters, ';');
+        int place = 100;
+
+        if (p.n < 3 || (p.p[0] | 0x20) != 'q' || p.p[1] != '=')
+            continue;
+        if (p.p[2] != '0' && p.p[2] != '1')
+            return 0;
+        weight = p.p[2] == '1' ? 1000 : 0;
+        for (size_t i = 4; weight < 1000 && i < p.n && i < 7; i++, place /= 10)
+            weight += p.p[i] >= '0' && p.p[i] <= '9' ? (p.p[i] - '0') * place : 0;
+    }
+    return weight;
+}
+
+/* Only a client that says text/plain (or text) and prefers it gets the token bare. */
+static bool wants_text(struct cfr_view accept)
+{
+    int text = 0;
+    int json = 0;
+
+    while (accept.n != 0) {
+        struct cfr_view range = next_item(&accept, ',');
+        struct cfr_view type;
+        int weight;
+
+        if (range.n == 0)
+            continue;
+        type = next_item(&range, ';');
+        weight = weight_of(range);
+        if ((cfr_view_is_nocase(type, "text/plain") || cfr_view_is_nocase(type, "text/*")) && weight > text)
+            text = weight;
+        else if (cfr_view_is_nocase(type, "application/json") || cfr_view_is_nocase(type, "application/*"))
+            json = weight > json ? weight : json;
+    }
+    return text > json;
+}
+
+static void answer(const struct cfr_endpoint_request *r, const struct cfr_endpoint_world *w, const char *name,
+                   struct cfr_endpoint_answer *out)
+{
+    struct cfr_offer offer = {0};
+
+    if (!w->offer(w->ctx, name, &offer)) {
+        refuse(out, 404, "not-found", "there is no such credential");
+        out->refused = "a credential that does not exist was asked for";
+    } else if (!cfr_endpoint_offer_lives(&offer, w->now_s)) {
+        refuse(out, 503, "unavailable",
+               offer.why != NULL ? offer.why : "there is no valid credential at this moment; try again");
+        cfr_endpoint_retry_after(out, &offer);
+    } else if (wants_text(cfr_endpoint_asked(r, "Accept"))) {
+        give_text(&offer, out);
+    } else {
+        give_json(&offer, out);
+    }
+}
+
+bool cfr_serve_token(const struct cfr_endpoint_request *r, const struct cfr_endpoint_world *w,
+                     struct cfr_endpoint_answer *out)
+{
+    struct cfr_view name;
+    char text[NAME_MAX_BYTES + 1];
+
+    if (!cfr_view_starts(r->path, PREFIX))
+        return false;
+    name = (struct cfr_view){r->path.p + sizeof PREFIX - 1, r->path.n - (sizeof PREFIX - 1)};
+    if (cfr_endpoint_proxied(r)) {
+        refuse(out, 403, "forbidden", "requests that a proxy has passed on are not answered");
+        out->refused = "a request that a proxy has passed on";
+    } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
+        refuse(out, 405, "method", "only GET is answered here");
+        cfr_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
+    } else if (name.n == 0 || name.n > NAME_MAX_BYTES || memchr(name.p, '\0', name.n) != NULL) {
+        refuse(out, 404, "not-found", "there is no such credential");
+    } else {
+        memcpy(text, name.p, name.n);
+        text[name.n] = '\0';
+        answer(r, w, text, out);
+    }
+    return true;
+}

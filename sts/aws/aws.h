@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* AWS STS: AssumeRoleWithWebIdentity (or, from long-lived keys, AssumeRole or GetSessionToken), then any
+ * number of AssumeRole steps signed with the keys of the one before; then, where asked for, GetCallerIdentity
+ * and ECR's logins. */
+#ifndef CFR_STS_AWS_AWS_H
+#define CFR_STS_AWS_AWS_H
+
+#include "sts/aws/ecr.h"
+#include "sts/core/provider.h"
+
+#define CFR_STS_AWS_STEPS_MAX 5
+
+/* A choice that is left to an environment variable unless the configuration makes it. */
+enum cfr_sts_aws_switch { CFR_STS_AWS_ENVIRONMENT, CFR_STS_AWS_FALSE, CFR_STS_AWS_TRUE };
+enum cfr_sts_aws_regional { CFR_STS_AWS_REGIONAL_ENVIRONMENT, CFR_STS_AWS_REGIONAL, CFR_STS_AWS_LEGACY };
+enum cfr_sts_aws_accept { CFR_STS_AWS_XML, CFR_STS_AWS_JSON };
+
+/* `exchange: aws:` */
+struct cfr_sts_aws {
+    struct cfr_node node;
+    char *role_arn; /* NULL only with keys: GetSessionToken */
+    /* Long-lived keys instead of a token: two files with one value each, or one in the form of AWS's
+     * credentials. */
+    char *access_key_id_file;
+    char *secret_access_key_file;
+    char *credentials_file;
+    char *profile; /* of credentials_file; NULL = default */
+    char *region;
+    char *session_name;
+    int64_t duration_ms;
+    char *policy;
+    struct cfr_strings policy_arns;
+    /* Only with keys and a role, as in struct cfr_sts_aws_step. */
+    char *external_id;
+    struct cfr_pairs tags;
+    struct cfr_strings transitive_tag_keys;
+    char *source_identity;
+    char *endpoint;
+    char *ca_file;
+    int fips;                    /* enum cfr_sts_aws_switch */
+    int dual_stack;              /* enum cfr_sts_aws_switch */
+    int regional;                /* enum cfr_sts_aws_regional */
+    int accept;                  /* enum cfr_sts_aws_accept */
+    struct cfr_list then_assume; /* of struct cfr_sts_aws_step */
+    bool verify;                 /* GetCallerIdentity before anything is published */
+    struct cfr_sts_ecr *ecr;     /* NULL = none */
+};
+
+/* One element of `then_assume`. */
+struct cfr_sts_aws_step {
+    struct cfr_node node;
+    char *role_arn;
+    char *session_name;
+    int64_t duration_ms;
+    char *external_id;
+    char *policy;
+    struct cfr_strings policy_arns;
+    struct cfr_pairs tags;
+    struct cfr_strings transitive_tag_keys;
+    char *source_identity;
+    char *region;
+    char *endpoint;
+};
+
+extern const struct cfr_table cfr_sts_aws_table;
+extern const struct cfr_sts_provider cfr_sts_aws_provider;
+
+/* Whether keys are the beginning, not a token. */
+bool cfr_sts_aws_has_keys(const struct cfr_sts_aws *config);
+/* Rules about what the exchange begins with, apart from the table's because a part of it may come from elsewhere (a
+ * mounted Secret). CFR_E_CONFIG. */
+int cfr_sts_aws_check_begin(const struct cfr_sts_aws *config, struct cfr_err *err);
+/* Step N of `then_assume`, or NULL. */
+const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *config, size_t n);
+
+#endif

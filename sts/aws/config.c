@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration of the AWS provider: its table, and the rules that need no environment. */
+#include "sts/aws/aws.h"
+#include "sts/aws/endpoint.h"
+#include "sts/aws/params_private.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS   (60 * MINUTE_MS)
+
+static const char *const switches[] = {"environment", "false", "true", NULL};
+static const char *const regional[] = {"environment", "regional", "legacy", NULL};
+static const char *const accepts[] = {"xml", "json", NULL};
+
+#define STEP(member) offsetof(struct cfr_sts_aws_step, member)
+#define AWS(member)  offsetof(struct cfr_sts_aws, member)
+
+#define DOC_POLICY                                                                                           \
+    "Inline session policy in JSON: the session may do only what both it and the role allow. Only the "      \
+    "characters U+0020 to U+00FF, TAB, LF and CR."
+#define DOC_POLICY_ARNS                                                                                      \
+    "ARNs of at most 10 managed policies of the role's account, used as session policies like `policy`."
+#define DOC_EXTERNAL_ID                                                                                      \
+    "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, "                    \
+    "digits and `_+=,.@:/-`."
+#define DOC_TAGS                                                                                             \
+    "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` "                 \
+    "in the role's trust policy and in the caller's policy."
+#define DOC_TRANSITIVE                                                                                       \
+    "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag "                   \
+    "again."
+#define DOC_SOURCE_IDENTITY                                                                                  \
+    "Source identity, kept through all following steps and seen in CloudTrail: letters, "                    \
+    "digits and `_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once "                  \
+    "set it cannot be changed."
+
+static const struct cfr_field step_fields[] = {
+    {.key = "role_arn",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(role_arn),
+     .flags = CFR_FIELD_REQUIRED,
+     .min = 20,
+     .max = 2048,
+     .doc = "ARN of the role to assume with the keys of the step before. Its trust policy must name that "
+            "step's role."},
+    {.key = "session_name",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(session_name),
+     .min = 2,
+     .max = 64,
+     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+            "the session name of the first step."},
+    {.key = "duration",
+     .type = CFR_FIELD_DURATION,
+     .offset = STEP(duration_ms),
+     .fallback = "1h",
+     .min = 15 * MINUTE_MS,
+     .max = HOUR_MS,
+     .doc =
+         "Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
+         "the role's own maximum."},
+    {.key = "external_id",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(external_id),
+     .min = 2,
+     .max = 1224,
+     .doc = DOC_EXTERNAL_ID},
+    {.key = "policy",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(policy),
+     .min = 1,
+     .max = 16384,
+     .doc = DOC_POLICY},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = STEP(policy_arns),
+     .max = 10,
+     .doc = DOC_POLICY_ARNS},
+    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = DOC_TAGS},
+    {.key = "transitive_tag_keys",
+     .type = CFR_FIELD_STRINGS,
+     .offset = STEP(transitive_tag_keys),
+     .max = 50,
+     .doc = DOC_TRANSITIVE},
+    {.key = "source_identity",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(source_identity),
+     .min = 2,
+     .max = 64,
+     .doc = DOC_SOURCE_IDENTITY},
+    {.key = "region",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(region),
+     .min = 1,
+     .max = 63,
+     .doc = "Region whose STS this step calls. Default: that of the exchange."},
+    {.key = "endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(endpoint),
+     .min = 8,
+     .max = 511,
+     .doc = "URL that this step calls instead of the region's STS. Default: that of the exchange."},
+    {.key = NULL},
+};
+
+static int check_whole_seconds(int64_t duration_ms, struct cfr_err *err)
+{
+    return duration_ms % 1000 == 0 ? 0
+                                   : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
+}
+
+static int check_region(const char *region, struct cfr_err *err)
+{
+    if (region == NULL || cfr_aws_endpoint_region_ok(cfr_view_of(region)))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
+}
+
+static int check_endpoint(const char *endpoint, struct cfr_err *err)
+{
+    struct cfr_aws_endpoint parsed;
+
+    if (endpoint == NULL || cfr_aws_endpoint_parse(endpoint, &parsed, err) == 0)
+        return 0;
+    return cfr_err_prefix(err, "endpoint");
+}
+
+static int check_step(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sts_aws_step *s = node;
+    int rc = cfr_aws_params_check_role("role_arn", s->role_arn, err);
+
+    if (rc == 0)
+        rc = cfr_aws_params_check_session_name("session_name", s->session_name, err);
+    if (rc == 0 && s->duration_ms > HOUR_MS)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "duration: AWS limits a chained session to one hour, whatever the role's own "
+                         "maximum; write 1h or less");
+    if (rc == 0)
+        rc = check_whole_seconds(s->duration_ms, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_external_id("external_id", s->external_id, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_policy("policy", s->policy, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_policy_arns("policy_arns", &s->policy_arns, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_tags(&s->tags, &s->transitive_tag_keys, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_session_name("source_identity", s->source_identity, err);
+    if (rc == 0)
+        rc = check_region(s->region, err);
+    return rc != 0 ? rc : check_endpoint(s->endpoint, err);
+}
+
+static const struct cfr_table step_table = {
+    .name = "then_assume step",
+    .size = sizeof(struct cfr_sts_aws_step),
+    .fields = step_fields,
+    .check = check_step,
+    .doc = "A further role, assumed with the keys of the step before (AssumeRole, signed).",
+};
+
+static const struct cfr_field aws_fields[] = {
+    {.key = "role_arn",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(role_arn),
+     .min = 20,
+     .max = 2048,
+     .doc = "ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
+            "accept the "
+            "token's issuer, audience and subject, or the user of the keys. Required, except with keys: "
+            "without it they "
+            "are exchanged for a session of their own user (GetSessionToken)."},
+    {.key = "access_key_id_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(access_key_id_file),
+     .doc = "File with the ID of a long-lived access key: the exchange then begins with keys instead of a "
+            "token. Needs "
+            "`secret_access_key_file` and excludes `credentials_file`."},
+    {.key = "secret_access_key_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(secret_access_key_file),
+     .doc = "File with the secret access key that belongs to `access_key_id_file`."},
+    {.key = "credentials_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = AWS(credentials_file),
+     .doc = "AWS shared credentials file whose keys the exchange begins with, instead of a token. With "
+            "`role_arn` they "
+            "may be those of a session."},
+    {.key = "profile",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(profile),
+     .min = 1,
+     .max = 64,
+     .doc = "Profile of `credentials_file` that holds the keys. Default: `default`."},
+    {.key = "region",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(region),
+     .min = 1,
+     .max = 63,
+     .doc = "Region whose STS is called; it is also published as the consumer's region. Default: "
+            "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
+            "has to be signed (`then_assume`, `verify` and keys sign)."},
+    {.key = "session_name",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(session_name),
+     .min = 2,
+     .max = 64,
+     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+            "made from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name."},
+    {.key = "duration",
+     .type = CFR_FIELD_DURATION,
+     .offset = AWS(duration_ms),
+     .fallback = "1h",
+     .min = 15 * MINUTE_MS,
+     .max = 36 * HOUR_MS,
+     .doc = "Life of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
+            "refuses (it "
+            "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
+            "that refresh by themselves ask all the "
+            "time."},
+    {.key = "policy",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(policy),
+     .min = 1,
+     .max = 4096,
+     .doc = DOC_POLICY " Together with `policy_arns` at most 2048 characters."},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AWS(policy_arns),
+     .max = 10,
+     .doc = DOC_POLICY_ARNS},
+    {.key = "external_id",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(external_id),
+     .min = 2,
+     .max = 1224,
+     .doc = DOC_EXTERNAL_ID " Only with keys."},
+    {.key = "tags",
+     .type = CFR_FIELD_PAIRS,
+     .offset = AWS(tags),
+     .max = 50,
+     .doc = DOC_TAGS " Only with keys: a token carries its own."},
+    {.key = "transitive_tag_keys",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AWS(transitive_tag_keys),
+     .max = 50,
+     .doc = DOC_TRANSITIVE},
+    {.key = "source_identity",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(source_identity),
+     .min = 2,
+     .max = 64,
+     .doc = DOC_SOURCE_IDENTITY " Only with keys."},
+    {.key = "endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(endpoint),
+     .min = 8,
+     .max = 511,
+     .doc = "URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a "
+            "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
+            "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
+            "is true. Excludes `fips` and `dual_stack`."},
+    {.key = "ca_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AWS(ca_file),
+     .flags = CFR_FIELD_PATH,
+     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+    {.key = "fips",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(fips),
+     .fallback = "environment",
+     .choices = switches,
+     .doc = "Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no."},
+    {.key = "dual_stack",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(dual_stack),
+     .fallback = "environment",
+     .choices = switches,
+     .doc = "Call the endpoint that has IPv6 addresses too. `environment` means "
+            "`AWS_USE_DUALSTACK_ENDPOINT`, else no."},
+    {.key = "sts_regional_endpoints",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(regional),
+     .fallback = "environment",
+     .choices = regional,
+     .doc = "`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
+            "regions, whose tokens do not work in opt-in regions. `environment` means "
+            "`AWS_STS_REGIONAL_ENDPOINTS`, else regional."},
+    {.key = "accept",
+     .type = CFR_FIELD_ENUM,
+     .offset = AWS(accept),
+     .fallback = "xml",
+     .choices = accepts,
+     .doc =
+         "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
+    {.key = "then_assume",
+     .type = CFR_FIELD_LIST,
+     .offset = AWS(then_assume),
+     .max = CFR_STS_AWS_STEPS_MAX,
+     .table = &step_table,
+     .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys "
+            "are published."},
+    {.key = "verify",
+     .type = CFR_FIELD_BOOL,
+     .offset = AWS(verify),
+     .fallback = "false",
+     .doc = "Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published; if it "
+            "is another "
+            "account or role, or they are not known yet, nothing is."},
+    {.key = "ecr",
+     .type = CFR_FIELD_MAP,
+     .offset = AWS(ecr),
+     .table = &cfr_sts_ecr_table,
+     .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
+    {.key = NULL},
+};
+
+const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *config, size_t n)
+{
+    const struct cfr_sts_aws_step *steps = config->then_assume.items;
+
+    return n < config->then_assume.count ? &steps[n] : NULL;
+}
+
+bool cfr_sts_aws_has_keys(const struct cfr_sts_aws *config)
+{
+    return config->access_key_id_file != NULL || config->credentials_file != NULL;
+}
+
+static int check_keys(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    bool id = c->access_key_id_file != NULL;
+    bool secret = c->secret_access_key_file != NULL;
+
+    if (c->credentials_file != NULL && (id || secret))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "credentials_file: it cannot stand beside %s; keep one of the two",
+                           id ? "access_key_id_file" : "secret_access_key_file");
+    if (id != secret)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it is missing; a key is an ID and a secret",
+                           id ? "secret_access_key_file" : "access_key_id_file");
+    if (c->profile != NULL && c->credentials_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "profile: it has no effect without credentials_file; leave it out");
+    if (c->role_arn == NULL && !cfr_sts_aws_has_keys(c))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "role_arn: it is missing; write the role to assume with the token, such as "
+                           "\"arn:aws:iam::123456789012:role/NAME\"");
+    return 0;
+}
+
+/* What the first operation does not take is refused, not ignored. */
+static int check_operation(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    const char *only_keys = c->external_id != NULL              ? "external_id"
+                            : c->tags.count != 0                ? "tags"
+                            : c->transitive_tag_keys.count != 0 ? "transitive_tag_keys"
+                            : c->source_identity != NULL        ? "source_identity"
+                                                                : NULL;
+    const char *only_role = c->session_name != NULL     ? "session_name"
+                            : c->policy != NULL         ? "policy"
+                            : c->policy_arns.count != 0 ? "policy_arns"
+                                                        : only_keys;
+
+    if (!cfr_sts_aws_has_keys(c) && only_keys != NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: AWS does not take it with a token (only what the token itself says); leave it out, or "
+            "set it in a step of then_assume",
+            only_keys);
+    if (c->role_arn == NULL && c->then_assume.count == 0 && only_role != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without `role_arn`; leave it out",
+                           only_role);
+    if (c->role_arn != NULL && c->duration_ms > 12 * HOUR_MS)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "duration: a role's session lives at most 12h; write 12h or less");
+    return 0;
+}
+
+int cfr_sts_aws_check_begin(const struct cfr_sts_aws *config, struct cfr_err *err)
+{
+    int rc = check_keys(config, err);
+
+    return rc != 0 ? rc : check_operation(config, err);
+}
+
+static int check_policies(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    size_t n = cfr_aws_params_length(c->policy);
+    int rc = cfr_aws_params_check_policy("policy", c->policy, err);
+
+    if (rc == 0)
+        rc = cfr_aws_params_check_policy_arns("policy_arns", &c->policy_arns, err);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < c->policy_arns.count; i++)
+        n += strlen(c->policy_arns.items[i]);
+    if (n > 2048)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "policy: together with policy_arns it has %zu characters; AWS takes at most 2048 of both", n);
+    return 0;
+}
+
+/* Settings that would be without effect are refused rather than ignored. */
+static int check_combinations(const struct cfr_sts_aws *c, struct cfr_err *err)
+{
+    if (c->endpoint == NULL)
+        return 0;
+    if (c->fips == CFR_STS_AWS_TRUE || c->dual_stack == CFR_STS_AWS_TRUE)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
+            c->fips == CFR_STS_AWS_TRUE ? "fips" : "dual_stack");
+    if (c->regional == CFR_STS_AWS_LEGACY)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
+    if (c->ca_file != NULL && strncmp(c->endpoint, "http:", 5) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "ca_file: it has no effect with an http endpoint; leave it out");
+    return 0;
+}
+
+static int check_aws(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sts_aws *c = node;
+    int rc = cfr_aws_params_check_role("role_arn", c->role_arn, err);
+
+    if (rc == 0)
+        rc = check_region(c->region, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_session_name("session_name", c->session_name, err);
+    if (rc == 0)
+        rc = check_whole_seconds(c->duration_ms, err);
+    if (rc == 0)
+        rc = check_policies(c, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_external_id("external_id", c->external_id, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_tags(&c->tags, &c->transitive_tag_keys, err);
+    if (rc == 0)
+        rc = cfr_aws_params_check_session_name("source_identity", c->source_identity, err);
+    if (rc == 0)
+        rc = check_endpoint(c->endpoint, err);
+    return rc != 0 ? rc : check_combinations(c, err);
+}
+
+const struct cfr_table cfr_sts_aws_table = {
+    .name = "aws exchange",
+    .size = sizeof(struct cfr_sts_aws),
+    .fields = aws_fields,
+    .check = check_aws,
+    .doc = "Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "
+           "or of long-lived "
+           "keys (AssumeRole, or GetSessionToken without a role) for those of a session.",
+};

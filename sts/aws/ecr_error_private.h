@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The errors of ECR. */
+#ifndef CFR_STS_AWS_ECR_ERROR_PRIVATE_H
+#define CFR_STS_AWS_ECR_ERROR_PRIVATE_H
+
+#include "sts/core/provider.h"
+
+/* Makes an error of a reply that is not 200: its type stands in the header x-amzn-ErrorType or in the body's
+ * `__type`. */
+int cfr_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, const struct cfr_grant *grant,
+                      struct cfr_err *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of private registries. */
+#include "sts/aws/ecr.h"
+
+#include "sts/aws/endpoint.h"
+
+#include <string.h>
+
+/* `ACCOUNT.dkr.ecr[-fips].REGION.DOMAIN`, or with `dkr-ecr` for the names that have IPv6 addresses too. */
+static const char *const domains[] = {
+    "amazonaws.com", "amazonaws.com.cn", "amazonaws.eu",   "on.aws",         "on.amazonwebservices.com.cn",
+    "sc2s.sgov.gov", "c2s.ic.gov",       "cloud.adc-e.uk", "csp.hci.ic.gov",
+};
+
+static bool take(struct cfr_view *rest, const char *text)
+{
+    if (!cfr_view_starts(*rest, text))
+        return false;
+    rest->p += strlen(text);
+    rest->n -= strlen(text);
+    return true;
+}
+
+bool cfr_ecr_host_parse(struct cfr_view host, struct cfr_ecr_host *out)
+{
+    struct cfr_view rest = host;
+    size_t n = 0;
+
+    *out = (struct cfr_ecr_host){0};
+    while (n < rest.n && rest.p[n] >= '0' && rest.p[n] <= '9')
+        n++;
+    if (n != 12)
+        return false;
+    out->account = (struct cfr_view){rest.p, n};
+    rest = (struct cfr_view){rest.p + n, rest.n - n};
+    if (!take(&rest, ".dkr.ecr") && !take(&rest, ".dkr-ecr"))
+        return false;
+    out->fips = take(&rest, "-fips");
+    if (!take(&rest, "."))
+        return false;
+    for (n = 0; n < rest.n && rest.p[n] != '.';)
+        n++;
+    if (n == rest.n || !cfr_aws_endpoint_region_ok((struct cfr_view){rest.p, n}))
+        return false;
+    memcpy(out->region, rest.p, n);
+    rest = (struct cfr_view){rest.p + n + 1, rest.n - n - 1};
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
+        if (cfr_view_is(rest, domains[i]))
+            return true;
+    }
+    return false;
+}

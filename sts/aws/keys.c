@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Keys that sign a request. */
+#include "sts/aws/keys_private.h"
+
+#include <string.h>
+
+#define ID_MAX     128
+#define SECRET_MAX 1024
+
+/* One `key = value` of an ini file. */
+struct setting {
+    struct cfr_view key;
+    struct cfr_view value;
+};
+
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* `[NAME]`: its name without the blanks around it; an empty view for any other line. */
+static struct cfr_view section_of(struct cfr_view line)
+{
+    const char *end = line.n > 2 && line.p[0] == '[' ? memchr(line.p, ']', line.n) : NULL;
+
+    return end == NULL ? (struct cfr_view){NULL, 0}
+                       : cfr_view_trim((struct cfr_view){line.p + 1, (size_t)(end - line.p) - 1});
+}
+
+static bool setting_of(struct cfr_view line, struct setting *out)
+{
+    size_t at = 0;
+
+    while (at < line.n && line.p[at] != '=' && line.p[at] != ':')
+        at++;
+    if (at == line.n)
+        return false;
+    out->key = cfr_view_trim((struct cfr_view){line.p, at});
+    out->value = (struct cfr_view){line.p + at + 1, line.n - at - 1};
+    /* A comment begins after a blank; no key has one in it. */
+    for (size_t i = 1; i < out->value.n; i++) {
+        if ((out->value.p[i] == '#' || out->value.p[i] == ';') && blank(out->value.p[i - 1]))
+            out->value.n = i;
+    }
+    out->value = cfr_view_trim(out->value);
+    return true;
+}
+
+static void take_setting(const struct setting *s, struct cfr_aws_keys *out)
+{
+    if (cfr_view_is_nocase(s->key, "aws_access_key_id"))
+        out->id = s->value;
+    else if (cfr_view_is_nocase(s->key, "aws_secret_access_key"))
+        out->secret = s->value;
+    else if (cfr_view_is_nocase(s->key, "aws_session_token"))
+        out->session_token = s->value;
+}
+
+/* True if the profile is there. */
+static bool read_profile(struct cfr_view text, const char *profile, struct cfr_aws_keys *out)
+{
+    struct cfr_view line;
+    bool inside = false;
+    bool found = false;
+
+    if (cfr_view_starts(text, "\xef\xbb\xbf"))
+        text = (struct cfr_view){text.p + 3, text.n - 3};
+    while (cfr_view_line(&text, &line)) {
+        struct cfr_view section;
+        struct setting s;
+
+        line = cfr_view_trim(line);
+        section = section_of(line);
+        if (line.n == 0 || line.p[0] == '#' || line.p[0] == ';')
+            continue;
+        if (line.p[0] == '[')
+            inside = cfr_view_is(section, profile);
+        else if (inside && setting_of(line, &s))
+            take_setting(&s, out);
+        found = found || inside;
+    }
+    return found;
+}
+
+static int take_profile(const struct cfr_sts_aws *c, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+                        struct cfr_err *err)
+{
+    const char *profile = c->profile != NULL ? c->profile : "default";
+
+    if (!read_profile(cfr_sts_input_content(in, "credentials_file"), profile, out))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "credentials_file: it has no profile [%.64s]; name another in `profile`", profile);
+    if (out->id.n == 0 || out->secret.n == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: its profile [%.64s] has no %s", profile,
+                           out->id.n == 0 ? "aws_access_key_id" : "aws_secret_access_key");
+    return 0;
+}
+
+static bool id_ok(struct cfr_view id)
+{
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+              c == '-'))
+            return false;
+    }
+    return id.n >= 3 && id.n <= ID_MAX;
+}
+
+static bool printable(struct cfr_view text, size_t max)
+{
+    return text.n <= max && cfr_view_printable(text) && (text.n == 0 || memchr(text.p, ' ', text.n) == NULL);
+}
+
+static int check_keys(const struct cfr_sts_aws *c, const struct cfr_aws_keys *keys, struct cfr_err *err)
+{
+    const char *where = c->credentials_file != NULL ? "credentials_file" : "access_key_id_file";
+
+    if (!id_ok(keys->id))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: what is there is no access key ID, which has letters and digits only, such as "
+            "AKIAIOSFODNN7EXAMPLE",
+            where);
+    if (keys->secret.n == 0 || !printable(keys->secret, SECRET_MAX))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: what is there is no secret access key: it is empty, too long, or has blanks or line "
+            "breaks",
+            c->credentials_file != NULL ? where : "secret_access_key_file");
+    if (!printable(keys->session_token, CFR_GRANT_VALUE_MAX))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: its aws_session_token has blanks or is too long", where);
+    if (cfr_view_starts(keys->id, "ASIA") && keys->session_token.n == 0)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: the access key ID begins with ASIA, so it belongs to a session and needs a session "
+            "token beside it; give long-lived keys (AKIA...)",
+            where);
+    if (keys->session_token.n != 0 && c->role_arn == NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: the keys belong to a session, from which AWS gives no other one; give a `role_arn` to "
+            "assume with them, or long-lived keys",
+            where);
+    return 0;
+}
+
+int cfr_aws_keys_read(const struct cfr_sts_aws *config, const struct cfr_sts_input *in,
+                      struct cfr_aws_keys *out, struct cfr_err *err)
+{
+    int rc = 0;
+
+    *out = (struct cfr_aws_keys){0};
+    if (config->credentials_file != NULL) {
+        rc = take_profile(config, in, out, err);
+    } else {
+        out->id = cfr_sts_input_content(in, "access_key_id_file");
+        out->secret = cfr_sts_input_content(in, "secret_access_key_file");
+    }
+    return rc != 0 ? rc : check_keys(config, out, err);
+}
+
+struct cfr_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant)
+{
+    return (struct cfr_aws_keys){
+        .id = cfr_grant_get(grant, CFR_FIELD_AWS_ACCESS_KEY_ID),
+        .secret = cfr_grant_get(grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY),
+        .session_token = cfr_grant_get(grant, CFR_FIELD_AWS_SESSION_TOKEN),
+    };
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Azure (Microsoft Entra ID, or AD FS): an access token for each scope, by client credentials, and logins to
+ * Azure container registries. The caller proves itself with a Kubernetes token, a client secret or a
+ * certificate. */
+#ifndef CFR_STS_AZURE_AZURE_H
+#define CFR_STS_AZURE_AZURE_H
+
+#include "sts/core/provider.h"
+
+/* Requests of one exchange: one for each scope and one for each registry. */
+#define CFR_STS_AZURE_STEPS_MAX 8
+
+/* In the order of the choices in the table. */
+enum cfr_sts_azure_cloud {
+    CFR_STS_AZURE_ENVIRONMENT, /* AZURE_AUTHORITY_HOST, else the public cloud */
+    CFR_STS_AZURE_PUBLIC,
+    CFR_STS_AZURE_USGOV,
+    CFR_STS_AZURE_CHINA,
+    CFR_STS_AZURE_SOV_DE,
+    CFR_STS_AZURE_SOV_FR,
+    CFR_STS_AZURE_SOV_SG,
+};
+
+/* `exchange: azure:` */
+struct cfr_sts_azure {
+    struct cfr_node node;
+    char *tenant_id;
+    char *client_id;
+    struct cfr_strings scopes;
+    int cloud; /* enum cfr_sts_azure_cloud */
+    char *authority_host;
+    char *client_secret_file;
+    char *certificate_file;
+    char *key_file;
+    bool send_certificate_chain;
+    struct cfr_strings acr;
+    char *acr_endpoint;
+    char *ca_file;
+};
+
+extern const struct cfr_table cfr_sts_azure_table;
+extern const struct cfr_sts_provider cfr_sts_azure_provider;
+
+#endif

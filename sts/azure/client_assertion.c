@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Proofs of the client. */
+#include "sts/azure/client_assertion_private.h"
+
+#include "base/str.h"
+#include "wire/form.h"
+#include "wire/jwt.h"
+
+#include <inttypes.h>
+
+#define ASSERTION_TYPE   "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+#define ASSERTION_LIFE_S 600
+#define HEADER_MAX       CFR_JWT_MAX
+#define CLAIMS_MAX       4096
+
+enum cfr_azure_proof cfr_azure_proof_of(const struct cfr_sts_azure *config)
+{
+    if (config->client_secret_file != NULL)
+        return CFR_AZURE_SECRET;
+    return config->certificate_file != NULL ? CFR_AZURE_CERTIFICATE : CFR_AZURE_FEDERATED;
+}
+
+static int add_assertion(struct cfr_secret *body, struct cfr_view assertion, struct cfr_err *err)
+{
+    int rc = cfr_form_add(body, "client_assertion_type", cfr_view_of(ASSERTION_TYPE), err);
+
+    return rc != 0 ? rc : cfr_form_add(body, "client_assertion", assertion, err);
+}
+
+static int add_secret(const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+{
+    struct cfr_view secret = cfr_sts_input_content(in, "client_secret_file");
+
+    if (secret.n == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "client_secret_file: the file is empty; write the secret's value to it");
+    for (size_t i = 0; i < secret.n; i++) {
+        if ((unsigned char)secret.p[i] < 0x20 || secret.p[i] == 0x7f)
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "client_secret_file: the file holds more than one line or a control character; it must "
+                "hold the secret's value alone");
+    }
+    return cfr_form_add(body, "client_secret", secret, err);
+}
+
+/* AD FS knows only the older form of both. */
+static int make_header(const struct cfr_sts_azure *config, bool adfs, struct cfr_view pem,
+                       struct cfr_secret *header, struct cfr_err *err)
+{
+    char thumbprint[CFR_JWT_THUMBPRINT_MAX];
+    int rc = adfs ? cfr_jwt_thumbprint_sha1(pem, thumbprint, err) : cfr_jwt_thumbprint(pem, thumbprint, err);
+
+    if (rc == 0)
+        rc = cfr_secret_append_str(header,
+                                   adfs ? "{\"alg\":\"RS256\",\"typ\":\"JWT\",\"x5t\":\""
+                                        : "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":\"",
+                                   err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(header, thumbprint, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(header, "\"", err);
+    if (rc == 0 && config->send_certificate_chain)
+        rc = cfr_secret_append_str(header, ",\"x5c\":", err);
+    if (rc == 0 && config->send_certificate_chain)
+        rc = cfr_jwt_chain(pem, header, err);
+    return rc != 0 ? rc : cfr_secret_append_str(header, "}", err);
+}
+
+static void make_claims(const struct cfr_azure_place *place, const struct cfr_sts_input *in,
+                        struct cfr_str *claims)
+{
+    char url[CFR_AZURE_URL_MAX];
+    char id[CFR_JWT_UUID_MAX];
+
+    cfr_str_addz(claims, "{\"aud\":");
+    cfr_str_add_json(claims, cfr_view_of(cfr_azure_place_token_url(place, url)));
+    cfr_str_addz(claims, ",\"iss\":");
+    cfr_str_add_json(claims, cfr_view_of(place->client));
+    cfr_str_addz(claims, ",\"sub\":");
+    cfr_str_add_json(claims, cfr_view_of(place->client));
+    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"nbf\":%" PRId64 ",\"exp\":%" PRId64 "}",
+                 cfr_jwt_uuid(in->nonce, id), in->now_s, in->now_s, in->now_s + ASSERTION_LIFE_S);
+}
+
+static int sign(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
+                const struct cfr_sts_input *in, struct cfr_view header, struct cfr_secret *jwt,
+                struct cfr_err *err)
+{
+    const char *from = config->key_file != NULL ? "key_file" : "certificate_file";
+    struct cfr_str claims = {.limit = CLAIMS_MAX};
+    int rc;
+
+    make_claims(place, in, &claims);
+    if (claims.failed)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    else
+        rc = cfr_jwt_sign(place->adfs ? CFR_JWT_RS256 : CFR_JWT_PS256, header, cfr_str_view(&claims),
+                          cfr_sts_input_content(in, from), jwt, err);
+    cfr_str_free(&claims);
+    return rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "%s", from) : rc;
+}
+
+static int add_certificate(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
+                           const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+{
+    struct cfr_view pem = cfr_sts_input_content(in, "certificate_file");
+    struct cfr_secret header;
+    struct cfr_secret jwt;
+    int rc;
+
+    if (in->nonce == NULL)
+        return cfr_err_set(err, CFR_E_INTERNAL, "there are no random bytes for the assertion's jti");
+    cfr_secret_init(&header, HEADER_MAX);
+    cfr_secret_init(&jwt, CFR_JWT_MAX);
+    rc = make_header(config, place->adfs, pem, &header, err);
+    if (rc == CFR_E_CONFIG && err != NULL)
+        rc = cfr_err_prefix(err, "certificate_file");
+    if (rc == 0)
+        rc = sign(config, place, in, cfr_secret_view(&header), &jwt, err);
+    if (rc == CFR_E_LIMIT)
+        rc = cfr_err_set(
+            err, CFR_E_CONFIG,
+            "certificate_file: with so many certificates the assertion is too long; keep the leaf and its "
+            "intermediates only");
+    if (rc == 0)
+        rc = add_assertion(body, cfr_secret_view(&jwt), err);
+    cfr_secret_free(&header);
+    cfr_secret_free(&jwt);
+    return rc;
+}
+
+int cfr_azure_proof_add(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
+                        const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+{
+    switch (cfr_azure_proof_of(config)) {
+    case CFR_AZURE_SECRET:
+        return add_secret(in, body, err);
+    case CFR_AZURE_CERTIFICATE:
+        return add_certificate(config, place, in, body, err);
+    case CFR_AZURE_FEDERATED:
+        break;
+    }
+    if (in->token.n == 0)
+        return cfr_err_set(err, CFR_E_TOKEN, "the token is empty");
+    return add_assertion(body, in->token, err);
+}

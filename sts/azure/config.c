@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration of the Azure provider: its table, and the rules that need no environment. */
+#include "sts/azure/azure.h"
+#include "sts/azure/settings.h"
+#include "sts/core/docker_auths.h"
+#include "wire/url.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char *const cloud_names[] = {"environment", "public", "usgov",  "china",
+                                          "sov-de",      "sov-fr", "sov-sg", NULL};
+
+#define AZURE(member) offsetof(struct cfr_sts_azure, member)
+
+static const struct cfr_field azure_fields[] = {
+    {.key = "tenant_id",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(tenant_id),
+     .min = 4,
+     .max = 253,
+     .doc = "The tenant of the application: its ID (a GUID) or one of its domains; `adfs` for an AD FS of "
+            "your own. "
+            "Default: `AZURE_TENANT_ID`. One of both is required."},
+    {.key = "client_id",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(client_id),
+     .min = 1,
+     .max = 256,
+     .doc = "The application (client) ID of the app registration or of the user-assigned managed identity, a "
+            "GUID. "
+            "Default: `AZURE_CLIENT_ID`. One of both is required."},
+    {.key = "scopes",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AZURE(scopes),
+     .max = CFR_STS_AZURE_STEPS_MAX,
+     .doc = "What the tokens are for, one token for each: a resource with `/.default` after it, which is "
+            "added where it "
+            "is missing. A resource that itself ends in a slash keeps it "
+            "(`https://database.windows.net//.default`). The "
+            "first one's token is what most formats publish. Default: the cloud's Resource Manager, for the "
+            "public cloud "
+            "`https://management.azure.com/.default`."},
+    {.key = "cloud",
+     .type = CFR_FIELD_ENUM,
+     .offset = AZURE(cloud),
+     .fallback = "environment",
+     .choices = cloud_names,
+     .doc = "The cloud to ask: it chooses the authority host and the default scope. `environment` means "
+            "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
+            "cloud."},
+    {.key = "authority_host",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(authority_host),
+     .min = 8,
+     .max = 500,
+     .doc = "URL of the authority, without the tenant, for a private or a regional one. https, or http to "
+            "127.0.0.0/8, "
+            "[::1] or localhost. Default: that of `cloud`."},
+    {.key = "client_secret_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(client_secret_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "File with a client secret (its value, not its ID) to use instead of a token. A new one is taken "
+            "as soon as "
+            "it is written there."},
+    {.key = "certificate_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(certificate_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "PEM file with the certificate that is registered for the application, the leaf first, and its "
+            "RSA private "
+            "key unless `key_file` holds that. Used instead of a token."},
+    {.key = "key_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(key_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "PEM file with the private key, not encrypted, if `certificate_file` does not hold it."},
+    {.key = "send_certificate_chain",
+     .type = CFR_FIELD_BOOL,
+     .offset = AZURE(send_certificate_chain),
+     .fallback = "false",
+     .doc = "Send all certificates of `certificate_file` along (`x5c`), for applications that trust a "
+            "subject name and an "
+            "issuer instead of one certificate."},
+    {.key = "acr",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AZURE(acr),
+     .max = CFR_STS_AZURE_STEPS_MAX - 1,
+     .doc = "Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format "
+            "`docker-config`. The "
+            "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
+            "else that of "
+            "the Resource Manager."},
+    {.key = "acr_endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(acr_endpoint),
+     .min = 8,
+     .max = 500,
+     .doc = "URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
+            "compatible server."},
+    {.key = "ca_file",
+     .type = CFR_FIELD_STRING,
+     .offset = AZURE(ca_file),
+     .flags = CFR_FIELD_PATH,
+     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+    {.key = NULL},
+};
+
+/* Settings that would be without effect are refused rather than ignored. */
+static int check_proof(const struct cfr_sts_azure *c, struct cfr_err *err)
+{
+    if (c->client_secret_file != NULL && c->certificate_file != NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "certificate_file: there is also a client_secret_file, and only one of them can be shown; "
+            "leave one out");
+    if (c->key_file != NULL && c->certificate_file == NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "key_file: it has no effect without certificate_file; write the certificate's path there");
+    if (c->send_certificate_chain && c->certificate_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "send_certificate_chain: it has no effect without certificate_file; leave it out");
+    return 0;
+}
+
+/* With and without the suffix a scope is the same. */
+static bool same_scope(const char *a, const char *b)
+{
+    static const char suffix[] = "/.default";
+    size_t n = strlen(a);
+    size_t m = strlen(b);
+
+    if (n > m)
+        return same_scope(b, a);
+    return strncmp(a, b, n) == 0 && (b[n] == '\0' || strcmp(b + n, suffix) == 0);
+}
+
+static int check_scopes(const struct cfr_sts_azure *c, struct cfr_err *err)
+{
+    for (size_t i = 0; i < c->scopes.count; i++) {
+        int rc = cfr_azure_place_check_scope(i + 1, c->scopes.items[i], err);
+
+        if (rc != 0)
+            return rc;
+        for (size_t k = 0; k < i; k++) {
+            if (same_scope(c->scopes.items[k], c->scopes.items[i]))
+                return cfr_err_set(err, CFR_E_CONFIG,
+                                   "scopes: elements %zu and %zu are the same; leave one out", k + 1, i + 1);
+        }
+    }
+    if (cfr_azure_place_scopes(c) + c->acr.count > CFR_STS_AZURE_STEPS_MAX)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "scopes: together with acr there are %zu, and one credential can have %d; make a second "
+            "credential",
+            cfr_azure_place_scopes(c) + c->acr.count, CFR_STS_AZURE_STEPS_MAX);
+    return 0;
+}
+
+static int check_acr(const struct cfr_sts_azure *c, struct cfr_err *err)
+{
+    struct cfr_url url;
+
+    for (size_t i = 0; i < c->acr.count; i++) {
+        if (!cfr_registry_host_ok(cfr_view_of(c->acr.items[i])))
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "acr: element %zu must be the host of a registry alone, such as myregistry.azurecr.io",
+                i + 1);
+        for (size_t k = 0; k < i; k++) {
+            if (strcasecmp(c->acr.items[k], c->acr.items[i]) == 0)
+                return cfr_err_set(err, CFR_E_CONFIG, "acr: elements %zu and %zu are the same; leave one out",
+                                   k + 1, i + 1);
+        }
+    }
+    if (c->acr_endpoint == NULL)
+        return 0;
+    if (cfr_url_parse(c->acr_endpoint, &url, err) != 0)
+        return cfr_err_prefix(err, "acr_endpoint");
+    return memchr(url.path.p, '?', url.path.n) == NULL
+               ? 0
+               : cfr_err_set(err, CFR_E_CONFIG, "acr_endpoint: it has a query; write only https://HOST");
+}
+
+static int check_azure(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sts_azure *c = node;
+    int rc = cfr_azure_place_check_tenant("tenant_id", c->tenant_id, err);
+
+    if (rc == 0 && c->tenant_id != NULL)
+        rc = cfr_azure_place_check_client("client_id", c->client_id, cfr_azure_place_is_adfs(c->tenant_id),
+                                          err);
+    if (rc == 0)
+        rc = check_proof(c, err);
+    if (rc == 0)
+        rc = check_scopes(c, err);
+    return rc != 0 ? rc : check_acr(c, err);
+}
+
+const struct cfr_table cfr_sts_azure_table = {
+    .name = "azure exchange",
+    .size = sizeof(struct cfr_sts_azure),
+    .fields = azure_fields,
+    .check = check_azure,
+    .doc = "Access tokens of Microsoft Entra ID (Azure AD) for an application or a managed identity, in "
+           "exchange for the "
+           "token (workload identity federation), a client secret or a certificate.",
+};

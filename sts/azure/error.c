@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors of Entra ID and of Azure's registries. */
+#include "sts/azure/error_private.h"
+
+#include "base/json.h"
+#include "base/error_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CODE_TEXT_MAX 32
+#define IDS_MAX       160
+#define CODE_PREFIX   "AADSTS"
+
+#define HINT_MATCH                                                                                           \
+    "no federated credential of the client fits: compare its issuer, subject and audience with the token's " \
+    "({who}). A "                                                                                            \
+    "new one takes minutes to be known, so it is tried again"
+#define HINT_LATER   "Entra ID is unavailable; it is tried again"
+#define HINT_BUSY    "Entra ID limits the rate of calls; it is tried again"
+#define HINT_INSPECT "Entra ID does not take this token; look at it with `credfresh inspect`"
+#define HINT_SCOPE   "mend `scopes`: each element must be one resource with /.default after it"
+#define HINT_RESOURCE                                                                                        \
+    "the resource of `scopes` does not exist in this tenant; mend it, or have an administrator add the "     \
+    "resource's "                                                                                            \
+    "service principal"
+#define HINT_CLIENT                                                                                          \
+    "there is no such application in this tenant; check `client_id`, `tenant_id` and the cloud"
+#define HINT_ENDPOINT "the request is not understood; check `authority_host`, and that no proxy changes it"
+#define HINT_CERT                                                                                            \
+    "register the certificate of `certificate_file` for the application, and check that the private key "    \
+    "belongs to it"
+#define HINT_SECRET_EXPIRED                                                                                  \
+    "make a new client secret and write it to `client_secret_file`; it is taken at once"
+
+/* Only for assertions that are signed here; asked first. */
+static const struct cfr_refusal_row certificate_rows[] = {
+    {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
+     "the assertion was signed for another time: check this machine's clock; it is tried again"},
+    {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
+     "the assertion was signed for another time: check this machine's clock; it is tried again"},
+    {"AADSTS700027", NULL, 0, CFR_E_IDP,
+     HINT_CERT ". A new one takes minutes to be known, so it is tried again"},
+    {"AADSTS50012", NULL, 0, CFR_E_DENIED, HINT_CERT},
+    {"AADSTS50013", NULL, 0, CFR_E_DENIED, HINT_CERT},
+    {"AADSTS50027", NULL, 0, CFR_E_DENIED, HINT_CERT},
+    {"invalid_grant", NULL, 0, CFR_E_DENIED, HINT_CERT},
+    {0},
+};
+
+/* Only for client secrets; asked first. */
+static const struct cfr_refusal_row secret_rows[] = {
+    {"AADSTS50012", NULL, 0, CFR_E_DENIED,
+     "the client secret is wrong; write the right one to `client_secret_file`; it is taken at once"},
+    {"invalid_grant", NULL, 0, CFR_E_DENIED,
+     "check `client_id`, `tenant_id` and the secret in `client_secret_file`"},
+    {0},
+};
+
+static const struct cfr_refusal_row rows[] = {
+    {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
+     "the token has expired or is not valid yet; it is tried again with the next one. Is the token file "
+     "still renewed, "
+     "and is the clock right?"},
+    {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
+     "the token has expired or is not valid yet; it is tried again with the next one. Is the token file "
+     "still renewed?"},
+    {"AADSTS50012", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
+    {"AADSTS50013", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
+    {"AADSTS50027", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
+    {"AADSTS70021", NULL, 0, CFR_E_IDP, HINT_MATCH},
+    {"AADSTS700211", NULL, 0, CFR_E_IDP,
+     "no federated credential of the client has the token's issuer: compare them letter by letter, a slash "
+     "at the end "
+     "counts. A new one takes minutes to be known, so it is tried again"},
+    {"AADSTS700212", NULL, 0, CFR_E_IDP,
+     "no federated credential of the client has the token's audience: ask for a token with that audience "
+     "(usually "
+     "api://AzureADTokenExchange), or change it there. A new one takes minutes to be known, so it is tried "
+     "again"},
+    {"AADSTS700213", NULL, 0, CFR_E_IDP, HINT_MATCH},
+    {"AADSTS7002131", NULL, 0, CFR_E_DENIED,
+     "mend the client's federated credential: compare its issuer, subject and audience with the token's "
+     "({who})"},
+    {"AADSTS7002137", NULL, 0, CFR_E_DENIED,
+     "mend the client's federated credential: compare its issuer, subject and audience with the token's "
+     "({who})"},
+    {"AADSTS7002138", NULL, 0, CFR_E_DENIED,
+     "mend the client's federated credential: upper and lower case must be as in the token ({who})"},
+    {"AADSTS7002381", NULL, 0, CFR_E_DENIED,
+     "a policy of the tenant demands a claim that the token lacks; an administrator has to allow the token's "
+     "issuer"},
+    {"AADSTS700027", NULL, 0, CFR_E_IDP,
+     "the token's signature was not accepted. Entra ID may not know a new key of the issuer yet, so it is "
+     "tried again; "
+     "are the issuer's keys public and current?"},
+    {"AADSTS700023", NULL, 0, CFR_E_REJECTED,
+     "the assertion's audience is not this token endpoint; check `authority_host`, `cloud` and `tenant_id`"},
+    {"AADSTS700016", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
+    {"AADSTS700229", NULL, 0, CFR_E_DENIED,
+     "a federated credential takes only tokens of applications, and this one was issued to a user"},
+    {"AADSTS7000215", NULL, 0, CFR_E_DENIED,
+     "the client secret is wrong (is it the secret's value, not its ID?); write the new secret to "
+     "`client_secret_file`; "
+     "it is taken at once. Entra ID may need some time to know it"},
+    {"AADSTS7000222", NULL, 0, CFR_E_DENIED, HINT_SECRET_EXPIRED},
+    {"AADSTS7000218", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
+    {"AADSTS7000112", NULL, 0, CFR_E_DENIED,
+     "the application is disabled; an administrator has to enable it"},
+    {"AADSTS70001", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
+    {"AADSTS700011", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
+    {"AADSTS70011", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
+    {"AADSTS700022", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
+    {"AADSTS500011", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
+    {"AADSTS50001", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
+    {"AADSTS50034", NULL, 0, CFR_E_DENIED,
+     "there is no such account in this tenant; check `client_id` and `tenant_id`"},
+    {"AADSTS90002", NULL, 0, CFR_E_REJECTED,
+     "there is no such tenant here; check `tenant_id`, and set `cloud` if it is in another cloud"},
+    {"AADSTS90038", NULL, 0, CFR_E_REJECTED, "the tenant is in another cloud; set `cloud` to that one"},
+    {"AADSTS90061", NULL, 0, CFR_E_IDP,
+     "Entra ID could not reach the token issuer's discovery document or keys (is the issuer up and public?); "
+     "it is tried "
+     "again"},
+    {"AADSTS100007", NULL, 0, CFR_E_REJECTED,
+     "a regional host is only for managed identities and certificate chains; leave the region out of "
+     "`authority_host`"},
+    {"AADSTS53003", NULL, 0, CFR_E_DENIED,
+     "a Conditional Access policy refuses it; an administrator has to except the application or this "
+     "machine's address"},
+    {"AADSTS50196", NULL, 0, CFR_E_REJECTED,
+     "the same request came too often, and Entra ID wants quiet for some minutes. Does another program ask "
+     "with the same "
+     "client again and again?"},
+    {"AADSTS50033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90006", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90012", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90024", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90090", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90091", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"AADSTS90055", NULL, 0, CFR_E_THROTTLED,
+     "Entra ID limits the tenant's rate of calls; it is tried again"},
+    {"AADSTS900144", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
+    {"AADSTS50005", NULL, 0, CFR_E_DENIED,
+     "a policy of the tenant wants a managed device; an administrator has to except the application"},
+    /* From here on by `error`; a server that is busy says so by its status, whatever the error. */
+    {NULL, NULL, 429, CFR_E_THROTTLED, HINT_BUSY},
+    {NULL, NULL, 503, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"invalid_request", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
+    {"invalid_grant", NULL, 0, CFR_E_TOKEN, HINT_INSPECT},
+    {"invalid_client", NULL, 0, CFR_E_DENIED,
+     "the client is not accepted; check `client_id`, `tenant_id` and what it shows ({who})"},
+    {"unauthorized_client", NULL, 0, CFR_E_DENIED,
+     "the application is not known here or may not do this; check `client_id`, `tenant_id` and the cloud"},
+    {"access_denied", NULL, 0, CFR_E_DENIED, "the tenant refuses the application; ask an administrator"},
+    {"invalid_scope", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
+    {"invalid_resource", NULL, 0, CFR_E_REJECTED, HINT_RESOURCE},
+    {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
+    {"interaction_required", NULL, 0, CFR_E_DENIED,
+     "a policy of the tenant wants a user's action; an administrator has to except the application"},
+    {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
+    {0},
+};
+
+static const struct cfr_refusal_row registry_rows[] = {
+    {"UNAUTHORIZED", "audience", 0, CFR_E_DENIED,
+     "the registry takes no tokens for the Resource Manager; add "
+     "https://containerregistry.azure.net/.default to `scopes`"},
+    {"UNAUTHORIZED", NULL, 0, CFR_E_DENIED,
+     "the registry does not let {who} in: give it the role AcrPull there, and check the tenant. A new role "
+     "takes minutes"},
+    {"DENIED", NULL, 0, CFR_E_DENIED,
+     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
+    {"FORBIDDEN", NULL, 0, CFR_E_DENIED,
+     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
+    {"TOOMANYREQUESTS", NULL, 0, CFR_E_THROTTLED, "the registry limits the rate of calls; it is tried again"},
+    {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, "the registry is unavailable; it is tried again"},
+    {"UNKNOWN", NULL, 500, CFR_E_UNAVAILABLE, "the registry is unavailable; it is tried again"},
+    {"UNSUPPORTED", NULL, 0, CFR_E_REJECTED, "this is no Azure container registry; check `acr`"},
+    {NULL, NULL, 401, CFR_E_DENIED,
+     "the registry does not let {who} in: give it the role AcrPull there, and check the tenant. A new role "
+     "takes minutes"},
+    {NULL, NULL, 403, CFR_E_DENIED,
+     "the registry does not let {who} in: give it the role AcrPull there, and check the registry's firewall"},
+    {NULL, NULL, 404, CFR_E_REJECTED, "there is no Azure container registry at this address; check `acr`"},
+    {0},
+};
+
+/* "AADSTS" and the digits at the beginning of a description, for servers that leave error_codes out. */
+static bool code_in(struct cfr_view description, int64_t *code)
+{
+    struct cfr_view digits = {NULL, 0};
+
+    if (!cfr_view_starts(description, CODE_PREFIX))
+        return false;
+    digits.p = description.p + strlen(CODE_PREFIX);
+    while (digits.n < 12 && digits.n < description.n - strlen(CODE_PREFIX) && digits.p[digits.n] >= '0' &&
+           digits.p[digits.n] <= '9')
+        digits.n++;
+    return digits.n != 0 && cfr_view_int(digits, code);
+}
+
+static struct cfr_view write_code(const struct cfr_oauth_answer *answer, char out[CODE_TEXT_MAX])
+{
+    int64_t code = answer->code_count != 0 ? answer->codes[0] : 0;
+
+    if (code <= 0 && !code_in(cfr_oauth_answer_get(answer, CFR_OAUTH_DESCRIPTION), &code))
+        return (struct cfr_view){NULL, 0};
+    (void)snprintf(out, CODE_TEXT_MAX, CODE_PREFIX "%" PRId64, code);
+    return cfr_view_of(out);
+}
+
+/* The description without the ids and the time at its end, and without the code if that is SHOWN before it
+ * anyway. */
+static struct cfr_view message_of(const struct cfr_oauth_answer *answer, bool shown)
+{
+    static const char *const ends[] = {"\r", "\n", " Trace ID:", " Correlation ID:", " Timestamp:"};
+    struct cfr_view text = cfr_oauth_answer_get(answer, CFR_OAUTH_DESCRIPTION);
+    int64_t code;
+
+    if (shown && code_in(text, &code)) {
+        ptrdiff_t colon = cfr_view_find(text, ": ");
+
+        if (colon >= 0)
+            text = (struct cfr_view){text.p + colon + 2, text.n - (size_t)colon - 2};
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        ptrdiff_t end = cfr_view_find(text, ends[i]);
+
+        if (end >= 0)
+            text.n = (size_t)end;
+    }
+    return text;
+}
+
+static struct cfr_view write_ids(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer,
+                                 char out[IDS_MAX])
+{
+    struct cfr_view trace = cfr_oauth_answer_get(answer, CFR_OAUTH_TRACE_ID);
+    struct cfr_view correlation = cfr_oauth_answer_get(answer, CFR_OAUTH_CORRELATION_ID);
+
+    if (trace.n == 0)
+        trace = r->reply->request_id;
+    (void)snprintf(out, IDS_MAX, "%.*s%s%.*s", (int)(trace.n < 64 ? trace.n : 64),
+                   trace.n != 0 ? trace.p : "",
+                   correlation.n == 0 ? ""
+                   : trace.n == 0     ? "correlation "
+                                      : ", correlation ",
+                   (int)(correlation.n < 64 ? correlation.n : 64), correlation.n != 0 ? correlation.p : "");
+    return cfr_view_of(out);
+}
+
+static bool knows(const struct cfr_refusal_row *table, const struct cfr_refusal *refusal)
+{
+    return cfr_refusal_find(table, refusal->status, refusal->code, refusal->message) != NULL;
+}
+
+/* The table of the proof decides before the common one, and a code before `error`. */
+static void choose_row(enum cfr_azure_proof proof, struct cfr_view error, struct cfr_refusal *refusal)
+{
+    static const struct cfr_refusal_row *const own[] = {[CFR_AZURE_FEDERATED] = NULL,
+                                                        [CFR_AZURE_SECRET] = secret_rows,
+                                                        [CFR_AZURE_CERTIFICATE] = certificate_rows};
+    struct cfr_view code = refusal->code;
+
+    for (int by_error = code.n == 0; by_error < 2; by_error++) {
+        refusal->code = by_error ? error : code;
+        refusal->rows = own[proof];
+        if (refusal->rows != NULL && knows(refusal->rows, refusal))
+            return;
+        refusal->rows = rows;
+        if (knows(rows, refusal))
+            return;
+    }
+    if (code.n != 0)
+        refusal->code = code;
+}
+
+static struct cfr_refusal begin(const struct cfr_azure_refusal *r)
+{
+    return (struct cfr_refusal){
+        .status = r->reply->status,
+        .who = r->who,
+        .secrets = r->secrets,
+        .secret_count = r->secret_count,
+    };
+}
+
+int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer,
+                        struct cfr_err *err)
+{
+    struct cfr_refusal refusal = begin(r);
+    char code[CODE_TEXT_MAX];
+    char ids[IDS_MAX];
+
+    refusal.code = write_code(answer, code);
+    refusal.request_id = write_ids(r, answer, ids);
+    refusal.who_is = r->proof == CFR_AZURE_SECRET        ? "client secret"
+                     : r->proof == CFR_AZURE_CERTIFICATE ? "certificate"
+                                                         : "subject";
+    choose_row(r->proof, cfr_oauth_answer_get(answer, CFR_OAUTH_ERROR), &refusal);
+    refusal.message = message_of(answer, cfr_view_starts(refusal.code, CODE_PREFIX));
+    return cfr_refusal_set(&refusal, err);
+}
+
+int cfr_azure_error_set_registry(const struct cfr_azure_refusal *r, struct cfr_err *err)
+{
+    struct cfr_refusal refusal = begin(r);
+    struct cfr_json *doc = NULL;
+    const struct cfr_json *first;
+    int rc;
+
+    /* What cannot be read is judged by its status alone. */
+    (void)cfr_json_parse(r->reply->body, &doc, NULL);
+    first = cfr_json_first(cfr_json_get(doc, "errors"));
+    (void)cfr_json_string(cfr_json_get(first, "code"), &refusal.code);
+    (void)cfr_json_string(cfr_json_get(first, "message"), &refusal.message);
+    refusal.request_id = r->reply->request_id;
+    refusal.rows = registry_rows;
+    refusal.who_is = "client";
+    rc = cfr_refusal_set(&refusal, err);
+    cfr_json_free(doc);
+    return rc;
+}

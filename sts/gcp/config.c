@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration of the GCP provider: its table, and the rules that need neither files nor the
+ * environment. */
+#include "sts/gcp/gcp.h"
+#include "sts/gcp/validate_private.h"
+#include "sts/core/docker_auths.h"
+#include "wire/url.h"
+
+#include <string.h>
+
+#define MINUTE_MS   INT64_C(60000)
+#define HOUR_MS     (60 * MINUTE_MS)
+
+#define GCP(member) offsetof(struct cfr_sts_gcp, member)
+
+static const struct cfr_field gcp_fields[] = {
+    {.key = "audience",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(audience),
+     .min = 3,
+     .max = 512,
+     .doc = "Full name of the identity provider that takes the token, with the project's number: "
+            "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
+            "PROVIDER`, or that of a workforce pool. Required unless `credentials_file` is given."},
+    {.key = "subject_token_type",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(subject_token_type),
+     .min = 5,
+     .max = 128,
+     .doc = "What the token is. Default: `" CFR_GCP_TYPE_JWT "`; for a workforce pool `" CFR_GCP_TYPE_ID
+            "`; with `certificate_file` `" CFR_GCP_TYPE_MTLS "`."},
+    {.key = "scopes",
+     .type = CFR_FIELD_STRINGS,
+     .offset = GCP(scopes),
+     .max = 50,
+     .doc = "Scopes of the access token. Default: `" CFR_GCP_SCOPE "`."},
+    {.key = "service_account",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(service_account),
+     .min = 3,
+     .max = 254,
+     .doc = "Email address (or numeric id) of a service account to impersonate: its access token is "
+            "published in place of the federated one."},
+    {.key = "delegates",
+     .type = CFR_FIELD_STRINGS,
+     .offset = GCP(delegates),
+     .max = 10,
+     .doc = "Service accounts on the way to the one that is impersonated, by email address; each may create "
+            "tokens for the next one, and the first one's is granted to the caller."},
+    {.key = "lifetime",
+     .type = CFR_FIELD_DURATION,
+     .offset = GCP(lifetime_ms),
+     .flags = CFR_FIELD_UNSET,
+     .min = 10 * MINUTE_MS,
+     .max = 12 * HOUR_MS,
+     .doc = "Life of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
+            "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
+            "the account."},
+    {.key = "access_token",
+     .type = CFR_FIELD_BOOL,
+     .offset = GCP(access_token),
+     .fallback = "true",
+     .doc = "False: publish the ID token only, and never ask for an access token of the service account."},
+    {.key = "id_token_audience",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(id_token_audience),
+     .min = 1,
+     .max = 2048,
+     .doc = "Get an ID token of the service account for this audience too, such as the URL of a Cloud Run "
+            "service. Published as `gcp_id_token`."},
+    {.key = "include_email",
+     .type = CFR_FIELD_BOOL,
+     .offset = GCP(include_email),
+     .doc = "Whether the ID token of an impersonated account has its email address. Default: false."},
+    {.key = "universe_domain",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(universe_domain),
+     .min = 3,
+     .max = 253,
+     .doc = "Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
+            "it."},
+    {.key = "location",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(location),
+     .min = 1,
+     .max = 63,
+     .doc = "Region whose token service is called, such as `europe-west1`. Default: `global`, which is "
+            "sts.googleapis.com."},
+    {.key = "mtls",
+     .type = CFR_FIELD_BOOL,
+     .offset = GCP(mtls),
+     .doc = "Call the hosts that ask for a client certificate (sts.mtls.googleapis.com). Needs "
+            "`certificate_file`; implied when the certificate is the credential. Default: false."},
+    {.key = "sts_endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(sts_endpoint),
+     .min = 8,
+     .max = CFR_URL_MAX,
+     .doc = "URL to call instead of the token service (or of a key's token_uri): a private endpoint, or a "
+            "compatible server. Without a path `/v1/token` (for a key `/token`) is added. https, or http to "
+            "127.0.0.0/8, [::1] or "
+            "localhost."},
+    {.key = "iam_endpoint",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(iam_endpoint),
+     .min = 8,
+     .max = 1024,
+     .doc = "URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
+            "`/v1/projects/...`."},
+    {.key = "user_project",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(user_project),
+     .min = 1,
+     .max = 32,
+     .doc = "Project that quota and billing are counted on; for workforce pools only."},
+    {.key = "client_id",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(client_id),
+     .min = 1,
+     .max = 512,
+     .doc = "OAuth client that the token service is called as, for workforce pools with one. Needs "
+            "`client_secret_file`."},
+    {.key = "client_secret_file",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(client_secret_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "File with the secret of `client_id`. It is read before each exchange."},
+    {.key = "certificate_file",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(certificate_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "Certificate (PEM, the leaf first, then the chain that the pool's trust store does not have). It "
+            "is the credential, in place of a token, unless `subject_token_type` says otherwise. It is read "
+            "before each exchange."},
+    {.key = "key_file",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(key_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "Private key (PEM) of `certificate_file`. It is read before each exchange."},
+    {.key = "credentials_file",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(credentials_file),
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .doc = "A credential file in Google's JSON: an external_account (it then says audience, service account "
+            "and the rest; the token in it still comes from `token`), or a service account's key. It is read "
+            "before each exchange."},
+    {.key = "self_signed",
+     .type = CFR_FIELD_BOOL,
+     .offset = GCP(self_signed),
+     .doc = "With a service account's key: sign the access token here instead of asking Google for one. Not "
+            "every API takes such a token. Default: false; always so where `universe_domain` is not "
+            "googleapis.com."},
+    {.key = "subject",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(subject),
+     .min = 3,
+     .max = 320,
+     .doc = "With a service account's key: email address of the user to act for (domain-wide delegation, "
+            "which the domain's administrator grants)."},
+    {.key = "artifact_registry",
+     .type = CFR_FIELD_STRINGS,
+     .offset = GCP(artifact_registry),
+     .max = 32,
+     .doc = "Hosts of container registries to log in to with the access token, such as "
+            "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config."},
+    {.key = "ca_file",
+     .type = CFR_FIELD_STRING,
+     .offset = GCP(ca_file),
+     .flags = CFR_FIELD_PATH,
+     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+    {.key = NULL},
+};
+
+static int named(int rc, const char *key, struct cfr_err *err)
+{
+    return rc != 0 && err != NULL ? cfr_err_prefix(err, "%s", key) : rc;
+}
+
+/* What a credential file says by itself. */
+static int check_beside_file(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    const struct {
+        const char *key;
+        bool given;
+    } keys[] = {
+        {"audience", c->audience != NULL},
+        {"subject_token_type", c->subject_token_type != NULL},
+        {"user_project", c->user_project != NULL},
+        {"client_id", c->client_id != NULL},
+        {"client_secret_file", c->client_secret_file != NULL},
+        {"universe_domain", c->universe_domain != NULL},
+        {"location", c->location != NULL},
+        {"mtls", c->mtls},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (keys[i].given)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: the file that credentials_file names says this; leave one of them out",
+                               keys[i].key);
+    }
+    return 0;
+}
+
+static int check_beside_none(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    if (c->audience == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "audience: it is missing; write the provider's full name, "
+                           "//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"
+                           "providers/PROVIDER, or give a credentials_file");
+    if (c->self_signed || c->subject != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: it is for a service account's key; give that as credentials_file, or leave "
+                           "this out",
+                           c->self_signed ? "self_signed" : "subject");
+    if (c->user_project != NULL && c->client_id != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "user_project: it has no effect with client_id; leave one of them out");
+    return 0;
+}
+
+static int check_pairs(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    if ((c->client_id == NULL) != (c->client_secret_file == NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s beside it",
+                           c->client_id != NULL ? "client_id" : "client_secret_file",
+                           c->client_id != NULL ? "client_secret_file" : "client_id");
+    if ((c->certificate_file == NULL) != (c->key_file == NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s beside it",
+                           c->key_file != NULL ? "key_file" : "certificate_file",
+                           c->key_file != NULL ? "certificate_file" : "key_file");
+    if (c->client_id != NULL && strchr(c->client_id, ':') != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "client_id: it must not have a colon");
+    if (c->self_signed && c->subject != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "subject: a self-signed token cannot act for a user; leave self_signed out");
+    if (c->self_signed && c->sts_endpoint != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "sts_endpoint: it has no effect with self_signed; leave one of them out");
+    if (c->include_email && c->id_token_audience == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "include_email: it has no effect without id_token_audience");
+    if (!c->access_token && c->id_token_audience == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "access_token: without it nothing is left to ask for; give id_token_audience too");
+    if (!c->access_token && (c->scopes.count != 0 || c->lifetime_ms > 0 || c->artifact_registry.count != 0))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `access_token: false`",
+                           c->scopes.count != 0 ? "scopes"
+                           : c->lifetime_ms > 0 ? "lifetime"
+                                                : "artifact_registry");
+    return 0;
+}
+
+/* What is about impersonation; a credential file may name the account. */
+static int check_impersonation(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    const char *key = c->delegates.count != 0        ? "delegates"
+                      : c->lifetime_ms > 0           ? "lifetime"
+                      : c->id_token_audience != NULL ? "id_token_audience"
+                      : c->iam_endpoint != NULL      ? "iam_endpoint"
+                                                     : NULL;
+
+    if (c->lifetime_ms > 0 && c->lifetime_ms % 1000 != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "lifetime: it must be in whole seconds");
+    if (c->service_account != NULL || c->credentials_file != NULL || key == NULL)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "%s: it is for the impersonation of a service account; write `service_account: EMAIL`, "
+        "or leave this out",
+        key);
+}
+
+static bool is_label(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+    return text[n] == '\0' && text[0] != '-' && text[n - 1] != '-';
+}
+
+static int check_hosts(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    bool other = c->universe_domain != NULL && strcmp(c->universe_domain, "googleapis.com") != 0;
+    const char *key = c->location != NULL && strcmp(c->location, "global") != 0 ? "location"
+                      : c->mtls                                                 ? "mtls"
+                                                                                : NULL;
+
+    if (c->location != NULL && !is_label(c->location))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "location: it has only lower-case letters, digits and hyphens, such as "
+                           "europe-west1");
+    if (key != NULL && c->sts_endpoint != NULL && (!c->mtls || c->iam_endpoint != NULL))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with sts_endpoint; leave it out", key);
+    if (key != NULL && other)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: such hosts are known for googleapis.com only; write the URL as sts_endpoint",
+                           key);
+    if (c->mtls && c->location != NULL && strcmp(c->location, "global") != 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "location: there are no regional hosts with mtls; leave one out");
+    if (c->mtls && c->certificate_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "mtls: it needs certificate_file and key_file");
+    return 0;
+}
+
+static bool is_http(const char *url)
+{
+    return url != NULL && strncmp(url, "http:", 5) == 0;
+}
+
+static int check_tls(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    bool iam = c->service_account != NULL || c->credentials_file != NULL;
+
+    if (c->ca_file != NULL && is_http(c->sts_endpoint) && (!iam || is_http(c->iam_endpoint)))
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with http endpoints; leave it out");
+    if (c->certificate_file != NULL && is_http(c->sts_endpoint))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "certificate_file: no certificate can be shown to an http endpoint; use https");
+    if (c->certificate_file != NULL && c->credentials_file == NULL && c->subject_token_type != NULL &&
+        strcmp(c->subject_token_type, CFR_GCP_TYPE_MTLS) != 0 && !c->mtls && c->sts_endpoint == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "certificate_file: with this subject_token_type it is not the credential; write "
+                           "`mtls: true` to show it to the token service all the same");
+    if (c->certificate_file == NULL && c->subject_token_type != NULL &&
+        strcmp(c->subject_token_type, CFR_GCP_TYPE_MTLS) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "subject_token_type: this one needs certificate_file");
+    return 0;
+}
+
+static int check_endpoints(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    int rc = c->sts_endpoint != NULL ? cfr_gcp_check_endpoint(c->sts_endpoint, err) : 0;
+
+    if (rc != 0)
+        return named(rc, "sts_endpoint", err);
+    return c->iam_endpoint != NULL ? named(cfr_gcp_check_endpoint(c->iam_endpoint, err), "iam_endpoint", err)
+                                   : 0;
+}
+
+static int check_lists(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->scopes.count; i++)
+        rc = named(cfr_gcp_check_scope(cfr_view_of(c->scopes.items[i]), err), "scopes", err);
+    for (size_t i = 0; rc == 0 && i < c->delegates.count; i++)
+        rc = named(cfr_gcp_check_account(cfr_view_of(c->delegates.items[i]), err), "delegates", err);
+    for (size_t i = 0; rc == 0 && i < c->artifact_registry.count; i++) {
+        const char *host = c->artifact_registry.items[i];
+
+        if (!cfr_registry_host_ok(cfr_view_of(host)))
+            rc = cfr_err_set(
+                err, CFR_E_CONFIG,
+                "artifact_registry: \"%.80s\" is no registry's host; write it as it stands before "
+                "the first `/` of an image's name",
+                host);
+        for (size_t k = 0; rc == 0 && k < i; k++) {
+            if (strcmp(host, c->artifact_registry.items[k]) == 0)
+                rc = cfr_err_set(err, CFR_E_CONFIG, "artifact_registry: %.80s is there twice", host);
+        }
+    }
+    return rc;
+}
+
+static int check_texts(const struct cfr_sts_gcp *c, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (c->audience != NULL)
+        rc = named(cfr_gcp_check_audience(cfr_view_of(c->audience), err), "audience", err);
+    if (rc == 0 && c->service_account != NULL)
+        rc = named(cfr_gcp_check_account(cfr_view_of(c->service_account), err), "service_account", err);
+    if (rc == 0 && c->universe_domain != NULL)
+        rc = named(cfr_gcp_check_universe(cfr_view_of(c->universe_domain), err), "universe_domain", err);
+    if (rc == 0 && c->user_project != NULL)
+        rc = named(cfr_gcp_check_user_project(cfr_view_of(c->user_project), cfr_view_of(c->audience), err),
+                   "user_project", err);
+    if (rc == 0 && c->subject_token_type != NULL && strncmp(c->subject_token_type, "urn:", 4) != 0)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "subject_token_type: it must be a URN such as %s",
+                         CFR_GCP_TYPE_JWT);
+    if (rc == 0 && c->subject_token_type != NULL && strstr(c->subject_token_type, ":aws:") != NULL)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "subject_token_type: credfresh does not sign AWS requests for Google; use a "
+                         "Kubernetes token, which is a JWT");
+    if (rc == 0 && c->subject != NULL && strchr(c->subject, '@') == NULL)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "subject: it must be a user's email address");
+    return rc;
+}
+
+static int check_gcp(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sts_gcp *c = node;
+    int rc = c->credentials_file != NULL ? check_beside_file(c, err) : check_beside_none(c, err);
+
+    if (rc == 0)
+        rc = check_texts(c, err);
+    if (rc == 0)
+        rc = check_lists(c, err);
+    if (rc == 0)
+        rc = check_pairs(c, err);
+    if (rc == 0)
+        rc = check_impersonation(c, err);
+    if (rc == 0)
+        rc = check_endpoints(c, err);
+    if (rc == 0)
+        rc = check_hosts(c, err);
+    return rc != 0 ? rc : check_tls(c, err);
+}
+
+const struct cfr_table cfr_sts_gcp_table = {
+    .name = "gcp exchange",
+    .size = sizeof(struct cfr_sts_gcp),
+    .fields = gcp_fields,
+    .check = check_gcp,
+    .late = true,
+    .doc = "Exchange of the token (or of a certificate, or a service account's key) for Google Cloud access "
+           "and ID "
+           "tokens.",
+};

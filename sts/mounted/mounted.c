@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Telling mounted Secrets apart. */
+#include "sts/mounted/mounted_private.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cfr_mounted_kinds[] = {"auto",  "aws",     "azure",   "gcp",      "openstack", "kubevirt",
+                                         "ovirt", "vsphere", "nutanix", "ibmcloud", NULL};
+
+/* A key by which a kind is known. */
+static const struct sign {
+    const char *key;
+    enum cfr_mounted_kind kind;
+} signs[] = {
+    {"aws_access_key_id", CFR_MOUNTED_AWS},     {"aws_secret_access_key", CFR_MOUNTED_AWS},
+    {"azure_client_id", CFR_MOUNTED_AZURE},     {"azure_tenant_id", CFR_MOUNTED_AZURE},
+    {"azure_client_secret", CFR_MOUNTED_AZURE}, {"azure_federated_token_file", CFR_MOUNTED_AZURE},
+    {"service_account.json", CFR_MOUNTED_GCP},  {"clouds.yaml", CFR_MOUNTED_OPENSTACK},
+    {"kubeconfig", CFR_MOUNTED_KUBEVIRT},       {"ovirt_url", CFR_MOUNTED_OVIRT},
+    {"ovirt_username", CFR_MOUNTED_OVIRT},      {"ovirt_password", CFR_MOUNTED_OVIRT},
+    {"ibmcloud_api_key", CFR_MOUNTED_IBMCLOUD},
+};
+
+static cfr_mounted_fn *const judges[] = {
+    [CFR_MOUNTED_AWS] = cfr_mounted_aws,           [CFR_MOUNTED_AZURE] = cfr_mounted_azure,
+    [CFR_MOUNTED_GCP] = cfr_mounted_gcp,           [CFR_MOUNTED_OPENSTACK] = cfr_mounted_openstack,
+    [CFR_MOUNTED_KUBEVIRT] = cfr_mounted_kubevirt, [CFR_MOUNTED_OVIRT] = cfr_mounted_ovirt,
+    [CFR_MOUNTED_VSPHERE] = cfr_mounted_vsphere,   [CFR_MOUNTED_NUTANIX] = cfr_mounted_nutanix,
+    [CFR_MOUNTED_IBMCLOUD] = cfr_mounted_ibmcloud,
+};
+
+struct cfr_view cfr_mounted_get(const struct cfr_mounted_case *c, const char *name)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (strcmp(c->keys[i].name, name) == 0)
+            return cfr_view_trim(c->keys[i].value);
+    }
+    return (struct cfr_view){NULL, 0};
+}
+
+int cfr_mounted_await(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out)
+{
+    *out = cfr_mounted_get(c, name);
+    if (out->p == NULL)
+        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for the key %s, which it does not have yet", name);
+    if (out->n == 0)
+        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for a value of the key %s, which is empty", name);
+    return 0;
+}
+
+int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out)
+{
+    int rc = cfr_mounted_await(c, name, out);
+
+    if (rc == 0 && !cfr_view_printable(*out))
+        rc = cfr_err_set(c->err, CFR_E_CONFIG,
+                         "the value of %s has a line break or a character that is not printable", name);
+    return rc;
+}
+
+int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text,
+                     struct cfr_yaml **out)
+{
+    int line = 0;
+
+    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line)
+                                                         : 0;
+}
+
+void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
+{
+    if (c->out->note[0] == '\0')
+        (void)snprintf(c->out->note, sizeof c->out->note, "%s", note);
+}
+
+int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path)
+{
+    if (path.n == 0 || path.n > 4000 || path.p[0] != '/' || !cfr_view_printable(path))
+        return cfr_err_set(c->err, CFR_E_CONFIG, "%s names no absolute path for the token", key);
+    c->out->short_lived = true;
+    c->out->token_file = cfr_str_dup(path);
+    return c->out->token_file != NULL ? 0 : cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+}
+
+int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_provider *provider)
+{
+    const struct cfr_sts_provider *wished = c->wish->provider;
+
+    if (wished != NULL && wished != provider)
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "it is one of kind %s, and `exchange:` is for %s; correct one of the two",
+                           cfr_mounted_kinds[c->out->kind], wished->name);
+    c->out->config = calloc(1, provider->table->size);
+    if (c->out->config == NULL)
+        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+    c->out->provider = provider;
+    return wished != NULL ? cfr_field_copy(provider->table, c->wish->config, c->out->config, c->err)
+                          : cfr_field_defaults(provider->table, c->out->config, c->err);
+}
+
+static char **text_of(const struct cfr_mounted_case *c, const struct cfr_field *f)
+{
+    return (char **)(void *)((char *)c->out->config + f->offset);
+}
+
+int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
+{
+    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
+    int rc;
+
+    if (f == NULL || f->type != CFR_FIELD_STRING)
+        return cfr_err_set(c->err, CFR_E_INTERNAL, "%s takes no %s", c->out->provider->name, key);
+    if (*text_of(c, f) != NULL || value.n == 0)
+        return 0;
+    rc = cfr_field_store(f, c->out->config, value, true, c->err);
+    return rc != 0 ? cfr_err_prefix(c->err, "%s", key) : 0;
+}
+
+int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
+{
+    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
+    struct cfr_mounted *m = c->out;
+
+    if (f == NULL || (f->flags & CFR_FIELD_CONTENT) == 0 || m->content_count == CFR_STS_CONTENTS_MAX)
+        return cfr_err_set(c->err, CFR_E_INTERNAL, "no room for %s", key);
+    if (*text_of(c, f) != NULL)
+        return 0;
+    *text_of(c, f) = cfr_str_dup(cfr_view_of(key));
+    if (*text_of(c, f) == NULL)
+        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+    m->contents[m->content_count++] = (struct cfr_sts_content){key, value};
+    return 0;
+}
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text);
+    size_t m = strlen(suffix);
+
+    return n > m && strcmp(text + n - m, suffix) == 0;
+}
+
+/* `credentials` is an ini file for AWS and a JSON array for Nutanix, and both begin with a bracket. Which of
+ * the two it will be while it is still EMPTY is up to the one who asks. */
+static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr_mounted_kind empty)
+{
+    struct cfr_view inside = cfr_view_trim(value);
+
+    if (inside.n == 0)
+        return empty;
+    if (inside.p[0] != '[')
+        return CFR_MOUNTED_AWS;
+    inside = cfr_view_trim((struct cfr_view){inside.p + 1, inside.n - 1});
+    return inside.n != 0 && (inside.p[0] == '{' || inside.p[0] == ']') ? CFR_MOUNTED_NUTANIX
+                                                                       : CFR_MOUNTED_AWS;
+}
+
+static enum cfr_mounted_kind kind_of(const struct cfr_mounted_key *key, enum cfr_mounted_kind expect)
+{
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        if (strcmp(key->name, signs[i].key) == 0)
+            return signs[i].kind;
+    }
+    if (strcmp(key->name, "credentials") == 0)
+        return kind_of_credentials(key->value, expect == CFR_MOUNTED_NUTANIX ? expect : CFR_MOUNTED_AWS);
+    if (has_suffix(key->name, ".username") || has_suffix(key->name, ".password"))
+        return CFR_MOUNTED_VSPHERE;
+    return CFR_MOUNTED_UNKNOWN;
+}
+
+static int recognise(const struct cfr_mounted_case *c, enum cfr_mounted_kind *out)
+{
+    const char *first = NULL;
+
+    *out = CFR_MOUNTED_UNKNOWN;
+    for (size_t i = 0; i < c->count; i++) {
+        enum cfr_mounted_kind kind = kind_of(&c->keys[i], CFR_MOUNTED_UNKNOWN);
+
+        if (kind == CFR_MOUNTED_UNKNOWN || kind == *out)
+            continue;
+        if (*out != CFR_MOUNTED_UNKNOWN)
+            return cfr_err_set(
+                c->err, CFR_E_CONFIG,
+                "it holds the key %.64s of kind %s and the key %.64s of kind %s; say which it is with `kind`",
+                first, cfr_mounted_kinds[*out], c->keys[i].name, cfr_mounted_kinds[kind]);
+        *out = kind;
+        first = c->keys[i].name;
+    }
+    return 0;
+}
+
+static bool has_kind(const struct cfr_mounted_case *c, enum cfr_mounted_kind kind)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (kind_of(&c->keys[i], kind) == kind)
+            return true;
+    }
+    return false;
+}
+
+static int decide_kind(const struct cfr_mounted_case *c)
+{
+    enum cfr_mounted_kind expect = (enum cfr_mounted_kind)c->wish->expect;
+    int rc;
+
+    if (expect != CFR_MOUNTED_UNKNOWN) {
+        c->out->kind = expect;
+        return has_kind(c, expect)
+                   ? 0
+                   : cfr_err_set(c->err, CFR_E_CONFIG, "it holds no key of kind %s, which is expected here",
+                                 cfr_mounted_kinds[expect]);
+    }
+    rc = recognise(c, &c->out->kind);
+    if (rc == CFR_E_CONFIG && c->wish->pass_on) {
+        cfr_mounted_note(c, "it holds keys of more than one kind; they are passed on unchecked");
+        c->out->kind = CFR_MOUNTED_UNKNOWN;
+        return 0;
+    }
+    if (rc == 0 && c->out->kind == CFR_MOUNTED_UNKNOWN && !c->wish->pass_on)
+        rc = cfr_err_set(c->err, CFR_E_CONFIG,
+                         "it is of no kind that is known (its first key is %.64s); write pass_on: true to "
+                         "publish it as it is",
+                         c->count != 0 ? c->keys[0].name : "none");
+    return rc;
+}
+
+/* No exchange is wanted: what was found out about one is dropped. */
+static void drop_exchange(struct cfr_mounted *m)
+{
+    if (m->config != NULL)
+        cfr_field_free(m->provider->table, m->config);
+    free(m->config);
+    m->config = NULL;
+    m->provider = NULL;
+    m->content_count = 0;
+    free(m->token_file);
+    m->token_file = NULL;
+    free(m->token_field);
+    m->token_field = NULL;
+}
+
+int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
+                     struct cfr_mounted *out, struct cfr_err *err)
+{
+    struct cfr_mounted_case c = {keys, count, wish, out, err};
+    int rc;
+
+    *out = (struct cfr_mounted){.kind = CFR_MOUNTED_UNKNOWN};
+    rc = decide_kind(&c);
+    if (rc == 0 && out->kind != CFR_MOUNTED_UNKNOWN)
+        rc = judges[out->kind](&c);
+    if (rc != 0)
+        return rc;
+    if (wish->pass_on)
+        drop_exchange(out);
+    else if (wish->provider != NULL && out->provider == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
+                           cfr_mounted_kinds[out->kind], wish->provider->name);
+    return out->provider != NULL && out->provider->table->check != NULL
+               ? out->provider->table->check(out->config, err)
+               : 0;
+}
+
+void cfr_mounted_free(struct cfr_mounted *m)
+{
+    drop_exchange(m);
+    cfr_secret_free(&m->own);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Mounted Secrets of OpenStack: clouds.yaml with one cloud, and the CA beside it.
+ * Source: the cloud credential operator's OpenStack actuator; openstacksdk's configuration files. */
+#include "sts/mounted/mounted_private.h"
+
+#include "sts/openstack/openstack.h"
+
+#include <stdio.h>
+
+/* The text at KEY of a mapping, or an empty view. */
+static struct cfr_view text_at(const struct cfr_yaml_node *map, const char *key)
+{
+    const struct cfr_yaml_node *v =
+        map != NULL && map->kind == CFR_YAML_MAP ? cfr_yaml_get(map, key, NULL) : NULL;
+
+    return v != NULL && v->kind == CFR_YAML_SCALAR && !cfr_yaml_is_null(v) ? v->text
+                                                                           : (struct cfr_view){NULL, 0};
+}
+
+static int find_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *root,
+                      const struct cfr_yaml_node **cloud)
+{
+    const struct cfr_yaml_node *clouds =
+        root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, "clouds", NULL) : NULL;
+
+    if (clouds == NULL || clouds->kind != CFR_YAML_MAP || clouds->count == 0)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "clouds.yaml has no `clouds:` with a cloud below it");
+    *cloud = cfr_yaml_get(clouds, "openstack", NULL);
+    if (*cloud == NULL && clouds->count == 1)
+        *cloud = clouds->child->next;
+    if (*cloud == NULL)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "clouds.yaml has %zu clouds, and none is named openstack",
+                           clouds->count);
+    return (*cloud)->kind == CFR_YAML_MAP
+               ? 0
+               : cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml is no mapping");
+}
+
+/* A thing's id and name, each of which its domain may go with. clouds.yaml often says all of it. */
+struct named {
+    const char *id;
+    const char *name;
+    const char *domain_id;
+    const char *domain_name;
+};
+
+/* As gophercloud reads it: a domain without a `user_` or `project_` before it stands for both. */
+static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth,
+                       const struct named *n, const struct named *other)
+{
+    const char *const places[] = {n->domain_id,  n->domain_name,   "domain_id",
+                                  "domain_name", other->domain_id, other->domain_name};
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        struct cfr_view domain = text_at(auth, places[i]);
+
+        if (domain.n != 0)
+            return cfr_mounted_fill(c, i % 2 == 0 ? n->domain_id : n->domain_name, domain);
+    }
+    return 0;
+}
+
+/* The id alone where there is one: Keystone refuses what says the same twice. */
+static int fill_named(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth,
+                      const struct named *n, const struct named *other)
+{
+    int rc;
+
+    if (text_at(auth, n->id).n != 0)
+        return cfr_mounted_fill(c, n->id, text_at(auth, n->id));
+    if (text_at(auth, n->name).n == 0)
+        return 0;
+    rc = cfr_mounted_fill(c, n->name, text_at(auth, n->name));
+    return rc == 0 ? fill_domain(c, auth, n, other) : rc;
+}
+
+/* True if the configuration names any of them itself, which then is all there is. */
+static bool has_named(const char *id, const char *name)
+{
+    return id != NULL || name != NULL;
+}
+
+static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
+{
+    static const struct named user = {"user_id", "username", "user_domain_id", "user_domain_name"};
+    static const struct named project = {"project_id", "project_name", "project_domain_id",
+                                         "project_domain_name"};
+    const struct cfr_sts_openstack *o = c->out->config;
+    bool app = text_at(auth, "application_credential_secret").n != 0;
+    bool by_id = text_at(auth, "application_credential_id").n != 0;
+    bool scoped = has_named(o->project_id, o->project_name) || has_named(o->domain_id, o->domain_name) ||
+                  o->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE;
+    int rc = cfr_mounted_fill(c, "auth_url", text_at(auth, "auth_url"));
+
+    if (rc == 0 && app && !has_named(o->application_credential_id, o->application_credential_name))
+        rc = cfr_mounted_fill(
+            c, by_id ? "application_credential_id" : "application_credential_name",
+            text_at(auth, by_id ? "application_credential_id" : "application_credential_name"));
+    /* An application credential brings its project, and with its id its user. */
+    if (rc == 0 && o->application_credential_id == NULL && !has_named(o->user_id, o->username))
+        rc = fill_named(c, auth, &user, &project);
+    if (rc == 0 && !app && !scoped)
+        rc = fill_named(c, auth, &project, &user);
+    return rc;
+}
+
+/* The secret outlives the document that it stands in. */
+static int take_secret(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
+{
+    struct cfr_view app = text_at(auth, "application_credential_secret");
+    struct cfr_view secret = app.n != 0 ? app : text_at(auth, "password");
+    int rc;
+
+    if (secret.n == 0)
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "clouds.yaml has neither application_credential_secret nor password below auth");
+    cfr_secret_init(&c->out->own, secret.n);
+    rc = cfr_secret_append(&c->out->own, secret, c->err);
+    if (rc != 0)
+        return rc;
+    return cfr_mounted_content(c, app.n != 0 ? "application_credential_secret_file" : "password_file",
+                               cfr_secret_view(&c->out->own));
+}
+
+/* The path in clouds.yaml is one of the pods that it was written for; the Secret's own key is here. */
+static int fill_ca(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
+{
+    struct cfr_view path = text_at(cloud, "cacert");
+    char own[4096];
+    int n = 0;
+
+    if (cfr_mounted_get(c, "cacert").n != 0 && c->wish->directory != NULL) {
+        n = snprintf(own, sizeof own, "%s/cacert", c->wish->directory);
+        if (n < 0 || (size_t)n >= sizeof own)
+            return cfr_err_set(c->err, CFR_E_CONFIG, "cacert: its path is too long");
+        path = (struct cfr_view){own, (size_t)n};
+    }
+    return cfr_mounted_fill(c, "ca_file", path);
+}
+
+static void fill_interface(const struct cfr_mounted_case *c, struct cfr_view text)
+{
+    struct cfr_sts_openstack *o = c->out->config;
+
+    for (int i = 0; o->interface == CFR_STS_OPENSTACK_PUBLIC && cfr_sts_openstack_interfaces[i] != NULL;
+         i++) {
+        if (cfr_view_is_nocase(text, cfr_sts_openstack_interfaces[i]))
+            o->interface = i;
+    }
+}
+
+static int judge_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
+{
+    const struct cfr_yaml_node *auth = cfr_yaml_get(cloud, "auth", NULL);
+    int rc;
+
+    if (auth == NULL || auth->kind != CFR_YAML_MAP)
+        return cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml has no `auth:`");
+    if (c->wish->pass_on)
+        return 0;
+    if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") ||
+        cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
+        return cfr_err_set(
+            c->err, CFR_E_CONFIG,
+            "clouds.yaml turns the verification of certificates off; name the CA with `cacert` instead");
+    rc = cfr_mounted_exchange(c, &cfr_sts_openstack_provider);
+    if (rc == 0)
+        rc = cfr_mounted_fill(c, "region_name", text_at(cloud, "region_name"));
+    if (rc == 0)
+        rc = fill_ca(c, cloud);
+    if (rc == 0)
+        rc = fill_auth(c, auth);
+    if (rc == 0)
+        rc = take_secret(c, auth);
+    if (rc != 0)
+        return rc;
+    fill_interface(c, text_at(cloud, "interface"));
+    return cfr_sts_openstack_check(c->out->config, c->err);
+}
+
+int cfr_mounted_openstack(const struct cfr_mounted_case *c)
+{
+    struct cfr_view text;
+    const struct cfr_yaml_node *cloud = NULL;
+    struct cfr_yaml *doc = NULL;
+    int rc = cfr_mounted_await(c, "clouds.yaml", &text);
+
+    if (rc == 0)
+        rc = cfr_mounted_yaml(c, "clouds.yaml", text, &doc);
+    if (rc == 0)
+        rc = find_cloud(c, cfr_yaml_root(doc), &cloud);
+    if (rc == 0)
+        rc = judge_cloud(c, cloud);
+    cfr_yaml_free(doc);
+    return rc;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration of `oauth:`. */
+#include "sts/oauth/oauth.h"
+
+#include "wire/url.h"
+
+#include <string.h>
+
+#define SECOND_MS     INT64_C(1000)
+#define DAY_MS        (86400 * SECOND_MS)
+#define URN           "urn:ietf:params:oauth:token-type:"
+
+#define OAUTH(member) offsetof(struct cfr_sts_oauth, member)
+
+static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", NULL};
+static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", NULL};
+
+static const struct {
+    const char *name;
+    const char *urn;
+} types[] = {
+    {"jwt", URN "jwt"},
+    {"id_token", URN "id_token"},
+    {"access_token", URN "access_token"},
+    {"refresh_token", URN "refresh_token"},
+    {"saml1", URN "saml1"},
+    {"saml2", URN "saml2"},
+};
+
+static const struct cfr_field fields[] = {
+    {.key = "token_url",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_REQUIRED,
+     .offset = OAUTH(token_url),
+     .min = 8,
+     .max = CFR_URL_MAX,
+     .doc = "The server's token endpoint: https, or http to a loopback address."},
+    {.key = "grant",
+     .type = CFR_FIELD_ENUM,
+     .offset = OAUTH(grant),
+     .fallback = "token-exchange",
+     .choices = grants,
+     .doc = "How the token is offered: `token-exchange` (RFC 8693) as the subject token, `jwt-bearer` (RFC "
+            "7523) as the "
+            "assertion, `client-credentials` (RFC 6749) not at all, unless `client_authentication: token` "
+            "shows it."},
+    {.key = "audience",
+     .type = CFR_FIELD_STRINGS,
+     .offset = OAUTH(audience),
+     .max = 10,
+     .doc = "Names of the services that the new token is for (RFC 8693); one `audience` parameter each."},
+    {.key = "resource",
+     .type = CFR_FIELD_STRINGS,
+     .offset = OAUTH(resource),
+     .max = 10,
+     .doc = "URIs of the services that the new token is for (RFC 8707); one `resource` parameter each."},
+    {.key = "scopes",
+     .type = CFR_FIELD_STRINGS,
+     .offset = OAUTH(scopes),
+     .max = 100,
+     .doc = "Scopes to ask for. Default: what the server gives by itself."},
+    {.key = "subject_token_type",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(subject_token_type),
+     .min = 1,
+     .max = 256,
+     .doc = "With token-exchange: type of the token that is offered, a URI or short `jwt`, `id_token`, "
+            "`access_token`, "
+            "`refresh_token`, `saml1`, `saml2`. Default: `jwt`."},
+    {.key = "requested_token_type",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(requested_token_type),
+     .min = 1,
+     .max = 256,
+     .doc = "With token-exchange: type of the token that is asked for, written like `subject_token_type`. "
+            "Default: what "
+            "the server gives by itself."},
+    {.key = "actor_token_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = OAUTH(actor_token_file),
+     .doc = "With token-exchange: file with the token of the party that acts for the subject."},
+    {.key = "actor_token_type",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(actor_token_type),
+     .min = 1,
+     .max = 256,
+     .doc = "Type of the actor's token, written like `subject_token_type`. Default: `jwt`."},
+    {.key = "client_authentication",
+     .type = CFR_FIELD_ENUM,
+     .offset = OAUTH(client_authentication),
+     .fallback = "none",
+     .choices = clients,
+     .doc = "How the client proves itself: `none`, `basic` or `post` with `client_secret_file`, "
+            "`private_key_jwt` with "
+            "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523)."},
+    {.key = "client_id",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(client_id),
+     .min = 1,
+     .max = 512,
+     .doc = "The client's ID at the server."},
+    {.key = "client_secret_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = OAUTH(client_secret_file),
+     .doc = "File with the client's secret, for `basic` and `post`."},
+    {.key = "client_key_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
+     .offset = OAUTH(client_key_file),
+     .doc = "File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA signs with "
+            "RS256, P-256 "
+            "with ES256."},
+    {.key = "client_key_id",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(client_key_id),
+     .min = 1,
+     .max = 256,
+     .doc = "ID of that key at the server, for the assertion's `kid`. Default: none is sent."},
+    {.key = "assertion_audience",
+     .type = CFR_FIELD_STRING,
+     .offset = OAUTH(assertion_audience),
+     .min = 1,
+     .max = CFR_URL_MAX,
+     .doc = "Audience of the client's assertion with `private_key_jwt`: some servers want their issuer here. "
+            "Default: "
+            "`token_url`."},
+    {.key = "parameters",
+     .type = CFR_FIELD_PAIRS,
+     .offset = OAUTH(parameters),
+     .max = 20,
+     .doc = "Further parameters of the request, for what a server wants beyond the standards. They are no "
+            "place for "
+            "secrets."},
+    {.key = "default_lifetime",
+     .type = CFR_FIELD_DURATION,
+     .flags = CFR_FIELD_UNSET,
+     .offset = OAUTH(default_lifetime_ms),
+     .min = 60 * SECOND_MS,
+     .max = 30 * DAY_MS,
+     .doc = "Life to assume, in whole seconds, when the server's answer has no `expires_in`. Default: such "
+            "an answer is "
+            "refused."},
+    {.key = "ca_file",
+     .type = CFR_FIELD_STRING,
+     .flags = CFR_FIELD_PATH,
+     .offset = OAUTH(ca_file),
+     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+    {.key = NULL},
+};
+
+const char *cfr_sts_oauth_token_type(const char *type)
+{
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(type, types[i].name) == 0)
+            return types[i].urn;
+    }
+    return type;
+}
+
+static int check_type(const char *key, const char *type, struct cfr_err *err)
+{
+    if (type == NULL || strchr(cfr_sts_oauth_token_type(type), ':') != NULL)
+        return 0;
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "%s: it must be a URI, or one of jwt, id_token, access_token, refresh_token, saml1 and saml2", key);
+}
+
+static int check_types(const struct cfr_sts_oauth *c, struct cfr_err *err)
+{
+    const char *only_exchange = c->subject_token_type != NULL     ? "subject_token_type"
+                                : c->requested_token_type != NULL ? "requested_token_type"
+                                : c->actor_token_file != NULL     ? "actor_token_file"
+                                                                  : NULL;
+    int rc = check_type("subject_token_type", c->subject_token_type, err);
+
+    if (rc == 0)
+        rc = check_type("requested_token_type", c->requested_token_type, err);
+    if (rc == 0)
+        rc = check_type("actor_token_type", c->actor_token_type, err);
+    if (rc != 0)
+        return rc;
+    if (c->grant != CFR_STS_OAUTH_TOKEN_EXCHANGE && only_exchange != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; leave it out",
+                           only_exchange, grants[c->grant]);
+    if (c->actor_token_type != NULL && c->actor_token_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "actor_token_type: it needs actor_token_file beside it");
+    return 0;
+}
+
+/* What each way of proof needs and excludes. */
+static int check_client(const struct cfr_sts_oauth *c, struct cfr_err *err)
+{
+    bool by_secret =
+        c->client_authentication == CFR_STS_OAUTH_BASIC || c->client_authentication == CFR_STS_OAUTH_POST;
+    bool by_key = c->client_authentication == CFR_STS_OAUTH_PRIVATE_KEY_JWT;
+    const char *name = clients[c->client_authentication];
+    const char *only_key = c->client_key_file != NULL      ? "client_key_file"
+                           : c->client_key_id != NULL      ? "client_key_id"
+                           : c->assertion_audience != NULL ? "assertion_audience"
+                                                           : NULL;
+
+    if (by_secret != (c->client_secret_file != NULL))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            by_secret ? "client_secret_file: `client_authentication: %s` needs it"
+                      : "client_secret_file: it has no effect with `client_authentication: %s`; write "
+                        "basic or post there",
+            name);
+    if (by_key && c->client_key_file == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "client_key_file: `client_authentication: %s` needs it", name);
+    if (!by_key && only_key != NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: it has no effect with `client_authentication: %s`; write private_key_jwt there", only_key,
+            name);
+    if ((by_secret || by_key) && c->client_id == NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "client_id: `client_authentication: %s` needs it", name);
+    if (c->grant == CFR_STS_OAUTH_CLIENT_CREDENTIALS && c->client_authentication == CFR_STS_OAUTH_NONE)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "client_authentication: `grant: client-credentials` is for clients that prove themselves; write "
+            "basic, post, private_key_jwt or token");
+    return 0;
+}
+
+static int check_text(const char *key, const struct cfr_strings *list, bool blanks, struct cfr_err *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct cfr_view item = cfr_view_of(list->items[i]);
+
+        if (item.n == 0 || (!blanks && strpbrk(list->items[i], " \t\r\n\"\\") != NULL))
+            return cfr_err_set(
+                err, CFR_E_CONFIG, "%s: element %zu is empty%s", key, i + 1,
+                blanks ? "" : " or has a blank, a quote or a backslash; write one scope per element");
+    }
+    return 0;
+}
+
+/* Parameters that the provider writes itself. */
+static int check_parameters(const struct cfr_sts_oauth *c, struct cfr_err *err)
+{
+    static const char *const own[] = {"grant_type",
+                                      "subject_token",
+                                      "subject_token_type",
+                                      "requested_token_type",
+                                      "actor_token",
+                                      "actor_token_type",
+                                      "assertion",
+                                      "client_assertion",
+                                      "client_assertion_type",
+                                      "client_id",
+                                      "client_secret",
+                                      "audience",
+                                      "resource",
+                                      "scope"};
+
+    for (size_t i = 0; i < c->parameters.count; i++) {
+        const char *key = c->parameters.items[i].key;
+
+        if (key[0] == '\0' || !cfr_view_printable(cfr_view_of(key)))
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "parameters: the name of parameter %zu is empty or not printable", i + 1);
+        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
+            if (strcmp(key, own[k]) == 0)
+                return cfr_err_set(
+                    err, CFR_E_CONFIG,
+                    "parameters: %s cannot be set here; there is a key of its own for what it says", key);
+        }
+    }
+    return 0;
+}
+
+static int check_resources(const struct cfr_sts_oauth *c, struct cfr_err *err)
+{
+    for (size_t i = 0; i < c->resource.count; i++) {
+        const char *uri = c->resource.items[i];
+
+        if (strchr(uri, ':') == NULL || strpbrk(uri, " #\t\r\n") != NULL)
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "resource: element %zu must be an absolute URI without fragment; names go under `audience`",
+                i + 1);
+    }
+    return 0;
+}
+
+static int check(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sts_oauth *c = node;
+    struct cfr_url url;
+    int rc = cfr_url_parse(c->token_url, &url, err);
+
+    if (rc != 0) {
+        (void)cfr_err_prefix(err, "token_url");
+        return rc;
+    }
+    if (c->ca_file != NULL && !url.tls)
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http URL; leave it out");
+    rc = check_types(c, err);
+    if (rc == 0)
+        rc = check_client(c, err);
+    if (rc == 0)
+        rc = check_text("scopes", &c->scopes, false, err);
+    if (rc == 0)
+        rc = check_text("audience", &c->audience, true, err);
+    if (rc == 0)
+        rc = check_resources(c, err);
+    if (rc == 0)
+        rc = check_parameters(c, err);
+    if (rc == 0 && c->default_lifetime_ms >= 0 && c->default_lifetime_ms % SECOND_MS != 0)
+        rc = cfr_err_set(err, CFR_E_CONFIG, "default_lifetime: it must be in whole seconds");
+    return rc;
+}
+
+const struct cfr_table cfr_sts_oauth_table = {
+    .name = "oauth exchange",
+    .size = sizeof(struct cfr_sts_oauth),
+    .fields = fields,
+    .check = check,
+    .doc = "Exchange at any OAuth 2 server: token exchange (RFC 8693), JWT bearer grant (RFC 7523) or client "
+           "credentials.",
+};

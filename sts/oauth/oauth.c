@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* The generic OAuth provider: one request, one answer. */
+#include "sts/oauth/oauth.h"
+
+#include "base/base64.h"
+#include "base/str.h"
+#include "wire/form.h"
+#include "wire/jwt.h"
+#include "sts/core/oauth_answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Consumers of plain tokens refresh at most five minutes ahead. */
+#define CONSUMER_WINDOW_MS INT64_C(600000)
+#define ASSERTION_TYPE     "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+#define ASSERTION_LIFE_S   300
+#define GRANT              "urn:ietf:params:oauth:grant-type:"
+
+static const char *const grant_types[] = {GRANT "token-exchange", GRANT "jwt-bearer", "client_credentials"};
+
+static bool needs_token(const void *config)
+{
+    const struct cfr_sts_oauth *c = config;
+
+    return c->grant != CFR_STS_OAUTH_CLIENT_CREDENTIALS ||
+           c->client_authentication == CFR_STS_OAUTH_TOKEN_ASSERTION;
+}
+
+/* The content of a file that must hold one word. */
+static int word(const struct cfr_sts_input *in, const char *key, struct cfr_view *out, struct cfr_err *err)
+{
+    *out = cfr_sts_input_content(in, key);
+    if (out->n == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: the file is empty", key);
+    for (size_t i = 0; i < out->n; i++) {
+        if ((unsigned char)out->p[i] < 0x20 || out->p[i] == 0x7f)
+            return cfr_err_set(
+                err, CFR_E_CONFIG,
+                "%s: the file holds more than one line or a control character; it must hold the value alone",
+                key);
+    }
+    return 0;
+}
+
+/* RFC 6749, 2.3.1: both halves are form-encoded before they are joined. */
+static int add_basic(const struct cfr_sts_oauth *c, struct cfr_view secret, struct cfr_sts_request *out,
+                     struct cfr_err *err)
+{
+    struct cfr_secret plain;
+    struct cfr_secret value;
+    int rc;
+
+    cfr_secret_init(&plain, CFR_STS_BODY_MAX);
+    cfr_secret_init(&value, CFR_STS_BODY_MAX);
+    rc = cfr_secret_append_percent(&plain, cfr_view_of(c->client_id), err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(&plain, ":", err);
+    if (rc == 0)
+        rc = cfr_secret_append_percent(&plain, secret, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(&value, "Basic ", err);
+    if (rc == 0)
+        rc = cfr_base64_encode(cfr_secret_view(&plain), &value, err);
+    if (rc == 0)
+        rc = cfr_sts_request_header(out, "Authorization", cfr_secret_view(&value), err);
+    cfr_secret_free(&plain);
+    cfr_secret_free(&value);
+    return rc;
+}
+
+/* Neither holds a secret. */
+static void write_assertion(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                            enum cfr_jwt_alg alg, struct cfr_str *header, struct cfr_str *claims)
+{
+    char id[CFR_JWT_UUID_MAX];
+
+    cfr_str_addf(header, "{\"alg\":\"%s\",\"typ\":\"JWT\"", alg == CFR_JWT_ES256 ? "ES256" : "RS256");
+    if (c->client_key_id != NULL) {
+        cfr_str_addz(header, ",\"kid\":");
+        cfr_str_add_json(header, cfr_view_of(c->client_key_id));
+    }
+    cfr_str_addz(header, "}");
+    cfr_str_addz(claims, "{\"iss\":");
+    cfr_str_add_json(claims, cfr_view_of(c->client_id));
+    cfr_str_addz(claims, ",\"sub\":");
+    cfr_str_add_json(claims, cfr_view_of(c->client_id));
+    cfr_str_addz(claims, ",\"aud\":");
+    cfr_str_add_json(claims,
+                     cfr_view_of(c->assertion_audience != NULL ? c->assertion_audience : c->token_url));
+    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"exp\":%" PRId64 "}",
+                 cfr_jwt_uuid(in->nonce, id), in->now_s, in->now_s + ASSERTION_LIFE_S);
+}
+
+static int sign_assertion(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                          struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_view key = cfr_sts_input_content(in, "client_key_file");
+    struct cfr_str header = {.limit = 4096};
+    struct cfr_str claims = {.limit = 16384};
+    enum cfr_jwt_alg alg;
+    int rc;
+
+    if (in->nonce == NULL)
+        return cfr_err_set(err, CFR_E_INTERNAL, "there are no random bytes for the assertion");
+    if (key.n == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "client_key_file: the file is empty");
+    rc = cfr_jwt_alg_of(key, &alg, err);
+    if (rc == 0) {
+        write_assertion(c, in, alg, &header, &claims);
+        rc = header.failed || claims.failed
+                 ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+                 : cfr_jwt_sign(alg, cfr_str_view(&header), cfr_str_view(&claims), key, out, err);
+    }
+    if (rc == CFR_E_CONFIG)
+        (void)cfr_err_prefix(err, "client_key_file");
+    cfr_str_free(&header);
+    cfr_str_free(&claims);
+    return rc;
+}
+
+static int add_assertion(struct cfr_view assertion, struct cfr_secret *body, struct cfr_err *err)
+{
+    int rc = cfr_form_add(body, "client_assertion_type", cfr_view_of(ASSERTION_TYPE), err);
+
+    return rc != 0 ? rc : cfr_form_add(body, "client_assertion", assertion, err);
+}
+
+static int add_client(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                      struct cfr_sts_request *out, struct cfr_err *err)
+{
+    bool basic = c->client_authentication == CFR_STS_OAUTH_BASIC;
+    struct cfr_view secret = {NULL, 0};
+    struct cfr_secret assertion;
+    int rc = 0;
+
+    if (basic || c->client_authentication == CFR_STS_OAUTH_POST)
+        rc = word(in, "client_secret_file", &secret, err);
+    if (rc == 0 && basic)
+        return add_basic(c, secret, out, err);
+    if (rc == 0)
+        rc = cfr_form_add(&out->body, "client_id", cfr_view_of(c->client_id), err);
+    if (rc == 0)
+        rc = cfr_form_add(&out->body, "client_secret", secret, err);
+    if (rc == 0 && c->client_authentication == CFR_STS_OAUTH_TOKEN_ASSERTION)
+        return add_assertion(in->token, &out->body, err);
+    if (rc != 0 || c->client_authentication != CFR_STS_OAUTH_PRIVATE_KEY_JWT)
+        return rc;
+    cfr_secret_init(&assertion, CFR_JWT_MAX);
+    rc = sign_assertion(c, in, &assertion, err);
+    if (rc == 0)
+        rc = add_assertion(cfr_secret_view(&assertion), &out->body, err);
+    cfr_secret_free(&assertion);
+    return rc;
+}
+
+static int add_actor(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *body,
+                     struct cfr_err *err)
+{
+    const char *type = c->actor_token_type != NULL ? c->actor_token_type : "jwt";
+    struct cfr_view actor;
+    int rc = word(in, "actor_token_file", &actor, err);
+
+    if (rc == 0)
+        rc = cfr_form_add(body, "actor_token", actor, err);
+    return rc != 0 ? rc
+                   : cfr_form_add(body, "actor_token_type", cfr_view_of(cfr_sts_oauth_token_type(type)), err);
+}
+
+static int add_exchange(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                        struct cfr_secret *body, struct cfr_err *err)
+{
+    const char *type =
+        cfr_sts_oauth_token_type(c->subject_token_type != NULL ? c->subject_token_type : "jwt");
+    int rc = cfr_form_add(body, "subject_token", in->token, err);
+
+    if (rc == 0)
+        rc = cfr_form_add(body, "subject_token_type", cfr_view_of(type), err);
+    if (rc == 0 && c->requested_token_type != NULL)
+        rc = cfr_form_add(body, "requested_token_type",
+                          cfr_view_of(cfr_sts_oauth_token_type(c->requested_token_type)), err);
+    return rc != 0 || c->actor_token_file == NULL ? rc : add_actor(c, in, body, err);
+}
+
+static int add_wishes(const struct cfr_sts_oauth *c, struct cfr_secret *body, struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->audience.count; i++)
+        rc = cfr_form_add(body, "audience", cfr_view_of(c->audience.items[i]), err);
+    for (size_t i = 0; rc == 0 && i < c->resource.count; i++)
+        rc = cfr_form_add(body, "resource", cfr_view_of(c->resource.items[i]), err);
+    if (rc == 0)
+        rc = cfr_form_add_joined(body, "scope", c->scopes.items, c->scopes.count, err);
+    for (size_t i = 0; rc == 0 && i < c->parameters.count; i++)
+        rc = cfr_form_add(body, c->parameters.items[i].key, cfr_view_of(c->parameters.items[i].value), err);
+    return rc;
+}
+
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 struct cfr_sts_request *out, struct cfr_err *err)
+{
+    const struct cfr_sts_oauth *c = x->config;
+    int rc;
+
+    if (x->step != 0)
+        return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
+    if (needs_token(c) && in->token.n == 0)
+        return cfr_err_set(err, CFR_E_TOKEN, "the token is empty");
+    out->method = "POST";
+    out->ca_file = c->ca_file;
+    out->url = strdup(c->token_url);
+    if (out->url == NULL)
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
+    rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(CFR_STS_FORM_TYPE), err);
+    if (rc == 0)
+        rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
+    if (rc == 0)
+        rc = cfr_form_add(&out->body, "grant_type", cfr_view_of(grant_types[c->grant]), err);
+    if (rc == 0 && c->grant == CFR_STS_OAUTH_TOKEN_EXCHANGE)
+        rc = add_exchange(c, in, &out->body, err);
+    if (rc == 0 && c->grant == CFR_STS_OAUTH_JWT_BEARER)
+        rc = cfr_form_add(&out->body, "assertion", in->token, err);
+    if (rc == 0)
+        rc = add_wishes(c, &out->body, err);
+    return rc != 0 ? rc : add_client(c, in, out, err);
+}
+
+static int take_expiry(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                       const struct cfr_oauth_answer *a, struct cfr_grant *g, struct cfr_err *err)
+{
+    int64_t life_s = a->expires_in_s;
+
+    if (life_s < 0 && c->default_lifetime_ms < 0)
+        return cfr_err_set(
+            err, CFR_E_ANSWER,
+            "the answer has no expires_in that is understood; write `default_lifetime` if the server never names one");
+    if (life_s < 0)
+        life_s = c->default_lifetime_ms / 1000;
+    if (life_s == 0 || life_s > INT64_C(31536000) * 10)
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's expires_in is 0 or more than ten years");
+    g->issued_s = in->now_s;
+    g->expires_s = in->now_s + life_s;
+    return 0;
+}
+
+/* Token exchange may issue what is no access token and says so by the type N_A (RFC 8693, 2.2.1). */
+static int take_token(const struct cfr_oauth_answer *a, struct cfr_view *token, struct cfr_err *err)
+{
+    *token = cfr_oauth_answer_get(a, CFR_OAUTH_ACCESS_TOKEN);
+    if (!cfr_view_is_nocase(cfr_oauth_answer_get(a, CFR_OAUTH_TOKEN_TYPE), "N_A"))
+        return cfr_oauth_answer_bearer(a, token, err);
+    if (token->n == 0 || !cfr_view_printable(*token) || memchr(token->p, ' ', token->n) != NULL)
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the answer's access_token is empty, or has blanks or line breaks");
+    return 0;
+}
+
+static int take(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
+                const struct cfr_oauth_answer *a, struct cfr_grant *g, struct cfr_err *err)
+{
+    struct cfr_view id_token = cfr_oauth_answer_get(a, CFR_OAUTH_ID_TOKEN);
+    struct cfr_view token;
+    int rc = take_token(a, &token, err);
+
+    if (rc == 0)
+        rc = take_expiry(c, in, a, g, err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ACCESS_TOKEN, token, err);
+    if (rc == 0 && id_token.n != 0 &&
+        (!cfr_view_printable(id_token) || memchr(id_token.p, ' ', id_token.n) != NULL))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer's id_token has blanks or line breaks");
+    if (rc == 0 && id_token.n != 0)
+        rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ID_TOKEN, id_token, err);
+    if (rc == 0 && (in->subject.n != 0 || c->client_id != NULL) && cfr_view_printable(in->subject) &&
+        in->subject.n <= CFR_GRANT_IDENTITY_MAX)
+        rc = cfr_grant_set_identity(g, in->subject.n != 0 ? in->subject : cfr_view_of(c->client_id), err);
+    return rc;
+}
+
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+{
+    const struct cfr_sts_oauth *c = x->config;
+    struct cfr_oauth_answer answer;
+    struct cfr_grant fresh = {0};
+    struct cfr_view code;
+    int rc;
+
+    if (x->step != 0)
+        return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
+    rc = cfr_oauth_answer_read(reply->content_type, reply->body, &answer, err);
+    code = cfr_oauth_answer_get(&answer, CFR_OAUTH_ERROR);
+    if (rc != CFR_E_NOMEM && (reply->status < 200 || reply->status > 201 || code.n != 0))
+        rc = cfr_sts_oauth_refuse(c, in, reply, code, cfr_oauth_answer_get(&answer, CFR_OAUTH_DESCRIPTION),
+                                  err);
+    else if (rc == 0)
+        rc = take(c, in, &answer, &fresh, err);
+    cfr_oauth_answer_free(&answer);
+    if (rc != 0) {
+        cfr_grant_free(&fresh);
+        return rc;
+    }
+    cfr_grant_move(&x->grant, &fresh);
+    return CFR_STS_DONE;
+}
+
+const struct cfr_sts_provider cfr_sts_oauth_provider = {
+    .name = "oauth",
+    .family = "oauth",
+    .table = &cfr_sts_oauth_table,
+    .consumer_window_ms = CONSUMER_WINDOW_MS,
+    .needs_token = needs_token,
+    .build = build,
+    .parse = parse,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The OpenStack provider: one request for a token, or two where the subject token is exchanged first. */
+#include "sts/openstack/openstack.h"
+
+#include "base/str.h"
+#include "sts/openstack/openstack_private.h"
+
+/* keystoneauth asks for a new token when less than 2 min are left; time for an outage in front of it. */
+#define CONSUMER_WINDOW_MS INT64_C(300000)
+#define URL_MAX            (CFR_URL_MAX + 512)
+#define JSON               "application/json"
+
+static bool ends(struct cfr_view text, const char *end)
+{
+    size_t n = cfr_view_of(end).n;
+
+    return text.n >= n && cfr_view_is((struct cfr_view){text.p + text.n - n, n}, end);
+}
+
+int cfr_openstack_base(const struct cfr_sts_openstack *c, struct cfr_url *url, struct cfr_view *base,
+                       struct cfr_err *err)
+{
+    struct cfr_view text = cfr_view_of(c->auth_url);
+    int rc = cfr_url_parse(c->auth_url, url, err);
+
+    if (rc != 0)
+        return rc;
+    if (cfr_view_find(url->path, "?") >= 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out what stands from the ? on");
+    while (text.p[text.n - 1] == '/')
+        text.n--;
+    if (cfr_view_find(text, "/v3/") >= 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "it goes on after /v3; leave out what stands behind");
+    if (ends(text, "/v2.0"))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "it names version 2.0 of the Identity API, which is gone; write /v3 in its place");
+    if (ends(text, "/v3"))
+        text.n -= 3;
+    *base = text;
+    return 0;
+}
+
+static bool federated(const struct cfr_sts_exchange *x)
+{
+    return cfr_sts_openstack_way_of(x->config) == CFR_STS_OPENSTACK_FEDERATION;
+}
+
+bool cfr_openstack_presents_token(const struct cfr_sts_exchange *x)
+{
+    return federated(x) && x->step == 0;
+}
+
+static bool needs_token(const void *config)
+{
+    return cfr_sts_openstack_way_of(config) == CFR_STS_OPENSTACK_FEDERATION;
+}
+
+static int set_url(const struct cfr_sts_exchange *x, struct cfr_sts_request *out, struct cfr_err *err)
+{
+    const struct cfr_sts_openstack *c = x->config;
+    struct cfr_str text = {.limit = URL_MAX};
+    struct cfr_url url;
+    struct cfr_view base = {NULL, 0};
+    int rc = cfr_openstack_base(c, &url, &base, err);
+
+    if (rc != 0)
+        return cfr_err_prefix(err, "auth_url");
+    cfr_str_add(&text, base);
+    if (cfr_openstack_presents_token(x))
+        cfr_str_addf(&text, "/v3/OS-FEDERATION/identity_providers/%s/protocols/%s/auth", c->identity_provider,
+                     c->protocol);
+    else
+        cfr_str_addf(&text, "/v3/auth/tokens%s", c->catalog ? "" : "?nocatalog");
+    if (text.failed) {
+        cfr_str_free(&text);
+        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    }
+    out->url = text.p;
+    return 0;
+}
+
+/* The token's place in the header. */
+static int set_bearer(const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err)
+{
+    struct cfr_secret value;
+    int rc;
+
+    if (in->token.n == 0)
+        return cfr_err_set(err, CFR_E_INTERNAL, "there is no token to exchange");
+    cfr_secret_init(&value, CFR_GRANT_VALUE_MAX);
+    rc = cfr_secret_append_str(&value, "Bearer ", err);
+    if (rc == 0)
+        rc = cfr_secret_append(&value, in->token, err);
+    if (rc == 0)
+        rc = cfr_sts_request_header(out, "Authorization", cfr_secret_view(&value), err);
+    cfr_secret_free(&value);
+    return rc;
+}
+
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 struct cfr_sts_request *out, struct cfr_err *err)
+{
+    const struct cfr_sts_openstack *c = x->config;
+    int rc;
+
+    if (x->step > (federated(x) ? 1U : 0U))
+        return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
+    out->method = "POST";
+    out->ca_file = c->ca_file;
+    out->answer_header = CFR_OPENSTACK_TOKEN_HEADER;
+    rc = set_url(x, out, err);
+    if (rc == 0)
+        rc = cfr_sts_request_header(out, "Accept", cfr_view_of(JSON), err);
+    if (rc != 0 || cfr_openstack_presents_token(x))
+        return rc != 0 ? rc : set_bearer(in, out, err);
+    rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(JSON), err);
+    cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
+    return rc != 0 ? rc : cfr_openstack_body(x, in, &out->body, err);
+}
+
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
+                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+{
+    struct cfr_grant fresh = {0};
+    int rc;
+
+    if (x->step > (federated(x) ? 1U : 0U))
+        return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
+    if (reply->status != 201 && reply->status != 200)
+        return cfr_openstack_refuse(x, in, reply, err);
+    rc = cfr_openstack_grant(x, in, reply, &fresh, err);
+    if (rc != 0) {
+        cfr_grant_free(&fresh);
+        return rc;
+    }
+    cfr_grant_move(&x->grant, &fresh);
+    if (!cfr_openstack_presents_token(x))
+        return CFR_STS_DONE;
+    x->step++;
+    return CFR_STS_MORE;
+}
+
+const struct cfr_sts_provider cfr_sts_openstack_provider = {
+    .name = "openstack",
+    .table = &cfr_sts_openstack_table,
+    .consumer_window_ms = CONSUMER_WINDOW_MS,
+    .needs_token = needs_token,
+    .build = build,
+    .parse = parse,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* OpenStack Keystone (Identity API v3): a token for an application credential, for a password, or for an
+ * access token of an identity provider that Keystone federates with. */
+#ifndef CFR_STS_OPENSTACK_OPENSTACK_H
+#define CFR_STS_OPENSTACK_OPENSTACK_H
+
+#include "sts/core/provider.h"
+
+enum cfr_sts_openstack_interface {
+    CFR_STS_OPENSTACK_PUBLIC,
+    CFR_STS_OPENSTACK_INTERNAL,
+    CFR_STS_OPENSTACK_ADMIN
+};
+enum cfr_sts_openstack_system { CFR_STS_OPENSTACK_SYSTEM_NONE, CFR_STS_OPENSTACK_SYSTEM_ALL };
+
+/* `exchange: openstack:`. The secrets themselves come as contents, under the keys
+ * application_credential_secret_file and password_file, also where they were not read from files of these
+ * names. */
+struct cfr_sts_openstack {
+    struct cfr_node node;
+    char *auth_url;
+    char *application_credential_id;
+    char *application_credential_name;
+    char *application_credential_secret_file;
+    char *user_id;
+    char *username;
+    char *user_domain_id;
+    char *user_domain_name;
+    char *password_file;
+    char *identity_provider;
+    char *protocol;
+    char *project_id;
+    char *project_name;
+    char *project_domain_id;
+    char *project_domain_name;
+    char *domain_id;
+    char *domain_name;
+    int system_scope; /* enum cfr_sts_openstack_system */
+    char *region_name;
+    int interface; /* enum cfr_sts_openstack_interface */
+    char *ca_file;
+    bool catalog;
+};
+
+/* How a configuration authenticates. */
+enum cfr_sts_openstack_way {
+    CFR_STS_OPENSTACK_NO_WAY,
+    CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL,
+    CFR_STS_OPENSTACK_PASSWORD,
+    CFR_STS_OPENSTACK_FEDERATION
+};
+
+/* Demands the secrets' files in addition to the rules below. */
+extern const struct cfr_table cfr_sts_openstack_table;
+extern const struct cfr_sts_provider cfr_sts_openstack_provider;
+/* "public", "internal", "admin"; NULL-terminated. */
+extern const char *const cfr_sts_openstack_interfaces[];
+
+/* By the keys that are set; NO_WAY if there are none, or those of more than one. */
+enum cfr_sts_openstack_way cfr_sts_openstack_way_of(const struct cfr_sts_openstack *c);
+/* Drops (frees) what says the same again, as clients' files do and the rules refuse: names and domains beside
+ * ids, the user and the scope beside an application credential. For a configuration made from a Secret,
+ * before the check. */
+void cfr_sts_openstack_settle(struct cfr_sts_openstack *c);
+/* Every rule but that the secrets come from files: for a configuration made from a Secret. CFR_E_CONFIG, with
+ * a text that begins with the key. */
+int cfr_sts_openstack_check(const struct cfr_sts_openstack *c, struct cfr_err *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Table of the exchange providers. */
+#include "sts/providers.h"
+
+#include "sts/aws/aws.h"
+#include "sts/aws/container.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
+#include "sts/oauth/oauth.h"
+#include "sts/openstack/openstack.h"
+
+const struct cfr_sts_provider *const cfr_sts_providers[] = {
+    &cfr_sts_aws_provider,
+    &cfr_sts_azure_provider,
+    &cfr_sts_gcp_provider,
+    &cfr_sts_openstack_provider,
+    &cfr_sts_aws_container_provider,
+    &cfr_sts_oauth_provider,
+    NULL,
+};
+
+const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
+{
+    for (size_t i = 0; cfr_sts_providers[i] != NULL; i++) {
+        if (cfr_view_is(name, cfr_sts_providers[i]->name))
+            return cfr_sts_providers[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of exchange providers. Pure; the rows are constant and live as long as the process. */
+#ifndef CFR_STS_PROVIDERS_H
+#define CFR_STS_PROVIDERS_H
+
+#include "sts/core/provider.h"
+
+/* All providers, NULL-terminated. */
+extern const struct cfr_sts_provider *const cfr_sts_providers[];
+/* The provider whose key under `exchange:` is NAME, or NULL. */
+const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name);
+
+#endif
