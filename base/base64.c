@@ -24,8 +24,7 @@ static int decode(struct cfr_view in, char *to, struct cfr_err *err)
     /* Four at a time while they are good; what is not, and the rest, go one by one. */
     for (; i + 4 <= in.n; i += 4) {
         /* Products, because shifting the -1 of a bad character is not defined; the sign shows any of them. */
-        int four = digit(in.p[i]) * 262144 | digit(in.p[i + 1]) * 4096 | digit(in.p[i + 2]) * 64 |
-                   digit(in.p[i + 3]);
+        int four = digit(in.p[i]) * 262144 | digit(in.p[i + 1]) * 4096 | digit(in.p[i + 2]) * 64 | digit(in.p[i + 3]);
 
         if (four < 0)
             break;
@@ -70,8 +69,7 @@ int cfr_base64url_decode(struct cfr_view in, struct cfr_secret *out, struct cfr_
     return rc;
 }
 
-static int encode(struct cfr_view in, const char *alphabet, bool pad, struct cfr_secret *out,
-                  struct cfr_err *err)
+static int encode(struct cfr_view in, const char *alphabet, bool pad, struct cfr_secret *out, struct cfr_err *err)
 {
     size_t tail = in.n % 3;
     size_t n = in.n / 3 * 4 + (tail == 0 ? 0 : pad ? 4 : tail + 1);

@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[CFR_EI_COUNT] = {
-    "ok",
+static const char *const names[CFR_EI_COUNT] = {"ok",
 #define X(name, class, text) text,
-    CFR_ERR_LIST(X)
+                                                CFR_ERR_LIST(X)
 #undef X
 };
 
-static const enum cfr_err_class classes[CFR_EI_COUNT] = {
-    CFR_CLASS_NONE,
+static const enum cfr_err_class classes[CFR_EI_COUNT] = {CFR_CLASS_NONE,
 #define X(name, class, text) CFR_CLASS_##class,
-    CFR_ERR_LIST(X)
+                                                         CFR_ERR_LIST(X)
 #undef X
 };
 

@@ -11,30 +11,30 @@
  *   STOP   only an operator (or the cloud's administrator) can mend it: slow retry
  *   LOCAL  this machine: its configuration, disk, memory or permissions: backoff, reported as local
  */
-#define CFR_ERR_LIST(X)                                                                                      \
-    X(CONFIG, LOCAL, "configuration")                                                                        \
-    X(USAGE, LOCAL, "usage")                                                                                 \
-    X(NOMEM, LOCAL, "out-of-memory")                                                                         \
-    X(IO, LOCAL, "input-output")                                                                             \
-    X(NOSPACE, LOCAL, "no-space")                                                                            \
-    X(PERM, LOCAL, "permission")                                                                             \
-    X(PATH, LOCAL, "path")                                                                                   \
-    X(MISSING, LOCAL, "missing")                                                                             \
-    X(LIMIT, LOCAL, "limit")                                                                                 \
-    X(TOKEN, STOP, "token")                                                                                  \
-    X(TOKEN_EXPIRED, RETRY, "token-expired")                                                                 \
-    X(NET, RETRY, "network")                                                                                 \
-    X(TIMEOUT, RETRY, "timeout")                                                                             \
-    X(TLS, STOP, "tls")                                                                                      \
-    X(THROTTLED, RETRY, "throttled")                                                                         \
-    X(UNAVAILABLE, RETRY, "unavailable")                                                                     \
-    X(IDP, RETRY, "identity-provider")                                                                       \
-    X(ANSWER, RETRY, "bad-answer")                                                                           \
-    X(WORSE, RETRY, "worse-credential")                                                                      \
-    X(DENIED, STOP, "denied")                                                                                \
-    X(REJECTED, STOP, "rejected")                                                                            \
-    X(REDIRECT, STOP, "redirect")                                                                            \
-    X(CONFLICT, LOCAL, "conflict")                                                                           \
+#define CFR_ERR_LIST(X)                                                                                                \
+    X(CONFIG, LOCAL, "configuration")                                                                                  \
+    X(USAGE, LOCAL, "usage")                                                                                           \
+    X(NOMEM, LOCAL, "out-of-memory")                                                                                   \
+    X(IO, LOCAL, "input-output")                                                                                       \
+    X(NOSPACE, LOCAL, "no-space")                                                                                      \
+    X(PERM, LOCAL, "permission")                                                                                       \
+    X(PATH, LOCAL, "path")                                                                                             \
+    X(MISSING, LOCAL, "missing")                                                                                       \
+    X(LIMIT, LOCAL, "limit")                                                                                           \
+    X(TOKEN, STOP, "token")                                                                                            \
+    X(TOKEN_EXPIRED, RETRY, "token-expired")                                                                           \
+    X(NET, RETRY, "network")                                                                                           \
+    X(TIMEOUT, RETRY, "timeout")                                                                                       \
+    X(TLS, STOP, "tls")                                                                                                \
+    X(THROTTLED, RETRY, "throttled")                                                                                   \
+    X(UNAVAILABLE, RETRY, "unavailable")                                                                               \
+    X(IDP, RETRY, "identity-provider")                                                                                 \
+    X(ANSWER, RETRY, "bad-answer")                                                                                     \
+    X(WORSE, RETRY, "worse-credential")                                                                                \
+    X(DENIED, STOP, "denied")                                                                                          \
+    X(REJECTED, STOP, "rejected")                                                                                      \
+    X(REDIRECT, STOP, "redirect")                                                                                      \
+    X(CONFLICT, LOCAL, "conflict")                                                                                     \
     X(INTERNAL, LOCAL, "internal")
 
 enum cfr_err_class { CFR_CLASS_NONE, CFR_CLASS_RETRY, CFR_CLASS_STOP, CFR_CLASS_LOCAL, CFR_CLASS_COUNT };

@@ -8,22 +8,21 @@
 #include <string.h>
 #include <strings.h>
 
-#define WHO_MAX     128
-#define HINT_MAX    320
-#define CODE_MAX    64
-#define REQUEST_MAX 96 /* room for two ids */
-#define FRAME_MAX   40 /* what stands between the parts */
+#define WHO_MAX      128
+#define HINT_MAX     320
+#define CODE_MAX     64
+#define REQUEST_MAX  96 /* room for two ids */
+#define FRAME_MAX    40 /* what stands between the parts */
 
 #define HINT_REFUSED "the server refuses; check its URL, and the token, key or secret that it is shown"
 
-static const struct cfr_refusal_row redirect = {
-    NULL, NULL, 0, CFR_E_REDIRECT,
-    "this service never redirects; check its URL, and that no proxy stands between"};
-static const struct cfr_refusal_row unexpected = {NULL, NULL, 0, CFR_E_ANSWER,
-                                                  "such an answer was not expected; check the service's URL"};
-static const struct cfr_refusal_row unavailable = {NULL, NULL, 0, CFR_E_UNAVAILABLE,
-                                                   "the server is unavailable; it is tried again"};
-static const struct cfr_refusal_row of_status[] = {
+static const struct cfr_error_table_row redirect = {
+    NULL, NULL, 0, CFR_E_REDIRECT, "this service never redirects; check its URL, and that no proxy stands between"};
+static const struct cfr_error_table_row unexpected = {NULL, NULL, 0, CFR_E_ANSWER,
+                                                      "such an answer was not expected; check the service's URL"};
+static const struct cfr_error_table_row unavailable = {NULL, NULL, 0, CFR_E_UNAVAILABLE,
+                                                       "the server is unavailable; it is tried again"};
+static const struct cfr_error_table_row of_status[] = {
     {NULL, NULL, 401, CFR_E_DENIED, HINT_REFUSED},
     {NULL, NULL, 403, CFR_E_DENIED, HINT_REFUSED},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no such service at this URL; check it"},
@@ -35,8 +34,8 @@ static const struct cfr_refusal_row of_status[] = {
     {NULL, NULL, 429, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
     {0},
 };
-static const struct cfr_refusal_row rejected = {NULL, NULL, 0, CFR_E_REJECTED,
-                                                "the server does not take the request; mend what its message names"};
+static const struct cfr_error_table_row rejected = {
+    NULL, NULL, 0, CFR_E_REJECTED, "the server does not take the request; mend what its message names"};
 
 static bool contains(struct cfr_view text, const char *part)
 {
@@ -49,22 +48,21 @@ static bool contains(struct cfr_view text, const char *part)
     return false;
 }
 
-const struct cfr_refusal_row *cfr_refusal_find(const struct cfr_refusal_row *rows, long status,
-                                               struct cfr_view code, struct cfr_view message)
+const struct cfr_error_table_row *cfr_error_table_find(const struct cfr_error_table_row *rows, long status,
+                                                       struct cfr_view code, struct cfr_view message)
 {
-    for (const struct cfr_refusal_row *row = rows; row->hint != NULL; row++) {
-        if ((row->status == 0 || row->status == status) &&
-            (row->code == NULL || cfr_view_is(code, row->code)) &&
+    for (const struct cfr_error_table_row *row = rows; row->hint != NULL; row++) {
+        if ((row->status == 0 || row->status == status) && (row->code == NULL || cfr_view_is(code, row->code)) &&
             (row->message == NULL || contains(message, row->message)))
             return row;
     }
     return NULL;
 }
 
-static const struct cfr_refusal_row *row_of_status(long status)
+static const struct cfr_error_table_row *row_of_status(long status)
 {
-    const struct cfr_refusal_row *row =
-        cfr_refusal_find(of_status, status, (struct cfr_view){NULL, 0}, (struct cfr_view){NULL, 0});
+    const struct cfr_error_table_row *row =
+        cfr_error_table_find(of_status, status, (struct cfr_view){NULL, 0}, (struct cfr_view){NULL, 0});
 
     if (row != NULL)
         return row;
@@ -74,9 +72,9 @@ static const struct cfr_refusal_row *row_of_status(long status)
 }
 
 /* Replaces `{who}` in HINT. */
-static void write_hint(const char *hint, const struct cfr_refusal *r, char out[HINT_MAX])
+static void write_hint(const char *hint, const struct cfr_error_table *r, char out[HINT_MAX])
 {
-    char clean[CFR_SCRUB_MAX];
+    char clean[CFR_REDACT_MAX];
     char who[WHO_MAX + 64];
     const char *at = strstr(hint, "{who}");
 
@@ -84,7 +82,7 @@ static void write_hint(const char *hint, const struct cfr_refusal *r, char out[H
         (void)snprintf(out, HINT_MAX, "%s", hint);
         return;
     }
-    (void)cfr_scrub(r->who, r->secrets, r->secret_count, clean);
+    (void)cfr_redact(r->who, r->secrets, r->secret_count, clean);
     if (clean[0] == '\0' && r->who_is == NULL)
         (void)snprintf(who, sizeof who, "the caller");
     else if (clean[0] == '\0')
@@ -108,15 +106,15 @@ static void make_room(char *message, size_t taken)
         memcpy(message + room - 4, "...", 4);
 }
 
-static int set(const struct cfr_refusal *r, int result, const char *hint, struct cfr_err *err)
+static int set(const struct cfr_error_table *r, int result, const char *hint, struct cfr_err *err)
 {
-    char code[CFR_SCRUB_MAX];
-    char message[CFR_SCRUB_MAX];
-    char request[CFR_SCRUB_MAX];
+    char code[CFR_REDACT_MAX];
+    char message[CFR_REDACT_MAX];
+    char request[CFR_REDACT_MAX];
 
-    (void)cfr_scrub(r->code, r->secrets, r->secret_count, code);
-    (void)cfr_scrub(r->message, r->secrets, r->secret_count, message);
-    (void)cfr_scrub(r->request_id, r->secrets, r->secret_count, request);
+    (void)cfr_redact(r->code, r->secrets, r->secret_count, code);
+    (void)cfr_redact(r->message, r->secrets, r->secret_count, message);
+    (void)cfr_redact(r->request_id, r->secrets, r->secret_count, request);
     code[CODE_MAX] = '\0';
     request[REQUEST_MAX] = '\0';
     if (code[0] == '\0' && message[0] == '\0')
@@ -128,10 +126,10 @@ static int set(const struct cfr_refusal *r, int result, const char *hint, struct
                        request[0] != '\0' ? ", request " : "", request, hint);
 }
 
-int cfr_refusal_set(const struct cfr_refusal *r, struct cfr_err *err)
+int cfr_error_table_set(const struct cfr_error_table *r, struct cfr_err *err)
 {
-    const struct cfr_refusal_row *row =
-        r->rows != NULL ? cfr_refusal_find(r->rows, r->status, r->code, r->message) : NULL;
+    const struct cfr_error_table_row *row =
+        r->rows != NULL ? cfr_error_table_find(r->rows, r->status, r->code, r->message) : NULL;
     char hint[HINT_MAX];
 
     if (row == NULL)

@@ -62,8 +62,8 @@ static int check_characters(const struct cfr_field *f, struct cfr_view text, str
         unsigned char c = (unsigned char)text.p[i];
 
         if (c == 0x7f || (c < 0x20 && (strict || (c != '\n' && c != '\t' && c != '\r'))))
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "has the control character 0x%02x at position %zu; remove it", c, i + 1);
+            return cfr_err_set(err, CFR_E_CONFIG, "has the control character 0x%02x at position %zu; remove it", c,
+                               i + 1);
     }
     return 0;
 }
@@ -74,8 +74,7 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
     struct cfr_view rest = text;
 
     if (text.p[0] != '/')
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no absolute path; write one that begins with /",
-                           shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no absolute path; write one that begins with /", shown(text, buf));
     if (text.n > PATH_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", PATH_BYTES_MAX);
     while (rest.n != 0) {
@@ -87,8 +86,8 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
         slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
         part = (struct cfr_view){rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
         if (part.n == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s",
-                               shown(text, buf), slash != NULL ? "the double slash" : "the slash at its end");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s", shown(text, buf),
+                               slash != NULL ? "the double slash" : "the slash at its end");
         if (cfr_view_is(part, ".") || cfr_view_is(part, ".."))
             return cfr_err_set(err, CFR_E_CONFIG, "%s has a component %.*s; write the path it leads to",
                                shown(text, buf), (int)part.n, part.p);
@@ -105,8 +104,7 @@ static int check_file_name(struct cfr_view text, struct cfr_err *err)
     char buf[SHOWN_MAX + 4];
 
     if (memchr(text.p, '/', text.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /",
-                           shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /", shown(text, buf));
     if (cfr_view_is(text, ".") || cfr_view_starts(text, ".."))
         return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be a file name here; do not begin it with ..",
                            shown(text, buf));
@@ -160,33 +158,28 @@ static int store_bool(bool *to, struct cfr_view text, bool quoted, struct cfr_er
     }
     for (size_t i = 0; i < 8; i++) {
         if (cfr_view_is_nocase(text, words[i / 4][i % 4]))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s",
-                               shown(text, buf), i / 4 == 1 ? "true" : "false",
-                               quoted ? " without quotes" : "");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s", shown(text, buf),
+                               i / 4 == 1 ? "true" : "false", quoted ? " without quotes" : "");
     }
-    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two",
-                       shown(text, buf));
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two", shown(text, buf));
 }
 
-static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted,
-                     struct cfr_err *err)
+static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted, struct cfr_err *err)
 {
     char buf[SHOWN_MAX + 4];
     int64_t value;
 
     if (text.n == 0 || text.p[0] == '+' || (text.n > 1 && text.p[0] == '0') || !cfr_view_int(text, &value))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only",
-                           shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only", shown(text, buf));
     if (quoted)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is text because of its quotes; write %s without them",
                            shown(text, buf), buf);
     if (f->min == f->max && f->min != 0 && value != f->min)
-        return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value,
-                           f->min);
+        return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value, f->min);
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%" PRId64 " is out of range; write a number from %" PRId64 " to %" PRId64, value,
-                           f->min, f->max);
+                           "%" PRId64 " is out of range; write a number from %" PRId64 " to %" PRId64, value, f->min,
+                           f->max);
     *to = value;
     return 0;
 }
@@ -224,8 +217,8 @@ static int store_duration(const struct cfr_field *f, int64_t *to, struct cfr_vie
             "%s is no duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
             shown(text, buf));
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s",
-                           shown(text, buf), duration_text(f->min, low), duration_text(f->max, high));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s", shown(text, buf),
+                           duration_text(f->min, low), duration_text(f->max, high));
     *to = value;
     return 0;
 }
@@ -261,12 +254,11 @@ static int refuse_unquoted(struct cfr_view text, struct cfr_err *err)
     unsigned mode;
 
     if (octal(text, &mode) && (text.p[0] == '0' || sensible(mode)))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s is a number, and readers differ on which; write \"%04o\" in quotes",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is a number, and readers differ on which; write \"%04o\" in quotes",
                            shown(text, buf), mode);
     if (cfr_view_int(text, &decimal) && decimal >= 0 && decimal <= 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes",
-                           shown(text, buf), (unsigned)decimal);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes", shown(text, buf),
+                           (unsigned)decimal);
     return cfr_err_set(err, CFR_E_CONFIG, "%s is no mode; write octal digits in quotes, such as \"0640\"",
                        shown(text, buf));
 }
@@ -282,8 +274,8 @@ static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no mode; write octal digits, such as \"0640\"",
                            shown(text, buf));
     if (mode > 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"",
-                           shown(text, buf), mode & 0775);
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"", shown(text, buf),
+                           mode & 0775);
     if ((mode & 2) != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" lets everybody write; write \"%04o\"", shown(text, buf),
                            mode & 0775);
@@ -306,8 +298,7 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     }
     like = cfr_field_suggest_choice(f->choices, text);
     if (like != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?", shown(text, buf),
-                           like);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?", shown(text, buf), like);
     for (int i = 0; f->choices[i] != NULL; i++)
         cfr_str_addf(&all, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
     rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; write one of: %s", shown(text, buf),
@@ -316,8 +307,7 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     return rc;
 }
 
-int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted,
-                    struct cfr_err *err)
+int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view text, bool quoted, struct cfr_err *err)
 {
     void *to = at(node, field);
 
@@ -356,8 +346,7 @@ int cfr_field_defaults(const struct cfr_table *table, void *node, struct cfr_err
             continue;
         rc = cfr_field_store(f, node, cfr_view_of(f->fallback), f->type == CFR_FIELD_MODE, &why);
         if (rc != 0)
-            return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_INTERNAL, "default of %s: %s", f->key,
-                               why.text);
+            return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_INTERNAL, "default of %s: %s", f->key, why.text);
     }
     return 0;
 }

@@ -10,26 +10,26 @@
 
 /* The C type that each kind of field has in its struct. */
 enum cfr_field_type {
-    CFR_FIELD_STRING,   /* char *, heap; NULL when absent */
-    CFR_FIELD_BOOL,     /* bool */
-    CFR_FIELD_INT,      /* int64_t */
-    CFR_FIELD_DURATION, /* int64_t, milliseconds; text such as 90s, 10m, 1h30m */
-    CFR_FIELD_MODE,     /* int64_t, permission bits; text must be quoted octal such as "0640"; -1 when absent */
-    CFR_FIELD_ENUM,     /* int, index into choices */
-    CFR_FIELD_STRINGS,  /* struct cfr_strings */
-    CFR_FIELD_PAIRS,    /* struct cfr_pairs: a mapping from text to text */
-    CFR_FIELD_MAP,      /* pointer to the sub-table's struct, heap; NULL when absent */
-    CFR_FIELD_LIST,     /* struct cfr_list of the sub-table's structs */
+    CFR_FIELD_STRING,     /* char *, heap; NULL when absent */
+    CFR_FIELD_BOOL,       /* bool */
+    CFR_FIELD_INT,        /* int64_t */
+    CFR_FIELD_DURATION,   /* int64_t, milliseconds; text such as 90s, 10m, 1h30m */
+    CFR_FIELD_MODE,       /* int64_t, permission bits; text must be quoted octal such as "0640"; -1 when absent */
+    CFR_FIELD_ENUM,       /* int, index into choices */
+    CFR_FIELD_STRINGS,    /* struct cfr_strings */
+    CFR_FIELD_PAIRS,      /* struct cfr_pairs: a mapping from text to text */
+    CFR_FIELD_MAP,        /* pointer to the sub-table's struct, heap; NULL when absent */
+    CFR_FIELD_LIST,       /* struct cfr_list of the sub-table's structs */
     CFR_FIELD_ONE_OR_LIST /* as LIST; a single mapping stands for a list of one */
 };
 
 enum cfr_field_flag {
     CFR_FIELD_REQUIRED = 1,
-    CFR_FIELD_PATH = 2, /* must be absolute, without `.` and `..` components */
+    CFR_FIELD_PATH = 2,      /* must be absolute, without `.` and `..` components */
     CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
     CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that 0 can be told from it */
-    CFR_FIELD_CONTENT = 16   /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
-                              * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
+    CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
+                            * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
 
 struct cfr_strings {
@@ -67,9 +67,9 @@ struct cfr_field {
     const char *fallback; /* default in configuration syntax, or NULL */
     int64_t min;          /* INT, DURATION, STRING (length), LIST/STRINGS/PAIRS (count); min == max == 0: no limits */
     int64_t max;
-    const char *const *choices;      /* ENUM: NULL-terminated */
-    const struct cfr_table *table;   /* MAP, LIST, ONE_OR_LIST */
-    const char *doc;                 /* one or two sentences for the reference page */
+    const char *const *choices;    /* ENUM: NULL-terminated */
+    const struct cfr_table *table; /* MAP, LIST, ONE_OR_LIST */
+    const char *doc;               /* one or two sentences for the reference page */
 };
 
 struct cfr_table {
@@ -78,8 +78,8 @@ struct cfr_table {
     const struct cfr_field *fields; /* ends with key == NULL */
     /* Rules across fields; NULL if there are none. The error text names the key it is about. */
     int (*check)(const void *node, struct cfr_err *err);
-    /* CHECK is about the whole of something that may stand in parts at several places (an exchange beside a mounted Secret):
-     * whoever has put it together calls it, not the parser. */
+    /* CHECK is about the whole of something that may stand in parts at several places (an exchange beside a mounted
+     * Secret): whoever has put it together calls it, not the parser. */
     bool late;
     const char *doc;
 };

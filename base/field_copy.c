@@ -40,8 +40,7 @@ static bool copy_pairs(const struct cfr_pairs *from, struct cfr_pairs *to)
     if (to->items == NULL)
         return false;
     for (size_t i = 0; good && i < from->count; i++) {
-        good = copy_text(from->items[i].key, &to->items[i].key) &&
-               copy_text(from->items[i].value, &to->items[i].value);
+        good = copy_text(from->items[i].key, &to->items[i].key) && copy_text(from->items[i].value, &to->items[i].value);
         to->count++;
     }
     return good;

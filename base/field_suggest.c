@@ -33,8 +33,7 @@ static unsigned distance(struct cfr_view a, struct cfr_view b)
 
             best = last[j] + 1 < best ? last[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && x == folded(b.p[j - 2]) && y == folded(a.p[i - 2]) &&
-                before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && x == folded(b.p[j - 2]) && y == folded(a.p[i - 2]) && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             row[j] = best;
         }

@@ -6,51 +6,52 @@
 
 #include "base/secret.h"
 
-#define CFR_GRANT_FIELDS_MAX 64 /* as many keys as a mounted Secret may hold */
-#define CFR_GRANT_IDENTITY_MAX 2112 /* an AWS ARN has at most 2048 characters */
-#define CFR_GRANT_VALUE_MAX 1048576 /* a key of a Secret may be as large as the whole */
+#define CFR_GRANT_FIELDS_MAX   64      /* as many keys as a mounted Secret may hold */
+#define CFR_GRANT_IDENTITY_MAX 2112    /* an AWS ARN has at most 2048 characters */
+#define CFR_GRANT_VALUE_MAX    1048576 /* a key of a Secret may be as large as the whole */
 
 /* Names of the fields that exist today. They are what `json` and `env` publish. */
-#define CFR_FIELD_TOKEN "token"
-#define CFR_FIELD_AWS_ACCESS_KEY_ID "aws_access_key_id"
-#define CFR_FIELD_AWS_SECRET_ACCESS_KEY "aws_secret_access_key"
-#define CFR_FIELD_AWS_SESSION_TOKEN "aws_session_token"
-#define CFR_FIELD_AWS_ACCOUNT_ID "aws_account_id"
-#define CFR_FIELD_AWS_REGION "aws_region"
-#define CFR_FIELD_GCP_ACCESS_TOKEN "gcp_access_token"
-#define CFR_FIELD_GCP_ID_TOKEN "gcp_id_token"
-#define CFR_FIELD_GCP_SERVICE_ACCOUNT "gcp_service_account" /* email, of a key */
-#define CFR_FIELD_AZURE_ACCESS_TOKEN "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
-#define CFR_FIELD_AZURE_TENANT_ID "azure_tenant_id"
-#define CFR_FIELD_AZURE_CLIENT_ID "azure_client_id"
-#define CFR_FIELD_AZURE_SCOPE "azure_scope" /* the first one, as it was sent */
-#define CFR_FIELD_AZURE_AUTHORITY_HOST "azure_authority_host" /* URL with a slash at its end */
-#define CFR_FIELD_OPENSTACK_TOKEN "openstack_token"
-#define CFR_FIELD_OPENSTACK_AUTH_URL "openstack_auth_url" /* with /v3 */
-#define CFR_FIELD_OPENSTACK_USER_ID "openstack_user_id"
-#define CFR_FIELD_OPENSTACK_PROJECT_ID "openstack_project_id"     /* what the token is for: one of these three */
-#define CFR_FIELD_OPENSTACK_DOMAIN_ID "openstack_domain_id"
-#define CFR_FIELD_OPENSTACK_SYSTEM_SCOPE "openstack_system_scope" /* "all" */
-#define CFR_FIELD_OPENSTACK_REGION_NAME "openstack_region_name"
-#define CFR_FIELD_OPENSTACK_INTERFACE "openstack_interface"
-#define CFR_FIELD_OPENSTACK_CACERT "openstack_cacert" /* path */
+#define CFR_FIELD_TOKEN                               "token"
+#define CFR_FIELD_AWS_ACCESS_KEY_ID                   "aws_access_key_id"
+#define CFR_FIELD_AWS_SECRET_ACCESS_KEY               "aws_secret_access_key"
+#define CFR_FIELD_AWS_SESSION_TOKEN                   "aws_session_token"
+#define CFR_FIELD_AWS_ACCOUNT_ID                      "aws_account_id"
+#define CFR_FIELD_AWS_REGION                          "aws_region"
+#define CFR_FIELD_GCP_ACCESS_TOKEN                    "gcp_access_token"
+#define CFR_FIELD_GCP_ID_TOKEN                        "gcp_id_token"
+#define CFR_FIELD_GCP_SERVICE_ACCOUNT                 "gcp_service_account" /* email, of a key */
+#define CFR_FIELD_AZURE_ACCESS_TOKEN                  "azure_access_token" /* for the first scope; further ones have ":SCOPE" added */
+#define CFR_FIELD_AZURE_TENANT_ID                     "azure_tenant_id"
+#define CFR_FIELD_AZURE_CLIENT_ID                     "azure_client_id"
+#define CFR_FIELD_AZURE_SCOPE                         "azure_scope"          /* the first one, as it was sent */
+#define CFR_FIELD_AZURE_AUTHORITY_HOST                "azure_authority_host" /* URL with a slash at its end */
+#define CFR_FIELD_OPENSTACK_TOKEN                     "openstack_token"
+#define CFR_FIELD_OPENSTACK_AUTH_URL                  "openstack_auth_url" /* with /v3 */
+#define CFR_FIELD_OPENSTACK_USER_ID                   "openstack_user_id"
+#define CFR_FIELD_OPENSTACK_PROJECT_ID                "openstack_project_id" /* what the token is for: one of these three */
+#define CFR_FIELD_OPENSTACK_DOMAIN_ID                 "openstack_domain_id"
+#define CFR_FIELD_OPENSTACK_SYSTEM_SCOPE              "openstack_system_scope" /* "all" */
+#define CFR_FIELD_OPENSTACK_REGION_NAME               "openstack_region_name"
+#define CFR_FIELD_OPENSTACK_INTERFACE                 "openstack_interface"
+#define CFR_FIELD_OPENSTACK_CACERT                    "openstack_cacert" /* path */
 #define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID "openstack_application_credential_id"
-#define CFR_FIELD_OPENSTACK_IDENTITY_PROVIDER "openstack_identity_provider"
-#define CFR_FIELD_OPENSTACK_PROTOCOL "openstack_protocol"
-#define CFR_FIELD_OAUTH_ACCESS_TOKEN "oauth_access_token"
-#define CFR_FIELD_OAUTH_ID_TOKEN "oauth_id_token"
+#define CFR_FIELD_OPENSTACK_IDENTITY_PROVIDER         "openstack_identity_provider"
+#define CFR_FIELD_OPENSTACK_PROTOCOL                  "openstack_protocol"
+#define CFR_FIELD_OAUTH_ACCESS_TOKEN                  "oauth_access_token"
+#define CFR_FIELD_OAUTH_ID_TOKEN                      "oauth_id_token"
 /* Logins to container registries: the members of docker's `auths` object, JSON without the outer braces. */
-#define CFR_FIELD_REGISTRY_AUTHS "registry_auths"
+#define CFR_FIELD_REGISTRY_AUTHS      "registry_auths"
 #define CFR_FIELD_SERVICE_CERTIFICATE "service_certificate" /* PEM, with what leads to older CAs */
-#define CFR_FIELD_SERVICE_BUNDLE "service_bundle"           /* PEM, what clients trust */
-/* A field whose name begins with this is long-lived and there for the formats that mean it: `json` and `env` leave it out.
+#define CFR_FIELD_SERVICE_BUNDLE      "service_bundle"      /* PEM, what clients trust */
+/* A field whose name begins with this is long-lived and there for the formats that mean it: `json` and `env` leave it
+ * out.
  */
-#define CFR_FIELD_PRIVATE_PREFIX '.'
+#define CFR_FIELD_PRIVATE_PREFIX                          '.'
 #define CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET ".openstack_application_credential_secret"
-#define CFR_FIELD_OPENSTACK_PASSWORD ".openstack_password"
-#define CFR_FIELD_AZURE_CLIENT_SECRET ".azure_client_secret"
-#define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY ".gcp_service_account_key" /* JSON, as the file that SDKs read */
-#define CFR_FIELD_SERVICE_KEY ".service_key" /* PEM, of the certificate */
+#define CFR_FIELD_OPENSTACK_PASSWORD                      ".openstack_password"
+#define CFR_FIELD_AZURE_CLIENT_SECRET                     ".azure_client_secret"
+#define CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY                 ".gcp_service_account_key" /* JSON, as the file that SDKs read */
+#define CFR_FIELD_SERVICE_KEY                             ".service_key"             /* PEM, of the certificate */
 /* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
 #define CFR_FIELD_SECRET_PREFIX "secret:"
 

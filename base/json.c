@@ -55,8 +55,7 @@ static bool has_nul(struct cfr_view text)
             continue;
         i++;
         if (p[1] == 'u' && text.n - i > 4 &&
-            (!is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5]) ||
-             memcmp(p + 2, "0000", 4) == 0))
+            (!is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5]) || memcmp(p + 2, "0000", 4) == 0))
             return true;
     }
     return false;
@@ -72,8 +71,7 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     if (body.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: it is empty");
     if (has_nul(body))
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "not usable JSON: it has a NUL or a broken \\u escape in a string");
+        return cfr_err_set(err, CFR_E_ANSWER, "not usable JSON: it has a NUL or a broken \\u escape in a string");
     out_of_memory = false;
     doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
     if (doc == NULL && out_of_memory)
@@ -82,8 +80,7 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
     if ((size_t)(end - body.p) != body.n) {
         cJSON_Delete(doc);
-        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td",
-                           end - body.p);
+        return cfr_err_set(err, CFR_E_ANSWER, "not JSON: something follows the document at byte %td", end - body.p);
     }
     *out = (struct cfr_json *)(void *)doc;
     return 0;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define KEEP     (CFR_SCRUB_MAX - 4)
+#define KEEP     (CFR_REDACT_MAX - 4)
 #define WORD_MAX 64
 #define SHARED   12
 /* No more is looked at: what is kept is shorter. */
@@ -44,7 +44,8 @@ static bool may_be_long(struct cfr_view word)
         word.n--;
     }
     return (cfr_view_starts(word, "arn:") || cfr_view_starts(word, "https://") ||
-            cfr_view_starts(word, "//iam.googleapis.com/") || cfr_view_starts(word, "system:serviceaccount:") || cfr_view_starts(word, "system:node:")) &&
+            cfr_view_starts(word, "//iam.googleapis.com/") || cfr_view_starts(word, "system:serviceaccount:") ||
+            cfr_view_starts(word, "system:node:")) &&
            memchr(word.p, '?', word.n) == NULL;
 }
 
@@ -75,8 +76,7 @@ static bool unfit(struct cfr_view word, const struct cfr_view *secrets, size_t c
     return false;
 }
 
-const char *cfr_scrub(struct cfr_view text, const struct cfr_view *secrets, size_t count,
-                      char out[CFR_SCRUB_MAX])
+const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX])
 {
     struct cfr_view t = {text.p, text.n < LOOK_MAX ? text.n : LOOK_MAX};
     size_t len = 0;

@@ -6,14 +6,13 @@
 
 #include "base/view.h"
 
-#define CFR_SCRUB_MAX 204 /* bytes of the result with "..." and its NUL */
+#define CFR_REDACT_MAX 204 /* bytes of the result with "..." and its NUL */
 
 /* Writes TEXT into OUT: control characters and other bytes that are not printable ASCII become spaces, which
  * are merged; at most 200 characters stay. A word is replaced by "[removed]" if it shares 12 or more
  * consecutive characters with one of the SECRETS (or holds the whole of a shorter one), looks like a JSON Web
  * Token, or has more than 64 characters without being an ARN, the name of a Kubernetes service account or node or of
  * something in Google's IAM, or a URL without a query. Returns OUT. */
-const char *cfr_scrub(struct cfr_view text, const struct cfr_view *secrets, size_t count,
-                      char out[CFR_SCRUB_MAX]);
+const char *cfr_redact(struct cfr_view text, const struct cfr_view *secrets, size_t count, char out[CFR_REDACT_MAX]);
 
 #endif

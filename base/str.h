@@ -18,7 +18,8 @@ struct cfr_str {
 void cfr_str_add(struct cfr_str *s, struct cfr_view text);
 void cfr_str_addz(struct cfr_str *s, const char *text);
 void cfr_str_addf(struct cfr_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD. */
+/* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD.
+ */
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text);
 struct cfr_view cfr_str_view(const struct cfr_str *s);
 /* Frees; the limit stays. */

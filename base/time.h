@@ -8,7 +8,7 @@
 
 /* Seconds since 1970-01-01T00:00:00Z. */
 #define CFR_TIME_RFC3339_MAX 32
-#define CFR_TIME_WORDS_MAX 48
+#define CFR_TIME_WORDS_MAX   48
 
 /* Parses an RFC 3339 (ISO 8601) instant: `YYYY-MM-DDThh:mm:ss`, an optional fraction (dropped), then Z, an offset,
  * or nothing (taken as UTC). Years 1970 to 9999. False if it is anything else. */

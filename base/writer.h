@@ -5,16 +5,16 @@
 
 #include "base/secret.h"
 
-struct cfr_pen {
+struct cfr_writer {
     struct cfr_secret *out;
     struct cfr_err *err;
     int rc;
 };
 
-void cfr_pen_view(struct cfr_pen *p, struct cfr_view text);
-void cfr_pen_text(struct cfr_pen *p, const char *text);
-void cfr_pen_number(struct cfr_pen *p, int64_t number);
+void cfr_writer_view(struct cfr_writer *p, struct cfr_view text);
+void cfr_writer_text(struct cfr_writer *p, const char *text);
+void cfr_writer_number(struct cfr_writer *p, int64_t number);
 /* TEXT as a JSON string with its quotes. */
-void cfr_pen_json(struct cfr_pen *p, struct cfr_view text);
+void cfr_writer_json(struct cfr_writer *p, struct cfr_view text);
 
 #endif

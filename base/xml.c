@@ -89,14 +89,14 @@ static void XMLCALL on_text(void *user, const XML_Char *text, int n)
         return;
     rc = cfr_secret_append(&r->text, (struct cfr_view){text, (size_t)n}, r->err);
     if (rc == CFR_E_LIMIT)
-        rc = cfr_err_set(r->err, CFR_E_ANSWER, "an element of the XML has more than %d bytes of text",
-                         CFR_XML_TEXT_MAX);
+        rc =
+            cfr_err_set(r->err, CFR_E_ANSWER, "an element of the XML has more than %d bytes of text", CFR_XML_TEXT_MAX);
     if (rc != 0)
         stop(r, rc);
 }
 
-static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char *system,
-                               const XML_Char *public, int internal)
+static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public,
+                               int internal)
 {
     struct reader *r = user;
 
@@ -137,15 +137,13 @@ static int parse(struct reader *r, struct cfr_view document)
 int cfr_xml_read(struct cfr_view document, cfr_xml_leaf *leaf, void *context, struct cfr_err *err)
 {
     /* Answers hold secrets. */
-    static const XML_Memory_Handling_Suite memory = {cfr_wipealloc_malloc, cfr_wipealloc_realloc,
-                                                     cfr_wipealloc_free};
+    static const XML_Memory_Handling_Suite memory = {cfr_wipealloc_malloc, cfr_wipealloc_realloc, cfr_wipealloc_free};
     struct cfr_err local = {0};
     struct reader r = {.leaf = leaf, .context = context, .err = err != NULL ? err : &local};
     int rc;
 
     if (document.n == 0 || document.n > INT_MAX)
-        return cfr_err_set(err, CFR_E_ANSWER, "not XML: %s",
-                           document.n == 0 ? "it is empty" : "it is too long");
+        return cfr_err_set(err, CFR_E_ANSWER, "not XML: %s", document.n == 0 ? "it is empty" : "it is too long");
     r.parser = XML_ParserCreate_MM(NULL, &memory, NULL);
     if (r.parser == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory while reading XML");

@@ -153,8 +153,7 @@ static int syntax_error(struct reader *r)
     if (p->context != NULL && p->context_mark.line != p->problem_mark.line)
         return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s (%s that begins on line %d)", p->problem,
                            p->context, line_of(&p->context_mark));
-    return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s",
-                       p->problem != NULL ? p->problem : "syntax error");
+    return cfr_err_set(r->err, CFR_E_CONFIG, "not valid YAML: %s", p->problem != NULL ? p->problem : "syntax error");
 }
 
 static int check_properties(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag, int line)
@@ -187,8 +186,8 @@ static struct cfr_yaml_node *add_node(struct reader *r, enum cfr_yaml_kind kind,
     return node;
 }
 
-static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml_char_t *anchor,
-                           const yaml_char_t *tag, int line)
+static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
+                           int line)
 {
     struct cfr_yaml_node *node;
     int rc = check_properties(r, anchor, tag, line);
@@ -251,16 +250,13 @@ static int on_event(struct reader *r, const yaml_event_t *e)
     case YAML_DOCUMENT_START_EVENT:
         return begin_document(r, e, line);
     case YAML_ALIAS_EVENT:
-        return refuse(r, line,
-                      "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
+        return refuse(r, line, "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
     case YAML_SCALAR_EVENT:
         return add_scalar(r, e, line);
     case YAML_SEQUENCE_START_EVENT:
-        return open_collection(r, CFR_YAML_LIST, e->data.sequence_start.anchor, e->data.sequence_start.tag,
-                               line);
+        return open_collection(r, CFR_YAML_LIST, e->data.sequence_start.anchor, e->data.sequence_start.tag, line);
     case YAML_MAPPING_START_EVENT:
-        return open_collection(r, CFR_YAML_MAP, e->data.mapping_start.anchor, e->data.mapping_start.tag,
-                               line);
+        return open_collection(r, CFR_YAML_MAP, e->data.mapping_start.anchor, e->data.mapping_start.tag, line);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         close_collection(r);

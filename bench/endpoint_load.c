@@ -83,8 +83,8 @@ static int dial(const char *where)
 static void fail(struct load *l, const struct line *line, const char *what)
 {
     if (l->errors++ < 3)
-        (void)fprintf(stderr, "endpoint_load: after %.3f ms and %u answers: %s: %.*s\n", (now_s() - line->sent_s) * 1e3, l->answers,
-                      what, line->have < 300 ? line->have : 300, line->answer);
+        (void)fprintf(stderr, "endpoint_load: after %.3f ms and %u answers: %s: %.*s\n", (now_s() - line->sent_s) * 1e3,
+                      l->answers, what, line->have < 300 ? line->have : 300, line->answer);
 }
 
 static void ask(struct load *l, struct line *line)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs to ask whether a credential is new, and to take it: libcredfresh against stat() and a pointer under a mutex.
- * usage: lib DIRECTORY THREADS; prints NAME NANOSECONDS, for one operation of one of THREADS threads that do it at once. */
+/* What it costs to ask whether a credential is new, and to take it: libcredfresh against stat() and a pointer under a
+ * mutex. usage: lib DIRECTORY THREADS; prints NAME NANOSECONDS, for one operation of one of THREADS threads that do it
+ * at once. */
 #include <credfresh.h>
 
 #include <pthread.h>
@@ -104,7 +105,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*operation)(void);
         long times;
-    } operations[] = {{"changed", ask, 4000000}, {"stat", look, 200000}, {"acquire", take, 2000000},
+    } operations[] = {{"changed", ask, 4000000},
+                      {"stat", look, 200000},
+                      {"acquire", take, 2000000},
                       {"mutex", take_with_mutex, 1000000}};
     int threads = argc == 3 ? atoi(argv[2]) : 0;
 

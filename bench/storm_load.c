@@ -152,15 +152,13 @@ static struct line *add_line(struct load *l, SSL_CTX *context, unsigned short po
 int main(int argc, char **argv)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    struct load l = {
-        .epoll = epoll_create1(0), .wanted = argc > 5 ? atol(argv[4]) : 0, .request_count = argc - 5};
+    struct load l = {.epoll = epoll_create1(0), .wanted = argc > 5 ? atol(argv[4]) : 0, .request_count = argc - 5};
     struct epoll_event events[LINES_MAX];
     struct line *lines[LINES_MAX];
     int line_count = argc > 5 ? atoi(argv[3]) : 0;
     double start_s;
 
-    if (line_count < 1 || line_count > LINES_MAX || context == NULL ||
-        SSL_CTX_load_verify_file(context, argv[2]) != 1)
+    if (line_count < 1 || line_count > LINES_MAX || context == NULL || SSL_CTX_load_verify_file(context, argv[2]) != 1)
         die("usage: storm_load PORT CA CONNECTIONS REQUESTS FILE...");
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     l.requests = calloc((size_t)l.request_count, sizeof *l.requests);

@@ -148,7 +148,8 @@ static void answer(int fd)
                  "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>",
                  serial, serial, serial, expires);
     serial++;
-    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", n);
+    (void)snprintf(head, sizeof head,
+                   "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", n);
     if (write(fd, head, strlen(head)) < 0 || write(fd, body, (size_t)n) < 0)
         die("answer");
 }

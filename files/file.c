@@ -68,8 +68,7 @@ int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err
 }
 
 /* Creates FILE under a temporary name, which is left in TEMP. */
-static int create_temp(int dir_fd, const struct cfr_file *file, char temp[CFR_PATH_TEMP_MAX],
-                       struct cfr_err *err)
+static int create_temp(int dir_fd, const struct cfr_file *file, char temp[CFR_PATH_TEMP_MAX], struct cfr_err *err)
 {
     struct cfr_file as_temp = *file;
     int rc = CFR_E_CONFLICT;
@@ -91,10 +90,9 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
         return rc;
     if (renameat(dir_fd, temp, dir_fd, file->name) != 0) {
         if (errno == EBUSY)
-            rc = cfr_err_set(
-                err, CFR_E_PATH,
-                "it is a mount point of its own (a bind mount or subPath), which cannot be replaced by "
-                "rename: mount the directory, or set in_place: true");
+            rc = cfr_err_set(err, CFR_E_PATH,
+                             "it is a mount point of its own (a bind mount or subPath), which cannot be replaced by "
+                             "rename: mount the directory, or set in_place: true");
         else
             rc = cfr_err_sys(err, errno, "cannot rename the new file to %s", file->name);
     }
@@ -117,8 +115,7 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
         return fd;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         rc = cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", file->name);
-    } else if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(file->content.n + (file->content.n == 0))) !=
-                   0 &&
+    } else if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(file->content.n + (file->content.n == 0))) != 0 &&
                (errno == ENOSPC || errno == EDQUOT)) {
         /* Found out before the old content is touched. */
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
@@ -155,8 +152,7 @@ static int open_to_wipe(int dir_fd, const char *name, struct cfr_err *err)
 {
     int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY;
     int fd = cfr_path_openat(dir_fd, name, flags, 0, NULL);
-    int probe =
-        fd == CFR_E_PERM ? cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, NULL) : -1;
+    int probe = fd == CFR_E_PERM ? cfr_path_openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, NULL) : -1;
 
     if (fd >= 0)
         return fd;

@@ -81,8 +81,7 @@ static int check_visible(struct attempt *a, size_t i)
     struct stat st;
 
     if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0
-                               : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
+        return errno == ENOENT ? 0 : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
     if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name)) {
         a->had_links |= UINT64_C(1) << i;
         return 0;
@@ -111,8 +110,7 @@ static bool same_directory(int fd, const struct cfr_generation *g)
     struct stat st;
 
     return fstat(fd, &st) == 0 && (st.st_mode & MODE_BITS) == g->directory_mode &&
-           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) &&
-           (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
+           (g->uid == CFR_FILE_KEEP_ID || st.st_uid == g->uid) && (g->gid == CFR_FILE_KEEP_ID || st.st_gid == g->gid);
 }
 
 /* True if the current generation is what is to be published. */
@@ -143,17 +141,15 @@ static int make_generation(struct attempt *a)
 
     cfr_layout_name(g->number, g->now_s, &name);
     if (mkdirat(a->dir_fd, name.name, 0700) != 0)
-        return errno == EEXIST
-                   ? cfr_err_set(a->err, CFR_E_CONFLICT, "the generation %s exists already", name.name)
-                   : cfr_err_sys(a->err, errno, "cannot make the generation %s", name.name);
+        return errno == EEXIST ? cfr_err_set(a->err, CFR_E_CONFLICT, "the generation %s exists already", name.name)
+                               : cfr_err_sys(a->err, errno, "cannot make the generation %s", name.name);
     a->new = name;
     fd = cfr_path_openat(a->dir_fd, name.name, O_RDONLY | O_DIRECTORY, 0, a->err);
     if (fd < 0)
         return fd;
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = cfr_file_create(fd, &g->files[i], a->err);
-    if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) &&
-        fchown(fd, g->uid, g->gid) != 0)
+    if (rc == 0 && (g->uid != CFR_FILE_KEEP_ID || g->gid != CFR_FILE_KEEP_ID) && fchown(fd, g->uid, g->gid) != 0)
         rc = cfr_err_sys(a->err, errno, "cannot set the owner of the generation");
     if (rc == 0 && fchmod(fd, g->directory_mode) != 0)
         rc = cfr_err_sys(a->err, errno, "cannot set the mode of the generation");

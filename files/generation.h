@@ -41,8 +41,8 @@ int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_e
 /* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
  * CFR_E_MISSING saying what is not so. With NAMES == NULL any files will do, empty ones too. */
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err);
-/* Reads NAME of what is published in DIRECTORY, without following links but the one that tells which generation that is: whoever
- * owns the files need not be trusted. CFR_E_MISSING; CFR_E_PATH if it is no regular file. */
+/* Reads NAME of what is published in DIRECTORY, without following links but the one that tells which generation that
+ * is: whoever owns the files need not be trusted. CFR_E_MISSING; CFR_E_PATH if it is no regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);
 /* Wipes every generation but the current one. A missing DIRECTORY is no error. */
 int cfr_generation_retire(const char *directory, struct cfr_err *err);

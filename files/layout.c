@@ -60,8 +60,7 @@ void cfr_layout_name(uint64_t number, int64_t now_s, struct cfr_layout *out)
     out->number = number;
 }
 
-int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx,
-                    struct cfr_err *err)
+int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -131,8 +130,7 @@ static int take_previous(void *ctx, int dir_fd, const char *name)
     return 0;
 }
 
-int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out,
-                        struct cfr_err *err)
+int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out, struct cfr_err *err)
 {
     struct previous p = {current, out};
 
@@ -182,8 +180,8 @@ static int wipe_other(void *ctx, int dir_fd, const char *name)
     struct cfr_layout one;
     int rc;
 
-    if (!cfr_layout_parse(name, &one) || strcmp(name, s->keep->name) == 0 ||
-        strcmp(name, s->keep_too->name) == 0 || !is_dir(dir_fd, name))
+    if (!cfr_layout_parse(name, &one) || strcmp(name, s->keep->name) == 0 || strcmp(name, s->keep_too->name) == 0 ||
+        !is_dir(dir_fd, name))
         return 0;
     rc = cfr_layout_wipe(dir_fd, name, s->rc == 0 ? s->err : NULL);
     s->rc = s->rc != 0 ? s->rc : rc;
@@ -238,8 +236,7 @@ int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err)
     if (fstatat(dir_fd, CFR_LAYOUT_DATA_TMP, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", CFR_LAYOUT_DATA_TMP);
     if (!S_ISLNK(st.st_mode))
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "%s is not a symbolic link, so it is not credfresh's: remove it",
+        return cfr_err_set(err, CFR_E_CONFLICT, "%s is not a symbolic link, so it is not credfresh's: remove it",
                            CFR_LAYOUT_DATA_TMP);
     if (unlinkat(dir_fd, CFR_LAYOUT_DATA_TMP, 0) != 0 && errno != ENOENT)
         return cfr_err_sys(err, errno, "cannot remove %s", CFR_LAYOUT_DATA_TMP);

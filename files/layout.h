@@ -25,8 +25,7 @@ void cfr_layout_name(uint64_t number, int64_t now_s, struct cfr_layout *out);
  * is not ours (no link, or a link to something else). */
 int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err);
 /* The generation with the greatest number below CURRENT's; none if there is none. */
-int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out,
-                        struct cfr_err *err);
+int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr_layout *out, struct cfr_err *err);
 /* Wipes the files of one generation and removes its directory. */
 int cfr_layout_wipe(int dir_fd, const char *name, struct cfr_err *err);
 /* Wipes every generation but these two (each may be none, but not NULL). Goes on after an error, and tells
@@ -41,7 +40,6 @@ int cfr_layout_tidy(int dir_fd, const struct cfr_layout *keep, const struct cfr_
 int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err);
 /* Calls FN for each entry but `.` and `..`, until it returns other than 0. Entries may be removed meanwhile.
  */
-int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx,
-                    struct cfr_err *err);
+int cfr_layout_each(int dir_fd, int (*fn)(void *ctx, int dir_fd, const char *name), void *ctx, struct cfr_err *err);
 
 #endif

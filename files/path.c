@@ -69,8 +69,7 @@ int cfr_path_openat(int dir_fd, const char *name, int flags, mode_t mode, struct
     if (fd >= 0)
         return fd;
     if (errno == ELOOP)
-        return cfr_err_set(err, CFR_E_PATH, "%s is a symbolic link, which is not followed here: remove it",
-                           name);
+        return cfr_err_set(err, CFR_E_PATH, "%s is a symbolic link, which is not followed here: remove it", name);
     if (errno == EEXIST)
         return cfr_err_set(err, CFR_E_CONFLICT, "%s exists already", name);
     return cfr_err_sys(err, errno, "cannot open %s", name);
@@ -98,8 +97,7 @@ void cfr_path_temp_name(const char *name, char out[CFR_PATH_TEMP_MAX])
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
         random = (unsigned)now.tv_nsec ^ (unsigned)now.tv_sec << 20;
     }
-    (void)snprintf(out, CFR_PATH_TEMP_MAX, ".%.*s" TEMP_MARK "%0*x", (int)TEMP_KEPT, name, TEMP_DIGITS,
-                   random);
+    (void)snprintf(out, CFR_PATH_TEMP_MAX, ".%.*s" TEMP_MARK "%0*x", (int)TEMP_KEPT, name, TEMP_DIGITS, random);
 }
 
 bool cfr_path_is_temp(const char *entry, const char *name)

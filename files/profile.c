@@ -59,8 +59,7 @@ static void normalise(struct cfr_view name, char *out, size_t size)
 }
 
 /* Sets *OURS; CFR_E_CONFLICT if it is a matter of opinion. */
-static int read_header(struct cfr_view line, const char *section, size_t number, bool *ours,
-                       struct cfr_err *err)
+static int read_header(struct cfr_view line, const char *section, size_t number, bool *ours, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_trim(line);
     ptrdiff_t end = cfr_view_find(text, "]");
@@ -143,8 +142,7 @@ static int locate(struct cfr_view old, const char *section, struct place *at, st
 static int check_section(const char *section, struct cfr_err *err)
 {
     static const char profile[] = "profile ";
-    const char *name =
-        strncmp(section, profile, sizeof profile - 1) == 0 ? section + sizeof profile - 1 : section;
+    const char *name = strncmp(section, profile, sizeof profile - 1) == 0 ? section + sizeof profile - 1 : section;
 
     if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, SECTION_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0 || strcmp(section, "profile default") == 0)
@@ -257,8 +255,7 @@ static int lock(int dir_fd, const char *name, struct cfr_err *err)
 }
 
 /* Reads NAME, or nothing if it is missing, and which file that was. */
-static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st,
-                    struct cfr_err *err)
+static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st, struct cfr_err *err)
 {
     *st = (struct stat){0};
     if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -293,8 +290,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     struct stat st;
     int rc = read_old(dir_fd, m->name, &m->old, &st, err);
 
-    rc = rc != 0 ? rc
-                 : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
+    rc = rc != 0 ? rc : cfr_profile_merge(cfr_secret_view(&m->old), m->section, m->file->content, &m->new, err);
     *raced = false;
     if (rc != 0 || (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))))
         return rc;

@@ -48,8 +48,7 @@ static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err 
             return 0;
         if (n == 0) {
             cfr_secret_wipe(&over, 1);
-            return cfr_err_set(err, CFR_E_LIMIT, "it is longer than the %zu bytes that are allowed here",
-                               out->limit);
+            return cfr_err_set(err, CFR_E_LIMIT, "it is longer than the %zu bytes that are allowed here", out->limit);
         }
         cfr_secret_grown(out, (size_t)got);
         want = out->cap > out->len + 1 ? out->cap - out->len - 1 : CHUNK_BYTES;
@@ -117,9 +116,8 @@ static bool same_content(int fd, struct cfr_view content)
             same = got == 0 && at == content.n;
             break;
         }
-        same =
-            (size_t)got <= content.n - at && cfr_secret_equal((struct cfr_view){chunk, (size_t)got},
-                                                              (struct cfr_view){content.p + at, (size_t)got});
+        same = (size_t)got <= content.n - at &&
+               cfr_secret_equal((struct cfr_view){chunk, (size_t)got}, (struct cfr_view){content.p + at, (size_t)got});
         at += (size_t)got;
     }
     cfr_secret_wipe(chunk, sizeof chunk);
@@ -136,8 +134,8 @@ bool cfr_file_same(int dir_fd, const struct cfr_file *file)
         return false;
     same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & MODE_BITS) == file->mode &&
            (file->uid == CFR_FILE_KEEP_ID || st.st_uid == file->uid) &&
-           (file->gid == CFR_FILE_KEEP_ID || st.st_gid == file->gid) &&
-           (uint64_t)st.st_size == file->content.n && same_content(fd, file->content);
+           (file->gid == CFR_FILE_KEEP_ID || st.st_gid == file->gid) && (uint64_t)st.st_size == file->content.n &&
+           same_content(fd, file->content);
     (void)close(fd);
     return same;
 }

@@ -17,9 +17,8 @@ static int check_target(int dir_fd, const char *name, struct cfr_err *err)
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at it");
     if (S_ISLNK(st.st_mode))
-        return cfr_err_set(
-            err, CFR_E_PATH,
-            "it is a symbolic link, which is not followed here: remove it or name the real path");
+        return cfr_err_set(err, CFR_E_PATH,
+                           "it is a symbolic link, which is not followed here: remove it or name the real path");
     if (!S_ISREG(st.st_mode))
         return cfr_err_set(err, CFR_E_PATH, "it is not a regular file: remove it or publish to another path");
     return 0;
@@ -40,8 +39,7 @@ static int publish(int dir_fd, const char *path, const struct cfr_file *file, bo
     return rc;
 }
 
-int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, bool *changed,
-                       struct cfr_err *err)
+int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_place, bool *changed, struct cfr_err *err)
 {
     struct cfr_file named = *file;
     int dir_fd = cfr_path_open_parent(path, true, &named.name, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small documents in a directory of our own, replaced atomically. In the state directory they hold metadata, never secrets; the
- * service CA and the issuer keep their keys so, each in a directory for that alone. Blocks on disk. */
+/* Small documents in a directory of our own, replaced atomically. In the state directory they hold metadata, never
+ * secrets; the service CA and the issuer keep their keys so, each in a directory for that alone. Blocks on disk. */
 #ifndef CFR_FILES_STATE_H
 #define CFR_FILES_STATE_H
 

@@ -140,8 +140,7 @@ static bool is_whole(int fd, const struct stat *before, const char *directory, c
 {
     struct stat after;
     int again = open_version(directory, NULL);
-    bool whole = again >= 0 && fstat(again, &after) == 0 && same_directory(before, &after) &&
-                 mark_of(fd, v) == v->mark;
+    bool whole = again >= 0 && fstat(again, &after) == 0 && same_directory(before, &after) && mark_of(fd, v) == v->mark;
 
     if (again >= 0)
         (void)close(again);
@@ -174,8 +173,8 @@ int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_er
         rc = read_version(directory, out, &whole, err);
     }
     if (rc == 0 && !whole)
-        rc = cfr_err_set(err, CFR_E_UNAVAILABLE, "%s changes while it is being read; it is read again later",
-                         directory);
+        rc =
+            cfr_err_set(err, CFR_E_UNAVAILABLE, "%s changes while it is being read; it is read again later", directory);
     return rc;
 }
 

@@ -39,8 +39,7 @@ struct entry {
     struct entry *next;          /* in the directory */
     struct identity seen;
     uint16_t name_at; /* offset of the path's last component */
-    uint16_t
-        part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
+    uint16_t part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
     bool pending;
     char path[];
 };
@@ -69,11 +68,10 @@ int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (w->fd < 0) {
-        int code = errno == EMFILE
-                       ? cfr_err_set(err, CFR_E_LIMIT,
-                                     "no inotify instance is left for this user: raise the sysctl "
-                                     "fs.inotify.max_user_instances (or the limit of open files)")
-                       : cfr_err_sys(err, errno, "cannot start inotify");
+        int code = errno == EMFILE ? cfr_err_set(err, CFR_E_LIMIT,
+                                                 "no inotify instance is left for this user: raise the sysctl "
+                                                 "fs.inotify.max_user_instances (or the limit of open files)")
+                                   : cfr_err_sys(err, errno, "cannot start inotify");
 
         free(w);
         return code;
@@ -169,8 +167,7 @@ static void drop_directory(struct cfr_watch *w, struct directory *d)
     /* It fails where the kernel has dropped the watch itself. */
     (void)inotify_rm_watch(w->fd, d->wd);
     w->directory_count--;
-    memmove(w->directories + i, w->directories + i + 1,
-            (w->directory_count - i) * sizeof(struct directory *));
+    memmove(w->directories + i, w->directories + i + 1, (w->directory_count - i) * sizeof(struct directory *));
     free(d);
 }
 
@@ -311,8 +308,8 @@ static struct identity identify(const struct entry *e)
 
 static bool same_identity(const struct identity *a, const struct identity *b)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->changed_ns == b->changed_ns && a->data_hash == b->data_hash;
+    return a->device == b->device && a->inode == b->inode && a->size == b->size && a->changed_ns == b->changed_ns &&
+           a->data_hash == b->data_hash;
 }
 
 /* Index of the first entry whose owner is not below OWNER (AFTER: is above). */
@@ -343,8 +340,7 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
     int rc;
 
     if (path[0] != '/' || n >= PATH_MAX || slash[1] == '\0')
-        return cfr_err_set(err, CFR_E_PATH,
-                           "%.200s is not an absolute path of a file, so it cannot be watched", path);
+        return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
     array = grow(w->entries, w->entry_count, &w->entry_cap);
     if (array == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -452,8 +448,7 @@ static void mark(struct cfr_watch *w, struct directory *d, const char *name)
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && (data || is_whole(e))) ||
-            (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
+        if ((own && (data || is_whole(e))) || (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
         }
@@ -491,8 +486,7 @@ static void attach_all(struct cfr_watch *w)
         (void)attach(w, w->entries[i], NULL);
 }
 
-int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed,
-                       struct cfr_err *err)
+int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err)
 {
     union {
         struct inotify_event event;

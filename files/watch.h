@@ -21,8 +21,8 @@ void cfr_watch_close(struct cfr_watch *w);
 /* To be polled for reading. */
 int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
- * the name, for writing in place and for touching. A directory that does not exist yet is watched for through its nearest
- * existing parent. A path that ends with ..data stands for its whole directory, in which anything may change
+ * the name, for writing in place and for touching. A directory that does not exist yet is watched for through its
+ * nearest existing parent. A path that ends with ..data stands for its whole directory, in which anything may change
  * where it is no kubelet's. Several owners may watch one path, and one owner several. CFR_E_LIMIT when the user's
  * watches are used up, and the error says what to raise, or another error if the directory cannot be watched:
  * the file is then only seen by cfr_watch_rescan. Nothing was added only after CFR_E_NOMEM and CFR_E_PATH
@@ -33,8 +33,7 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner);
 /* Reads what is pending and calls FN for each owner concerned, once each. After an overflow that is
  * everybody; after a directory was removed, moved or unmounted, those who watched through it, whose watches
  * are added again. *OVERFLOWED (may be NULL) tells that the queue overflowed. */
-int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed,
-                       struct cfr_err *err);
+int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *overflowed, struct cfr_err *err);
 /* Re-adds watches that are missing or lead to another directory by now; calls FN for every owner whose file's
  * identity (device, inode, size, change time, and the target of ..data) differs from when it was last looked
  * at: by cfr_watch_add, by this function, or before a call of FN. To be called about once a minute. */

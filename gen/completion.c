@@ -16,26 +16,26 @@ static struct cfr_view next_word(const char **usage)
     return word;
 }
 
-static struct cfr_completion_word word_of(struct cfr_view text)
+static struct cfr_gen_completion_word word_of(struct cfr_view text)
 {
-    struct cfr_completion_word w = {.again = false};
+    struct cfr_gen_completion_word w = {.again = false};
 
     (void)snprintf(w.text, sizeof w.text, "%.*s", (int)text.n, text.p);
     return w;
 }
 
-static struct cfr_completion_word any_command(void)
+static struct cfr_gen_completion_word any_command(void)
 {
-    struct cfr_completion_word w = {.again = false};
+    struct cfr_gen_completion_word w = {.again = false};
     size_t n = 0;
 
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL && n < sizeof w.text; c++)
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL && n < sizeof w.text; c++)
         n += (size_t)snprintf(w.text + n, sizeof w.text - n, "%s%s", n != 0 ? "|" : "", c->name);
     return w;
 }
 
 /* WORD is as in a usage: NAME, [NAME...], NAME...|--all, a|b|c. */
-static struct cfr_completion_word argument(const struct cfr_command *c, struct cfr_view word)
+static struct cfr_gen_completion_word argument(const struct cfr_cli_command *c, struct cfr_view word)
 {
     struct cfr_view core = {word.p + (word.p[0] == '['), 0};
 
@@ -57,14 +57,13 @@ static void pass_option(struct cfr_view option, const char **rest)
     }
 }
 
-size_t cfr_completion_arguments(const struct cfr_command *c,
-                                struct cfr_completion_word out[CFR_COMPLETION_ARGUMENTS_MAX])
+size_t cfr_gen_completion_arguments(const struct cfr_cli_command *c,
+                                    struct cfr_gen_completion_word out[CFR_GEN_COMPLETION_ARGUMENTS_MAX])
 {
     const char *rest = c->usage;
     size_t n = 0;
 
-    for (struct cfr_view w = next_word(&rest); w.n != 0 && n < CFR_COMPLETION_ARGUMENTS_MAX;
-         w = next_word(&rest)) {
+    for (struct cfr_view w = next_word(&rest); w.n != 0 && n < CFR_GEN_COMPLETION_ARGUMENTS_MAX; w = next_word(&rest)) {
         if (w.p[w.p[0] == '['] == '-') {
             pass_option(w, &rest);
             continue;
@@ -77,11 +76,11 @@ size_t cfr_completion_arguments(const struct cfr_command *c,
     return n;
 }
 
-struct cfr_completion_word cfr_completion_value(const struct cfr_command *c, const struct cfr_option *o)
+struct cfr_gen_completion_word cfr_gen_completion_value(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
 {
     char name[64];
     const char *at;
-    struct cfr_completion_word word;
+    struct cfr_gen_completion_word word;
 
     if (o->value == NULL)
         return word_of((struct cfr_view){"", 0});
@@ -89,15 +88,15 @@ struct cfr_completion_word cfr_completion_value(const struct cfr_command *c, con
     at = strstr(c->usage, name);
     at = at != NULL ? at + strlen(name) : "";
     word = word_of((struct cfr_view){at, strcspn(at, " ]")});
-    return cfr_completion_is_choice(&word) ? word : word_of(cfr_view_of(o->value));
+    return cfr_gen_completion_is_choice(&word) ? word : word_of(cfr_view_of(o->value));
 }
 
-bool cfr_completion_is_choice(const struct cfr_completion_word *w)
+bool cfr_gen_completion_is_choice(const struct cfr_gen_completion_word *w)
 {
     return strchr(w->text, '|') != NULL;
 }
 
-void cfr_completion_quote(struct cfr_str *out, const char *text, const char *quote)
+void cfr_gen_completion_quote(struct cfr_str *out, const char *text, const char *quote)
 {
     cfr_str_addz(out, "'");
     for (; *text != '\0'; text++) {

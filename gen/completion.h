@@ -6,27 +6,28 @@
 #include "agent/cli/command.h"
 #include "base/str.h"
 
-#define CFR_COMPLETION_ARGUMENTS_MAX 4
+#define CFR_GEN_COMPLETION_ARGUMENTS_MAX 4
 
 /* What may stand somewhere: NAME (of a credential), FILE, SOCKET, DIR, COMMAND (a program and what follows),
  * or what may be chosen from, as in sh|env|json. Anything else cannot be completed. */
-struct cfr_completion_word {
+struct cfr_gen_completion_word {
     char text[512];
     bool again; /* it may come again */
 };
 
 /* What the arguments of C are; returns how many there are in OUT. */
-size_t cfr_completion_arguments(const struct cfr_command *c,
-                                struct cfr_completion_word out[CFR_COMPLETION_ARGUMENTS_MAX]);
+size_t cfr_gen_completion_arguments(const struct cfr_cli_command *c,
+                                    struct cfr_gen_completion_word out[CFR_GEN_COMPLETION_ARGUMENTS_MAX]);
 /* What the value of O is with C; empty if it takes none. */
-struct cfr_completion_word cfr_completion_value(const struct cfr_command *c, const struct cfr_option *o);
-bool cfr_completion_is_choice(const struct cfr_completion_word *w);
+struct cfr_gen_completion_word cfr_gen_completion_value(const struct cfr_cli_command *c,
+                                                        const struct cfr_cli_option *o);
+bool cfr_gen_completion_is_choice(const struct cfr_gen_completion_word *w);
 /* Appends TEXT in single quotes, for a shell where QUOTE stands for such a quote in it. */
-void cfr_completion_quote(struct cfr_str *out, const char *text, const char *quote);
+void cfr_gen_completion_quote(struct cfr_str *out, const char *text, const char *quote);
 
 /* The files that the shells read. */
-void cfr_completion_bash(struct cfr_str *out);
-void cfr_completion_zsh(struct cfr_str *out);
-void cfr_completion_fish(struct cfr_str *out);
+void cfr_gen_completion_bash(struct cfr_str *out);
+void cfr_gen_completion_zsh(struct cfr_str *out);
+void cfr_gen_completion_fish(struct cfr_str *out);
 
 #endif

@@ -114,64 +114,61 @@ static void add_commands(struct cfr_str *out)
 {
     cfr_str_addz(out, "# _credfresh_command COMMAND: its options, and what its arguments are.\n"
                       "_credfresh_command()\n{\n    case $1 in\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++) {
-        struct cfr_completion_word arguments[CFR_COMPLETION_ARGUMENTS_MAX];
-        size_t count = cfr_completion_arguments(c, arguments);
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        struct cfr_gen_completion_word arguments[CFR_GEN_COMPLETION_ARGUMENTS_MAX];
+        size_t count = cfr_gen_completion_arguments(c, arguments);
         const char *space = "";
 
         cfr_str_addf(out, "    %s)\n        options='", c->name);
-        for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-            if (!cfr_command_takes(c, o))
+        for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+            if (!cfr_cli_takes(c, o))
                 continue;
             cfr_str_addf(out, "%s--%s", space, o->name);
             space = " ";
         }
         cfr_str_addz(out, "'\n        arguments='");
         for (size_t i = 0; i < count; i++)
-            cfr_str_addf(out, "%s%s%s", i != 0 ? " " : "", arguments[i].text,
-                         arguments[i].again ? "..." : "");
+            cfr_str_addf(out, "%s%s%s", i != 0 ? " " : "", arguments[i].text, arguments[i].again ? "..." : "");
         cfr_str_addz(out, "'\n        ;;\n");
     }
     cfr_str_addz(out, "    *) return 1 ;;\n    esac\n}\n\n");
 }
 
 /* The values that differ from command to command. */
-static void add_own_values(const struct cfr_command *c, struct cfr_str *out)
+static void add_own_values(const struct cfr_cli_command *c, struct cfr_str *out)
 {
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-        struct cfr_completion_word value = cfr_completion_value(c, o);
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        struct cfr_gen_completion_word value = cfr_gen_completion_value(c, o);
 
-        if (cfr_completion_is_choice(&value))
+        if (cfr_gen_completion_is_choice(&value))
             cfr_str_addf(out, "    '%s --%s') value='%s' ;;\n", c->name, o->name, value.text);
     }
 }
 
 static void add_values(struct cfr_str *out)
 {
-    cfr_str_addz(
-        out, "# _credfresh_value 'COMMAND OPTION': what the option's value is; nothing if it takes none.\n"
-             "_credfresh_value()\n{\n    case $1 in\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++)
+    cfr_str_addz(out, "# _credfresh_value 'COMMAND OPTION': what the option's value is; nothing if it takes none.\n"
+                      "_credfresh_value()\n{\n    case $1 in\n");
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
         add_own_values(c, out);
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
         if (o->value == NULL)
             continue;
         cfr_str_addz(out, "    ");
-        if (cfr_option_is_short(o))
+        if (cfr_cli_option_is_short(o))
             cfr_str_addf(out, "*' -%c' | ", o->letter);
         cfr_str_addf(out, "*' --%s') value=%s ;;\n", o->name, o->value);
     }
     cfr_str_addz(out, "    *) value='' ;;\n    esac\n}\n\n");
 }
 
-void cfr_completion_bash(struct cfr_str *out)
+void cfr_gen_completion_bash(struct cfr_str *out)
 {
-    cfr_str_addz(
-        out, "# SPDX-License-Identifier: MIT\n"
-             "# bash completion of credfresh: made by `credfresh completion bash` from its own tables.\n\n"
-             "_credfresh_commands='");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++)
-        cfr_str_addf(out, "%s%s", c == cfr_commands ? "" : " ", c->name);
+    cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
+                      "# bash completion of credfresh: made by `credfresh completion bash` from its own tables.\n\n"
+                      "_credfresh_commands='");
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+        cfr_str_addf(out, "%s%s", c == cfr_cli_commands ? "" : " ", c->name);
     cfr_str_addz(out, "'\n\n");
     add_commands(out);
     add_values(out);

@@ -47,7 +47,7 @@ static const char functions[] =
     "\n";
 
 /* How WORD of a usage is completed: the option, and its value. */
-static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
+static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
         cfr_str_addz(out, " -x -a '(__credfresh_names)'");
@@ -55,7 +55,7 @@ static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
         cfr_str_addz(out, " -r -F");
     } else if (strcmp(w->text, "DIR") == 0) {
         cfr_str_addz(out, " -x -a '(__fish_complete_directories)'");
-    } else if (cfr_completion_is_choice(w)) {
+    } else if (cfr_gen_completion_is_choice(w)) {
         cfr_str_addz(out, " -x -a '");
         for (const char *p = w->text; *p != '\0'; p++)
             cfr_str_addf(out, "%c", *p == '|' ? ' ' : *p);
@@ -65,26 +65,26 @@ static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
     }
 }
 
-static void add_option(struct cfr_str *out, const struct cfr_command *c, const struct cfr_option *o)
+static void add_option(struct cfr_str *out, const struct cfr_cli_command *c, const struct cfr_cli_option *o)
 {
     cfr_str_addf(out, "complete -c credfresh -n '__credfresh_is %s'", c->name);
-    if (cfr_option_is_short(o))
+    if (cfr_cli_option_is_short(o))
         cfr_str_addf(out, " -s %c", o->letter);
     cfr_str_addf(out, " -l %s", o->name);
     if (o->value != NULL) {
-        struct cfr_completion_word value = cfr_completion_value(c, o);
+        struct cfr_gen_completion_word value = cfr_gen_completion_value(c, o);
 
         add_action(out, &value);
     }
     cfr_str_addz(out, " -d ");
-    cfr_completion_quote(out, o->summary, QUOTE);
+    cfr_gen_completion_quote(out, o->summary, QUOTE);
     cfr_str_addz(out, "\n");
 }
 
-static void add_arguments(struct cfr_str *out, const struct cfr_command *c)
+static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 {
-    struct cfr_completion_word arguments[CFR_COMPLETION_ARGUMENTS_MAX];
-    size_t count = cfr_completion_arguments(c, arguments);
+    struct cfr_gen_completion_word arguments[CFR_GEN_COMPLETION_ARGUMENTS_MAX];
+    size_t count = cfr_gen_completion_arguments(c, arguments);
 
     for (size_t i = 0; i < count; i++) {
         bool command = strcmp(arguments[i].text, "COMMAND") == 0;
@@ -104,14 +104,13 @@ static void add_arguments(struct cfr_str *out, const struct cfr_command *c)
     }
 }
 
-void cfr_completion_fish(struct cfr_str *out)
+void cfr_gen_completion_fish(struct cfr_str *out)
 {
-    cfr_str_addz(
-        out, "# SPDX-License-Identifier: MIT\n"
-             "# fish completion of credfresh: made by `credfresh completion fish` from its own tables.\n\n"
-             "set -g __credfresh_with_value");
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-        if (o->value != NULL && cfr_option_is_short(o))
+    cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
+                      "# fish completion of credfresh: made by `credfresh completion fish` from its own tables.\n\n"
+                      "set -g __credfresh_with_value");
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        if (o->value != NULL && cfr_cli_option_is_short(o))
             cfr_str_addf(out, " -%c", o->letter);
         if (o->value != NULL)
             cfr_str_addf(out, " --%s", o->name);
@@ -121,12 +120,12 @@ void cfr_completion_fish(struct cfr_str *out)
     cfr_str_addz(out, "complete -c credfresh -f\n"
                       "complete -c credfresh -n '__credfresh_at 0' -s h -l help -d 'list the commands'\n"
                       "complete -c credfresh -n '__credfresh_at 0' -l version -d 'print the version'\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
         cfr_str_addf(out, "\ncomplete -c credfresh -n '__credfresh_at 0' -a %s -d ", c->name);
-        cfr_completion_quote(out, c->summary, QUOTE);
+        cfr_gen_completion_quote(out, c->summary, QUOTE);
         cfr_str_addz(out, "\n");
-        for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-            if (cfr_command_takes(c, o))
+        for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+            if (cfr_cli_takes(c, o))
                 add_option(out, c, o);
         }
         add_arguments(out, c);

@@ -23,7 +23,7 @@ static const char names[] =
     "\n";
 
 /* ": what: how to complete it" for WORD of a usage. */
-static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
+static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
         cfr_str_addz(out, ":name:_credfresh_names");
@@ -31,7 +31,7 @@ static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
         cfr_str_addz(out, ":file:_files");
     } else if (strcmp(w->text, "DIR") == 0) {
         cfr_str_addz(out, ":directory:_files -/");
-    } else if (cfr_completion_is_choice(w)) {
+    } else if (cfr_gen_completion_is_choice(w)) {
         cfr_str_addz(out, ":choice:(");
         for (const char *p = w->text; *p != '\0'; p++)
             cfr_str_addf(out, "%c", *p == '|' ? ' ' : *p);
@@ -41,14 +41,14 @@ static void add_action(struct cfr_str *out, const struct cfr_completion_word *w)
     }
 }
 
-static void add_spec(struct cfr_str *out, const struct cfr_command *c, const struct cfr_option *o, bool brief)
+static void add_spec(struct cfr_str *out, const struct cfr_cli_command *c, const struct cfr_cli_option *o, bool brief)
 {
     struct cfr_str spec = {.limit = 8192};
     bool again = o->letter == 'n';
 
     if (again)
         cfr_str_addz(&spec, "*");
-    else if (cfr_option_is_short(o))
+    else if (cfr_cli_option_is_short(o))
         cfr_str_addf(&spec, "(-%c --%s)", o->letter, o->name);
     if (brief)
         cfr_str_addf(&spec, "-%c%s", o->letter, o->value != NULL ? "+" : "");
@@ -56,20 +56,20 @@ static void add_spec(struct cfr_str *out, const struct cfr_command *c, const str
         cfr_str_addf(&spec, "--%s%s", o->name, o->value != NULL ? "=" : "");
     cfr_str_addf(&spec, "[%s]", o->summary);
     if (o->value != NULL) {
-        struct cfr_completion_word value = cfr_completion_value(c, o);
+        struct cfr_gen_completion_word value = cfr_gen_completion_value(c, o);
 
         add_action(&spec, &value);
     }
     cfr_str_addz(out, " \\\n            ");
-    cfr_completion_quote(out, spec.p != NULL ? spec.p : "", QUOTE);
+    cfr_gen_completion_quote(out, spec.p != NULL ? spec.p : "", QUOTE);
     out->failed = out->failed || spec.failed;
     cfr_str_free(&spec);
 }
 
-static void add_arguments(struct cfr_str *out, const struct cfr_command *c)
+static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 {
-    struct cfr_completion_word arguments[CFR_COMPLETION_ARGUMENTS_MAX];
-    size_t count = cfr_completion_arguments(c, arguments);
+    struct cfr_gen_completion_word arguments[CFR_GEN_COMPLETION_ARGUMENTS_MAX];
+    size_t count = cfr_gen_completion_arguments(c, arguments);
 
     for (size_t i = 0; i < count; i++) {
         cfr_str_addz(out, " \\\n            ");
@@ -86,14 +86,13 @@ static void add_arguments(struct cfr_str *out, const struct cfr_command *c)
     }
 }
 
-static void add_command(struct cfr_str *out, const struct cfr_command *c)
+static void add_command(struct cfr_str *out, const struct cfr_cli_command *c)
 {
-    cfr_str_addf(out, "    (%s)\n        _arguments -s -S%s", c->name,
-                 c->options[0] == '+' ? " -A '-*'" : "");
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-        if (!cfr_command_takes(c, o))
+    cfr_str_addf(out, "    (%s)\n        _arguments -s -S%s", c->name, c->options[0] == '+' ? " -A '-*'" : "");
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        if (!cfr_cli_takes(c, o))
             continue;
-        if (cfr_option_is_short(o))
+        if (cfr_cli_option_is_short(o))
             add_spec(out, c, o, true);
         add_spec(out, c, o, false);
     }
@@ -101,12 +100,11 @@ static void add_command(struct cfr_str *out, const struct cfr_command *c)
     cfr_str_addz(out, "\n        ;;\n");
 }
 
-void cfr_completion_zsh(struct cfr_str *out)
+void cfr_gen_completion_zsh(struct cfr_str *out)
 {
-    cfr_str_addz(
-        out, "#compdef credfresh\n"
-             "# SPDX-License-Identifier: MIT\n"
-             "# zsh completion of credfresh: made by `credfresh completion zsh` from its own tables.\n\n");
+    cfr_str_addz(out, "#compdef credfresh\n"
+                      "# SPDX-License-Identifier: MIT\n"
+                      "# zsh completion of credfresh: made by `credfresh completion zsh` from its own tables.\n\n");
     cfr_str_addz(out, names);
     cfr_str_addz(out, "_credfresh() {\n"
                       "    local curcontext=\"$curcontext\" state line\n"
@@ -114,24 +112,23 @@ void cfr_completion_zsh(struct cfr_str *out)
                       "    typeset -A opt_args\n"
                       "\n"
                       "    commands=(\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
         cfr_str_addf(out, "        %s:", c->name);
-        cfr_completion_quote(out, c->summary, QUOTE);
+        cfr_gen_completion_quote(out, c->summary, QUOTE);
         cfr_str_addz(out, "\n");
     }
-    cfr_str_addz(
-        out,
-        "    )\n"
-        "    _arguments -C '(- *)'{-h,--help}'[list the commands]' '(- *)--version[print the version]' \\\n"
-        "        '1:command:->command' '*::argument:->argument'\n"
-        "    if [[ $state == command ]]; then\n"
-        "        _describe -t commands command commands\n"
-        "        return\n"
-        "    fi\n"
-        "    [[ $state == argument ]] || return\n"
-        "    curcontext=\"${curcontext%:*:*}:credfresh-$words[1]:\"\n"
-        "    case $words[1] in\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++)
+    cfr_str_addz(out,
+                 "    )\n"
+                 "    _arguments -C '(- *)'{-h,--help}'[list the commands]' '(- *)--version[print the version]' \\\n"
+                 "        '1:command:->command' '*::argument:->argument'\n"
+                 "    if [[ $state == command ]]; then\n"
+                 "        _describe -t commands command commands\n"
+                 "        return\n"
+                 "    fi\n"
+                 "    [[ $state == argument ]] || return\n"
+                 "    curcontext=\"${curcontext%:*:*}:credfresh-$words[1]:\"\n"
+                 "    case $words[1] in\n");
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
         add_command(out, c);
     cfr_str_addz(out, "    esac\n"
                       "}\n\n"

@@ -104,15 +104,15 @@ static void add_choices(struct cfr_str *out, const struct cfr_field *f)
         cfr_str_addf(out, "%s`%s`", i == 0 ? "" : f->choices[i + 1] == NULL ? " or " : ", ", f->choices[i]);
 }
 
-void cfr_reference_add_value(struct cfr_str *out, const struct cfr_field *f)
+void cfr_gen_reference_add_value(struct cfr_str *out, const struct cfr_field *f)
 {
     cfr_str_addz(out, type_name(f));
     add_choices(out, f);
     add_limits(out, f);
 }
 
-static const struct cfr_reference_section *section_of(const struct cfr_reference *all,
-                                                      const struct cfr_table *table)
+static const struct cfr_gen_reference_section *section_of(const struct cfr_gen_reference *all,
+                                                          const struct cfr_table *table)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->items[i].table == table)
@@ -121,31 +121,31 @@ static const struct cfr_reference_section *section_of(const struct cfr_reference
     return NULL;
 }
 
-static void name_child(const struct cfr_reference_section *parent, const struct cfr_field *f,
-                       char path[CFR_REFERENCE_PATH_MAX])
+static void name_child(const struct cfr_gen_reference_section *parent, const struct cfr_field *f,
+                       char path[CFR_GEN_REFERENCE_PATH_MAX])
 {
-    (void)snprintf(path, CFR_REFERENCE_PATH_MAX, "%.80s%s%.40s%s", parent->path,
-                   parent->path[0] != '\0' ? "." : "", f->key, f->type == CFR_FIELD_MAP ? "" : "[]");
+    (void)snprintf(path, CFR_GEN_REFERENCE_PATH_MAX, "%.80s%s%.40s%s", parent->path, parent->path[0] != '\0' ? "." : "",
+                   f->key, f->type == CFR_FIELD_MAP ? "" : "[]");
 }
 
-void cfr_reference_add_place(struct cfr_str *out, const struct cfr_reference *all,
-                             const struct cfr_reference_section *parent, const struct cfr_field *f)
+void cfr_gen_reference_add_place(struct cfr_str *out, const struct cfr_gen_reference *all,
+                                 const struct cfr_gen_reference_section *parent, const struct cfr_field *f)
 {
-    const struct cfr_reference_section *s = f->table != NULL ? section_of(all, f->table) : NULL;
-    char path[CFR_REFERENCE_PATH_MAX];
+    const struct cfr_gen_reference_section *s = f->table != NULL ? section_of(all, f->table) : NULL;
+    char path[CFR_GEN_REFERENCE_PATH_MAX];
 
     name_child(parent, f, path);
     if (s != NULL && strcmp(s->path, path) != 0)
         cfr_str_addf(out, " See `%s`.", s->path);
 }
 
-static void add_row(struct cfr_str *out, const struct cfr_reference *all,
-                    const struct cfr_reference_section *parent, const struct cfr_field *f)
+static void add_row(struct cfr_str *out, const struct cfr_gen_reference *all,
+                    const struct cfr_gen_reference_section *parent, const struct cfr_field *f)
 {
     const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
 
     cfr_str_addf(out, "| `%s` | ", f->key);
-    cfr_reference_add_value(out, f);
+    cfr_gen_reference_add_value(out, f);
     if ((f->flags & CFR_FIELD_REQUIRED) != 0)
         cfr_str_addz(out, " | **required** | ");
     else if (f->fallback != NULL)
@@ -153,12 +153,12 @@ static void add_row(struct cfr_str *out, const struct cfr_reference *all,
     else
         cfr_str_addz(out, " | | ");
     add_cell(out, f->doc != NULL ? f->doc : "");
-    cfr_reference_add_place(out, all, parent, f);
+    cfr_gen_reference_add_place(out, all, parent, f);
     cfr_str_addz(out, " |\n");
 }
 
-static void add_section(struct cfr_str *out, const struct cfr_reference *all,
-                        const struct cfr_reference_section *s)
+static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all,
+                        const struct cfr_gen_reference_section *s)
 {
     if (s->path[0] != '\0')
         cfr_str_addf(out, "\n## `%s`\n\n", s->path);
@@ -172,15 +172,15 @@ static void add_section(struct cfr_str *out, const struct cfr_reference *all,
 }
 
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
-static void insert_children(struct cfr_reference *all, size_t i)
+static void insert_children(struct cfr_gen_reference *all, size_t i)
 {
-    const struct cfr_reference_section parent = all->items[i];
+    const struct cfr_gen_reference_section parent = all->items[i];
     size_t at = i + 1;
 
     for (const struct cfr_field *f = parent.table->fields; f->key != NULL; f++) {
-        struct cfr_reference_section *s = &all->items[at];
+        struct cfr_gen_reference_section *s = &all->items[at];
 
-        if (f->table == NULL || all->count == CFR_REFERENCE_SECTIONS_MAX || section_of(all, f->table) != NULL)
+        if (f->table == NULL || all->count == CFR_GEN_REFERENCE_SECTIONS_MAX || section_of(all, f->table) != NULL)
             continue;
         memmove(s + 1, s, (all->count - at) * sizeof *s);
         s->table = f->table;
@@ -192,8 +192,7 @@ static void insert_children(struct cfr_reference *all, size_t i)
 
 static void add_formats(struct cfr_str *out)
 {
-    cfr_str_addz(
-        out, "\n## Formats\n\n| format | what it is | as a profile | field it needs |\n|---|---|---|---|\n");
+    cfr_str_addz(out, "\n## Formats\n\n| format | what it is | as a profile | field it needs |\n|---|---|---|---|\n");
     for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++) {
         cfr_str_addf(out, "| `%s` | ", f->name);
         add_cell(out, f->doc != NULL ? f->doc : "");
@@ -205,14 +204,14 @@ static void add_formats(struct cfr_str *out)
     }
 }
 
-void cfr_reference_collect(struct cfr_reference *all)
+void cfr_gen_reference_collect(struct cfr_gen_reference *all)
 {
-    *all = (struct cfr_reference){.items = {{&cfr_config_table, ""}}, .count = 1};
+    *all = (struct cfr_gen_reference){.items = {{&cfr_config_table, ""}}, .count = 1};
     for (size_t i = 0; i < all->count; i++)
         insert_children(all, i);
 }
 
-const char cfr_reference_notation[] =
+const char cfr_gen_reference_notation[] =
     "A **duration** is whole numbers with the units `d`, `h`, `m`, `s` and `ms`, the largest first: `90s`, "
     "`1h30m`. "
     "A **mode** is octal and in quotes: `\"0640\"`. An **absolute path** begins with `/` and has no `.` or "
@@ -224,13 +223,12 @@ const char cfr_reference_notation[] =
 
 void cfr_config_reference(struct cfr_str *out)
 {
-    struct cfr_reference all;
+    struct cfr_gen_reference all;
 
-    cfr_reference_collect(&all);
-    cfr_str_addz(
-        out,
-        "# Configuration reference\n\nThis page is made from the tables that the parser itself uses.\n\n");
-    cfr_str_addz(out, cfr_reference_notation);
+    cfr_gen_reference_collect(&all);
+    cfr_str_addz(out,
+                 "# Configuration reference\n\nThis page is made from the tables that the parser itself uses.\n\n");
+    cfr_str_addz(out, cfr_gen_reference_notation);
     for (size_t i = 0; i < all.count; i++)
         add_section(out, &all, &all.items[i]);
     add_formats(out);

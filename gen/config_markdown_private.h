@@ -6,25 +6,25 @@
 
 #include "agent/config/config.h"
 
-#define CFR_REFERENCE_SECTIONS_MAX 48
-#define CFR_REFERENCE_PATH_MAX     128
+#define CFR_GEN_REFERENCE_SECTIONS_MAX 48
+#define CFR_GEN_REFERENCE_PATH_MAX     128
 
 /* Every mapping has one section, in the order in which it is first met. */
-struct cfr_reference {
-    struct cfr_reference_section {
+struct cfr_gen_reference {
+    struct cfr_gen_reference_section {
         const struct cfr_table *table;
-        char path[CFR_REFERENCE_PATH_MAX]; /* the keys that lead there; "" for the root */
-    } items[CFR_REFERENCE_SECTIONS_MAX];
+        char path[CFR_GEN_REFERENCE_PATH_MAX]; /* the keys that lead there; "" for the root */
+    } items[CFR_GEN_REFERENCE_SECTIONS_MAX];
     size_t count;
 };
 
-void cfr_reference_collect(struct cfr_reference *all);
+void cfr_gen_reference_collect(struct cfr_gen_reference *all);
 /* How values are written. */
-extern const char cfr_reference_notation[];
+extern const char cfr_gen_reference_notation[];
 /* Appends what F takes: "integer, 1 to 1024". */
-void cfr_reference_add_value(struct cfr_str *out, const struct cfr_field *f);
+void cfr_gen_reference_add_value(struct cfr_str *out, const struct cfr_field *f);
 /* Appends where the keys of F's mapping are told, if that is not in the section of its own path. */
-void cfr_reference_add_place(struct cfr_str *out, const struct cfr_reference *all,
-                             const struct cfr_reference_section *parent, const struct cfr_field *f);
+void cfr_gen_reference_add_place(struct cfr_str *out, const struct cfr_gen_reference *all,
+                                 const struct cfr_gen_reference_section *parent, const struct cfr_field *f);
 
 #endif

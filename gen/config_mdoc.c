@@ -10,25 +10,24 @@
 #define LINE_MAX_ 78             /* mandoc(1) complains about input lines of more than 80 bytes */
 #define WORD_MAX_ ((size_t)1024) /* as roff */
 
-static const char head[] =
-    ".\\\" SPDX-License-Identifier: MIT\n"
-    ".\\\" Made by `credfresh reference --format man` from the tables that the parser uses.\n"
-    ".Dd November 21, 2026\n"
-    ".Dt CREDFRESH.YAML 5\n"
-    ".Os\n"
-    ".Sh NAME\n"
-    ".Nm credfresh.yaml\n"
-    ".Nd configuration of credfresh\n"
-    ".Sh DESCRIPTION\n"
-    "The file says which credentials\n"
-    ".Xr credfresh 1\n"
-    "keeps fresh: the token that each begins with, what that is exchanged for,\n"
-    "where the result is published, and who is told.\n"
-    "Without such a file the environment that the clouds' webhooks inject is the\n"
-    "configuration, and\n"
-    ".Ql credfresh check\n"
-    "prints it as a file.\n"
-    ".Pp\n";
+static const char head[] = ".\\\" SPDX-License-Identifier: MIT\n"
+                           ".\\\" Made by `credfresh reference --format man` from the tables that the parser uses.\n"
+                           ".Dd November 21, 2026\n"
+                           ".Dt CREDFRESH.YAML 5\n"
+                           ".Os\n"
+                           ".Sh NAME\n"
+                           ".Nm credfresh.yaml\n"
+                           ".Nd configuration of credfresh\n"
+                           ".Sh DESCRIPTION\n"
+                           "The file says which credentials\n"
+                           ".Xr credfresh 1\n"
+                           "keeps fresh: the token that each begins with, what that is exchanged for,\n"
+                           "where the result is published, and who is told.\n"
+                           "Without such a file the environment that the clouds' webhooks inject is the\n"
+                           "configuration, and\n"
+                           ".Ql credfresh check\n"
+                           "prints it as a file.\n"
+                           ".Pp\n";
 
 static const char tail[] = ".Sh FILES\n"
                            ".Bl -tag -width Ds\n"
@@ -155,13 +154,13 @@ static void add_text(struct cfr_str *out, const char *text)
     end_line(&f);
 }
 
-static void add_key(struct cfr_str *out, const struct cfr_reference *all,
-                    const struct cfr_reference_section *s, const struct cfr_field *f)
+static void add_key(struct cfr_str *out, const struct cfr_gen_reference *all, const struct cfr_gen_reference_section *s,
+                    const struct cfr_field *f)
 {
     const char *quote = f->type == CFR_FIELD_MODE ? "\"" : "";
     struct cfr_str value = {.limit = 4096};
 
-    cfr_reference_add_value(&value, f);
+    cfr_gen_reference_add_value(&value, f);
     if ((f->flags & CFR_FIELD_REQUIRED) != 0)
         cfr_str_addz(&value, "; **required**");
     else if (f->fallback != NULL)
@@ -171,14 +170,14 @@ static void add_key(struct cfr_str *out, const struct cfr_reference *all,
     if (value.p != NULL)
         value.p[0] = (char)toupper((unsigned char)value.p[0]);
     cfr_str_addz(&value, f->doc != NULL ? f->doc : "");
-    cfr_reference_add_place(&value, all, s, f);
+    cfr_gen_reference_add_place(&value, all, s, f);
     add_text(out, value.p != NULL ? value.p : "");
     out->failed = out->failed || value.failed;
     cfr_str_free(&value);
 }
 
-static void add_section(struct cfr_str *out, const struct cfr_reference *all,
-                        const struct cfr_reference_section *s)
+static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all,
+                        const struct cfr_gen_reference_section *s)
 {
     /* What comes after the path keeps its brackets from being taken for punctuation. */
     cfr_str_addf(out, ".Ss %s\\&\n", s->path[0] != '\0' ? s->path : "The whole file");
@@ -196,8 +195,7 @@ static void add_formats(struct cfr_str *out)
     for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++) {
         struct cfr_str text = {.limit = 4096};
 
-        cfr_str_addf(&text, "%s%s", f->doc != NULL ? f->doc : "",
-                     f->profile ? " It can be a `profile`." : "");
+        cfr_str_addf(&text, "%s%s", f->doc != NULL ? f->doc : "", f->profile ? " It can be a `profile`." : "");
         if (f->needs != NULL)
             cfr_str_addf(&text, " It needs the credential's field `%s`.", f->needs);
         cfr_str_addf(out, ".It Li %s\n", f->name);
@@ -210,11 +208,11 @@ static void add_formats(struct cfr_str *out)
 
 void cfr_config_manual(struct cfr_str *out)
 {
-    struct cfr_reference all;
+    struct cfr_gen_reference all;
 
-    cfr_reference_collect(&all);
+    cfr_gen_reference_collect(&all);
     cfr_str_addz(out, head);
-    add_text(out, cfr_reference_notation);
+    add_text(out, cfr_gen_reference_notation);
     cfr_str_addz(out, ".Sh KEYS\n"
                       "A key of a mapping has the keys that lead to it before its own;\n"
                       ".Ql []\n"

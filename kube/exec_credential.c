@@ -11,10 +11,9 @@
 #define KIND      "ExecCredential"
 #define SHOWN_MAX 80
 
-static const char *const versions[] = {"client.authentication.k8s.io/v1",
-                                       "client.authentication.k8s.io/v1beta1"};
+static const char *const versions[] = {"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"};
 
-bool cfr_exec_credential_version_ok(const char *api_version)
+bool cfr_k8s_exec_credential_version_ok(const char *api_version)
 {
     for (size_t i = 0; api_version != NULL && i < sizeof versions / sizeof versions[0]; i++) {
         if (strcmp(api_version, versions[i]) == 0)
@@ -25,14 +24,13 @@ bool cfr_exec_credential_version_ok(const char *api_version)
 
 static int check_version(const char *api_version, struct cfr_err *err)
 {
-    if (cfr_exec_credential_version_ok(api_version))
+    if (cfr_k8s_exec_credential_version_ok(api_version))
         return 0;
-    return cfr_err_set(err, CFR_E_CONFIG, "the exec plugin's apiVersion must be %s or %s", versions[0],
-                       versions[1]);
+    return cfr_err_set(err, CFR_E_CONFIG, "the exec plugin's apiVersion must be %s or %s", versions[0], versions[1]);
 }
 
-int cfr_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
-                             struct cfr_err *err)
+int cfr_k8s_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
+                                 struct cfr_err *err)
 {
     int rc = check_version(api_version, err);
 
@@ -51,23 +49,22 @@ int cfr_exec_credential_info(const char *api_version, struct cfr_view cluster_js
     return rc != 0 ? rc : cfr_secret_append_str(out, "\"interactive\":false}}", err);
 }
 
-static int check_head(const struct cfr_json *doc, const char *api_version, struct cfr_view token,
-                      struct cfr_err *err)
+static int check_head(const struct cfr_json *doc, const char *api_version, struct cfr_view token, struct cfr_err *err)
 {
     struct cfr_view kind = {NULL, 0};
     struct cfr_view version = {NULL, 0};
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
 
     (void)cfr_json_string(cfr_json_get(doc, "kind"), &kind);
     (void)cfr_json_string(cfr_json_get(doc, "apiVersion"), &version);
     if (!cfr_view_is(kind, KIND))
-        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin printed no " KIND " (its kind is \"%.*s\")",
-                           SHOWN_MAX, cfr_scrub(kind, &token, 1, shown));
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin printed no " KIND " (its kind is \"%.*s\")", SHOWN_MAX,
+                           cfr_redact(kind, &token, 1, shown));
     if (!cfr_view_is(version, api_version))
         return cfr_err_set(
             err, CFR_E_ANSWER,
-            "the exec plugin answers with apiVersion \"%.*s\", and the kubeconfig says %s: make them equal",
-            SHOWN_MAX, cfr_scrub(version, &token, 1, shown), api_version);
+            "the exec plugin answers with apiVersion \"%.*s\", and the kubeconfig says %s: make them equal", SHOWN_MAX,
+            cfr_redact(version, &token, 1, shown), api_version);
     return 0;
 }
 
@@ -92,12 +89,12 @@ static int take(const struct cfr_json *status, const char *key, struct cfr_secre
     if (!cfr_json_string(value, &text))
         return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's %s is not a string", key);
     if (text.n > out->limit)
-        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's %s has %zu bytes, more than %zu", key,
-                           text.n, out->limit);
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's %s has %zu bytes, more than %zu", key, text.n,
+                           out->limit);
     return cfr_secret_append(out, text, err);
 }
 
-static int take_secrets(const struct cfr_json *status, struct cfr_exec_credential *out, struct cfr_err *err)
+static int take_secrets(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
 {
     int rc = take(status, "token", &out->token, err);
 
@@ -122,7 +119,7 @@ static int take_secrets(const struct cfr_json *status, struct cfr_exec_credentia
     return 0;
 }
 
-static int take_expiry(const struct cfr_json *status, struct cfr_exec_credential *out, struct cfr_err *err)
+static int take_expiry(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(status, "expirationTimestamp");
     struct cfr_view text;
@@ -134,8 +131,8 @@ static int take_expiry(const struct cfr_json *status, struct cfr_exec_credential
     return 0;
 }
 
-int cfr_exec_credential_read(const char *api_version, struct cfr_view text, struct cfr_exec_credential *out,
-                             struct cfr_err *err)
+int cfr_k8s_exec_credential_read(const char *api_version, struct cfr_view text, struct cfr_k8s_exec_credential *out,
+                                 struct cfr_err *err)
 {
     const struct cfr_json *status;
     struct cfr_view token = {NULL, 0};
@@ -143,17 +140,16 @@ int cfr_exec_credential_read(const char *api_version, struct cfr_view text, stru
     struct cfr_json *doc;
     int rc;
 
-    *out = (struct cfr_exec_credential){0};
-    cfr_secret_init(&out->token, CFR_EXEC_CREDENTIAL_MAX);
-    cfr_secret_init(&out->cert, CFR_EXEC_CREDENTIAL_MAX);
-    cfr_secret_init(&out->key, CFR_EXEC_CREDENTIAL_MAX);
+    *out = (struct cfr_k8s_exec_credential){0};
+    cfr_secret_init(&out->token, CFR_K8S_EXEC_CREDENTIAL_MAX);
+    cfr_secret_init(&out->cert, CFR_K8S_EXEC_CREDENTIAL_MAX);
+    cfr_secret_init(&out->key, CFR_K8S_EXEC_CREDENTIAL_MAX);
     rc = check_version(api_version, err);
     if (rc != 0)
         return rc;
     rc = cfr_json_parse(text, &doc, &why);
     if (rc != 0)
-        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "what the exec plugin printed is %s",
-                           why.text);
+        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "what the exec plugin printed is %s", why.text);
     status = cfr_json_get(doc, "status");
     (void)cfr_json_string(cfr_json_get(status, "token"), &token);
     rc = check_head(doc, api_version, token, err);
@@ -165,11 +161,11 @@ int cfr_exec_credential_read(const char *api_version, struct cfr_view text, stru
         rc = take_expiry(status, out, err);
     cfr_json_free(doc);
     if (rc != 0)
-        cfr_exec_credential_free(out);
+        cfr_k8s_exec_credential_free(out);
     return rc;
 }
 
-void cfr_exec_credential_free(struct cfr_exec_credential *c)
+void cfr_k8s_exec_credential_free(struct cfr_k8s_exec_credential *c)
 {
     cfr_secret_free(&c->token);
     cfr_secret_free(&c->cert);
@@ -179,7 +175,7 @@ void cfr_exec_credential_free(struct cfr_exec_credential *c)
 
 /* ---- the plugin's side ---- */
 
-int cfr_exec_credential_asked(struct cfr_view info, const char **version, struct cfr_err *err)
+int cfr_k8s_exec_credential_asked(struct cfr_view info, const char **version, struct cfr_err *err)
 {
     struct cfr_view asked = {NULL, 0};
     struct cfr_view kind = {NULL, 0};
@@ -200,7 +196,8 @@ int cfr_exec_credential_asked(struct cfr_view info, const char **version, struct
     }
     if (*version == NULL)
         rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "KUBERNETES_EXEC_INFO asks for another kind or version than " KIND " of %s or %s: set apiVersion in the "
+                         "KUBERNETES_EXEC_INFO asks for another kind or version than " KIND
+                         " of %s or %s: set apiVersion in the "
                          "kubeconfig's `exec`",
                          versions[0], versions[1]);
     cfr_json_free(doc);
@@ -221,8 +218,8 @@ static int add_member(struct cfr_secret *out, int rc, const char *key, struct cf
     return rc != 0 ? rc : cfr_secret_append_json(out, value, err);
 }
 
-int cfr_exec_credential_write(const char *version, const struct cfr_exec_credential *c, struct cfr_secret *out,
-                              struct cfr_err *err)
+int cfr_k8s_exec_credential_write(const char *version, const struct cfr_k8s_exec_credential *c, struct cfr_secret *out,
+                                  struct cfr_err *err)
 {
     char when[CFR_TIME_RFC3339_MAX];
     int rc = check_version(version, err);

@@ -24,23 +24,22 @@ static struct cfr_view text_at(const struct cfr_json *object, const char *key)
     return text;
 }
 
-static int check_head(const struct cfr_image_request *r, struct cfr_err *err)
+static int check_head(const struct cfr_k8s_image_request *r, struct cfr_err *err)
 {
     struct cfr_view kind = text_at(r->doc, "kind");
     struct cfr_view version = text_at(r->doc, "apiVersion");
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
 
     if (!cfr_view_is(kind, "CredentialProviderRequest"))
-        return cfr_err_set(
-            err, CFR_E_ANSWER,
-            "standard input holds no CredentialProviderRequest (its kind is \"%.*s\"): this command is "
-            "run by the kubelet",
-            SHOWN_MAX, cfr_scrub(kind, &r->token, 1, shown));
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "standard input holds no CredentialProviderRequest (its kind is \"%.*s\"): this command is "
+                           "run by the kubelet",
+                           SHOWN_MAX, cfr_redact(kind, &r->token, 1, shown));
     if (!cfr_view_is(version, API_VERSION))
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the kubelet asks with apiVersion \"%.*s\": write `apiVersion: " API_VERSION
                            "` for this provider in its CredentialProviderConfig",
-                           SHOWN_MAX, cfr_scrub(version, &r->token, 1, shown));
+                           SHOWN_MAX, cfr_redact(version, &r->token, 1, shown));
     return 0;
 }
 
@@ -53,15 +52,15 @@ static int check_image(struct cfr_view image, struct cfr_err *err)
     return 0;
 }
 
-int cfr_image_request_read(struct cfr_view text, struct cfr_image_request *out, struct cfr_err *err)
+int cfr_k8s_image_request_read(struct cfr_view text, struct cfr_k8s_image_request *out, struct cfr_err *err)
 {
     struct cfr_err why = {0};
     int rc;
 
-    *out = (struct cfr_image_request){0};
-    if (text.n > CFR_IMAGE_REQUEST_MAX)
+    *out = (struct cfr_k8s_image_request){0};
+    if (text.n > CFR_K8S_IMAGE_REQUEST_MAX)
         return cfr_err_set(err, CFR_E_ANSWER, "the kubelet's request has more than %d bytes",
-                           CFR_IMAGE_REQUEST_MAX);
+                           CFR_K8S_IMAGE_REQUEST_MAX);
     rc = cfr_json_parse(text, &out->doc, &why);
     if (rc != 0)
         return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "the kubelet's request is %s", why.text);
@@ -71,17 +70,17 @@ int cfr_image_request_read(struct cfr_view text, struct cfr_image_request *out, 
     if (rc == 0)
         rc = check_image(out->image, err);
     if (rc == 0)
-        out->registry = cfr_image_match_registry(out->image);
+        out->registry = cfr_k8s_image_match_registry(out->image);
     return rc;
 }
 
-void cfr_image_request_free(struct cfr_image_request *r)
+void cfr_k8s_image_request_free(struct cfr_k8s_image_request *r)
 {
     cfr_json_free(r->doc);
-    *r = (struct cfr_image_request){0};
+    *r = (struct cfr_k8s_image_request){0};
 }
 
-struct cfr_view cfr_image_request_annotation(const struct cfr_image_request *r, const char *name)
+struct cfr_view cfr_k8s_image_request_annotation(const struct cfr_k8s_image_request *r, const char *name)
 {
     return text_at(cfr_json_get(r->doc, "serviceAccountAnnotations"), name);
 }
@@ -98,12 +97,10 @@ static void write_duration(int64_t s, char out[DURATION_MAX])
     else if (s < 3600)
         (void)snprintf(out, DURATION_MAX, "%" PRId64 "m%" PRId64 "s", s / 60, s % 60);
     else
-        (void)snprintf(out, DURATION_MAX, "%" PRId64 "h%" PRId64 "m%" PRId64 "s", s / 3600, s / 60 % 60,
-                       s % 60);
+        (void)snprintf(out, DURATION_MAX, "%" PRId64 "h%" PRId64 "m%" PRId64 "s", s / 3600, s / 60 % 60, s % 60);
 }
 
-static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_secret *out,
-                     struct cfr_err *err)
+static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, ":{\"username\":", err);
 
@@ -118,22 +115,21 @@ static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_
 
 static int no_login(struct cfr_view host, struct cfr_err *err)
 {
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
 
-    return cfr_err_set(err, CFR_E_ANSWER, "the login for the registry %.*s has no username and password",
-                       SHOWN_MAX, cfr_scrub(host, NULL, 0, shown));
+    return cfr_err_set(err, CFR_E_ANSWER, "the login for the registry %.*s has no username and password", SHOWN_MAX,
+                       cfr_redact(host, NULL, 0, shown));
 }
 
 /* `auth` is base64 of USER:PASSWORD. */
-static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_secret *out,
-                       struct cfr_err *err)
+static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_secret plain;
     struct cfr_view text;
     const char *colon;
     int rc;
 
-    cfr_secret_init(&plain, CFR_IMAGE_RESPONSE_MAX);
+    cfr_secret_init(&plain, CFR_K8S_IMAGE_RESPONSE_MAX);
     rc = auth.n != 0 ? cfr_base64_decode(auth, &plain, err) : CFR_E_ANSWER;
     text = cfr_secret_view(&plain);
     colon = rc == 0 && text.n != 0 ? memchr(text.p, ':', text.n) : NULL;
@@ -175,7 +171,7 @@ static int parse_inside(struct cfr_view inside, struct cfr_json **out, struct cf
     int rc;
 
     *out = NULL;
-    cfr_secret_init(&whole, CFR_IMAGE_RESPONSE_MAX);
+    cfr_secret_init(&whole, CFR_K8S_IMAGE_RESPONSE_MAX);
     rc = cfr_secret_append_str(&whole, "{", &why);
     if (rc == 0)
         rc = cfr_secret_append(&whole, inside, &why);
@@ -187,7 +183,7 @@ static int parse_inside(struct cfr_view inside, struct cfr_json **out, struct cf
     return rc == 0 ? 0 : cfr_err_set(err, rc, "the logins to registries: %s", why.text);
 }
 
-int cfr_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err)
+int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_json *doc;
     char duration[DURATION_MAX];

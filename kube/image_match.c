@@ -48,8 +48,8 @@ static bool is_port(struct cfr_view port)
 {
     int64_t n;
 
-    return port.n != 0 && port.n <= 5 && port.p[0] >= '0' && port.p[0] <= '9' && cfr_view_int(port, &n) &&
-           n >= 1 && n <= 65535;
+    return port.n != 0 && port.n <= 5 && port.p[0] >= '0' && port.p[0] <= '9' && cfr_view_int(port, &n) && n >= 1 &&
+           n <= 65535;
 }
 
 static bool is_ipv6(struct cfr_view host)
@@ -79,8 +79,7 @@ static int check_place(const struct place *p, struct cfr_err *err)
     if (p->has_port && !is_port(p->port))
         return cfr_err_set(err, CFR_E_CONFIG, "its port must be a number from 1 to 65535");
     if (p->host.p[0] == '[' && !p->has_port)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the kubelet takes an IPv6 address only with a port, as in [::1]:5000");
+        return cfr_err_set(err, CFR_E_CONFIG, "the kubelet takes an IPv6 address only with a port, as in [::1]:5000");
     if (p->host.p[0] == '[' ? !is_ipv6(p->host) : !is_name(p->host))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "its host may have letters, digits, `-`, `_`, single dots between parts, and `*`");
@@ -98,13 +97,12 @@ static int check(struct cfr_view pattern, struct place *out, struct cfr_err *err
     if (pattern.n > PATTERN_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", PATTERN_MAX);
     if (cfr_view_find(pattern, "://") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "leave out what stands before the host: write registry.example.net");
+        return cfr_err_set(err, CFR_E_CONFIG, "leave out what stands before the host: write registry.example.net");
     *out = split(pattern);
     return check_place(out, err);
 }
 
-int cfr_image_match_check(const char *pattern, struct cfr_err *err)
+int cfr_k8s_image_match_check(const char *pattern, struct cfr_err *err)
 {
     struct place p = {.has_port = false};
 
@@ -178,7 +176,7 @@ static bool host_matches(struct cfr_view glob, struct cfr_view host)
     }
 }
 
-bool cfr_image_match(const char *pattern, struct cfr_view image)
+bool cfr_k8s_image_match(const char *pattern, struct cfr_view image)
 {
     struct place target = split(image);
     struct place p = {.has_port = false};
@@ -206,7 +204,7 @@ static bool has_capital(struct cfr_view text)
     return false;
 }
 
-struct cfr_view cfr_image_match_registry(struct cfr_view image)
+struct cfr_view cfr_k8s_image_match_registry(struct cfr_view image)
 {
     const char *slash = image.n != 0 ? memchr(image.p, '/', image.n) : NULL;
     struct cfr_view first = {image.p, slash != NULL ? (size_t)(slash - image.p) : 0};

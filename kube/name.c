@@ -32,12 +32,12 @@ static bool is_name(const char *text, size_t max, char joint)
     return true;
 }
 
-bool cfr_kube_name_is_label(const char *text)
+bool cfr_k8s_name_is_label(const char *text)
 {
-    return is_name(text, CFR_KUBE_LABEL_MAX, '\0');
+    return is_name(text, CFR_K8S_LABEL_MAX, '\0');
 }
 
-bool cfr_kube_name_is_subdomain(const char *text)
+bool cfr_k8s_name_is_subdomain(const char *text)
 {
-    return is_name(text, CFR_KUBE_NAME_MAX, '.');
+    return is_name(text, CFR_K8S_NAME_MAX, '.');
 }

@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-#define CFR_KUBE_LABEL_MAX 63  /* a namespace */
-#define CFR_KUBE_NAME_MAX  253 /* a service account, a Secret, a pod, a node */
+#define CFR_K8S_LABEL_MAX 63  /* a namespace */
+#define CFR_K8S_NAME_MAX  253 /* a service account, a Secret, a pod, a node */
 
 /* One label: lower-case letters, digits and `-`, the latter not at an end. NULL is none. */
-bool cfr_kube_name_is_label(const char *text);
+bool cfr_k8s_name_is_label(const char *text);
 /* Labels of any length joined by dots. NULL is none. */
-bool cfr_kube_name_is_subdomain(const char *text);
+bool cfr_k8s_name_is_subdomain(const char *text);
 
 #endif

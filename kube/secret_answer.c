@@ -28,10 +28,10 @@ static bool ours(const struct cfr_json *metadata)
     const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
     struct cfr_view text = {NULL, 0};
 
-    if (cfr_json_string(cfr_json_path(metadata, label), &text) && cfr_view_is(text, CFR_SECRET_MANAGER))
+    if (cfr_json_string(cfr_json_path(metadata, label), &text) && cfr_view_is(text, CFR_K8S_SECRET_MANAGER))
         return true;
     for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
-        if (cfr_view_is(text_at(entry, "manager"), CFR_SECRET_MANAGER) &&
+        if (cfr_view_is(text_at(entry, "manager"), CFR_K8S_SECRET_MANAGER) &&
             cfr_view_is(text_at(entry, "operation"), "Apply"))
             return true;
     }
@@ -39,7 +39,7 @@ static bool ours(const struct cfr_json *metadata)
 }
 
 /* Whether DOC is the object that was asked for, and not another one or something of a proxy's. */
-static int check_identity(const struct cfr_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
+static int check_identity(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
 
@@ -47,17 +47,16 @@ static int check_identity(const struct cfr_secret_object *o, const struct cfr_js
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a Secret; check the API server's address");
     if (!cfr_view_is(text_at(metadata, "name"), o->name) ||
         !cfr_view_is(text_at(metadata, "namespace"), o->namespace_name))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer is another Secret than %s/%s", o->namespace_name,
-                           o->name);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is another Secret than %s/%s", o->namespace_name, o->name);
     return 0;
 }
 
-static int check_state(const struct cfr_secret_object *o, const struct cfr_json *doc, bool adopt,
+static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, bool adopt,
                        struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
     struct cfr_view type = text_at(doc, "type");
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
     bool immutable = false;
 
     if (text_at(metadata, "deletionTimestamp").n != 0)
@@ -65,25 +64,23 @@ static int check_state(const struct cfr_secret_object *o, const struct cfr_json 
                            o->namespace_name, o->name);
     if (cfr_json_bool(cfr_json_get(doc, "immutable"), &immutable) && immutable)
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "the Secret %s/%s is immutable: delete it, or publish under another name",
-                           o->namespace_name, o->name);
+                           "the Secret %s/%s is immutable: delete it, or publish under another name", o->namespace_name,
+                           o->name);
     if (!ours(metadata) && !adopt)
-        return cfr_err_set(
-            err, CFR_E_CONFLICT,
-            "the Secret %s/%s was made by somebody else: publish under another name, or say that it "
-            "is to be adopted",
-            o->namespace_name, o->name);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "the Secret %s/%s was made by somebody else: publish under another name, or say that it "
+                           "is to be adopted",
+                           o->namespace_name, o->name);
     if (!cfr_view_is(type, o->type))
-        return cfr_err_set(
-            err, CFR_E_CONFLICT,
-            "the Secret %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
-            "publish under another name",
-            o->namespace_name, o->name, SHOWN_MAX, cfr_scrub(type, NULL, 0, shown), o->type);
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "the Secret %s/%s has the type \"%.*s\", which cannot be changed to %s: delete it, or "
+                           "publish under another name",
+                           o->namespace_name, o->name, SHOWN_MAX, cfr_redact(type, NULL, 0, shown), o->type);
     return 0;
 }
 
-int cfr_secret_apply_may(const struct cfr_secret_object *o, struct cfr_view body, bool adopt,
-                         struct cfr_err *err)
+int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
+                             struct cfr_err *err)
 {
     struct cfr_json *doc;
     int rc = cfr_json_parse(body, &doc, err);
@@ -120,24 +117,24 @@ static size_t write_owners(const struct cfr_json *causes, char *out, size_t room
 
     out[0] = '\0';
     for (; cause != NULL; cause = cfr_json_next(cause)) {
-        char manager[CFR_SCRUB_MAX];
-        char field[CFR_SCRUB_MAX];
+        char manager[CFR_REDACT_MAX];
+        char field[CFR_REDACT_MAX];
         int n;
 
         if (!cfr_view_is(text_at(cause, "reason"), "FieldManagerConflict") || ++count > NAMED_MAX)
             continue;
-        (void)cfr_scrub(manager_of(text_at(cause, "message")), NULL, 0, manager);
-        (void)cfr_scrub(text_at(cause, "field"), NULL, 0, field);
+        (void)cfr_redact(manager_of(text_at(cause, "message")), NULL, 0, manager);
+        (void)cfr_redact(text_at(cause, "field"), NULL, 0, field);
         n = snprintf(out + len, room - len, "%s\"%.40s\" owns %.40s", count > 1 ? ", " : "", manager, field);
         len = n > 0 && (size_t)n < room - len ? len + (size_t)n : len;
     }
     return count;
 }
 
-int cfr_secret_apply_conflict(const struct cfr_secret_object *o, struct cfr_view body, struct cfr_err *err)
+int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err)
 {
     static const char *const path[] = {"details", "causes", NULL};
-    struct cfr_kube_asked asked = {.what = "the Secret"};
+    struct cfr_k8s_asked asked = {.what = "the Secret"};
     char owners[NAMED_MAX * 96];
     struct cfr_json *doc = NULL;
     int64_t retry_after_s;
@@ -148,10 +145,9 @@ int cfr_secret_apply_conflict(const struct cfr_secret_object *o, struct cfr_view
     count = write_owners(cfr_json_path(doc, path), owners, sizeof owners);
     cfr_json_free(doc);
     if (count == 0)
-        return cfr_kube_refusal(409, body, &asked, &retry_after_s, err);
-    return cfr_err_set(
-        err, CFR_E_CONFLICT,
-        "the Secret %.63s/%.100s: %s%s: remove the fields there, publish under another name, or say "
-        "that it is to be adopted",
-        o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
+        return cfr_k8s_refusal(409, body, &asked, &retry_after_s, err);
+    return cfr_err_set(err, CFR_E_CONFLICT,
+                       "the Secret %.63s/%.100s: %s%s: remove the fields there, publish under another name, or say "
+                       "that it is to be adopted",
+                       o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
 }

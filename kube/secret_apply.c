@@ -13,19 +13,19 @@
 
 #define TYPE_MAX 253
 
-bool cfr_secret_apply_path(const char *namespace_name, const char *name, enum cfr_secret_path purpose,
-                           char out[CFR_SECRET_PATH_MAX])
+bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enum cfr_k8s_secret_path purpose,
+                               char out[CFR_K8S_SECRET_PATH_MAX])
 {
     static const char *const queries[] = {
-        [CFR_SECRET_READ] = "",
-        [CFR_SECRET_APPLY] = "?fieldManager=" CFR_SECRET_MANAGER,
-        [CFR_SECRET_TAKE] = "?fieldManager=" CFR_SECRET_MANAGER "&force=true",
+        [CFR_K8S_SECRET_READ] = "",
+        [CFR_K8S_SECRET_APPLY] = "?fieldManager=" CFR_K8S_SECRET_MANAGER,
+        [CFR_K8S_SECRET_TAKE] = "?fieldManager=" CFR_K8S_SECRET_MANAGER "&force=true",
     };
 
     out[0] = '\0';
-    if (!cfr_kube_name_is_label(namespace_name) || !cfr_kube_name_is_subdomain(name))
+    if (!cfr_k8s_name_is_label(namespace_name) || !cfr_k8s_name_is_subdomain(name))
         return false;
-    (void)snprintf(out, CFR_SECRET_PATH_MAX, "/api/v1/namespaces/%s/secrets/%s%s", namespace_name, name,
+    (void)snprintf(out, CFR_K8S_SECRET_PATH_MAX, "/api/v1/namespaces/%s/secrets/%s%s", namespace_name, name,
                    queries[purpose]);
     return true;
 }
@@ -59,24 +59,23 @@ static const struct type_rule *rule_of(const char *type)
 
 static bool key_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
 }
 
 static int check_key(const char *key, struct cfr_err *err)
 {
     size_t n = strlen(key);
-    bool good = n != 0 && n <= CFR_SECRET_KEY_MAX && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
+    bool good = n != 0 && n <= CFR_K8S_SECRET_KEY_MAX && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
 
     for (size_t i = 0; good && i < n; i++)
         good = key_char(key[i]);
     if (good)
         return 0;
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "\"%.64s\" cannot be a key of a Secret: use letters, digits, `-`, `_` and `.`, at most %d, not "
-        "beginning with `..`",
-        cfr_view_printable(cfr_view_of(key)) ? key : "?", CFR_SECRET_KEY_MAX);
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "\"%.64s\" cannot be a key of a Secret: use letters, digits, `-`, `_` and `.`, at most %d, not "
+                       "beginning with `..`",
+                       cfr_view_printable(cfr_view_of(key)) ? key : "?", CFR_K8S_SECRET_KEY_MAX);
 }
 
 static bool has(const char *const *keys, size_t count, const char *key)
@@ -88,8 +87,7 @@ static bool has(const char *const *keys, size_t count, const char *key)
     return false;
 }
 
-static int check_rule(const struct type_rule *rule, const char *const *keys, size_t key_count,
-                      struct cfr_err *err)
+static int check_rule(const struct type_rule *rule, const char *const *keys, size_t key_count, struct cfr_err *err)
 {
     bool first = has(keys, key_count, rule->first);
     bool second = has(keys, key_count, rule->second);
@@ -105,19 +103,15 @@ static int check_rule(const struct type_rule *rule, const char *const *keys, siz
                        first ? rule->second : rule->first);
 }
 
-int cfr_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count,
-                                struct cfr_err *err)
+int cfr_k8s_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_of(type);
 
     if (text.n == 0 || text.n > TYPE_MAX || !cfr_view_printable(text) || memchr(text.p, ' ', text.n) != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "the type of a Secret must be a name such as Opaque or kubernetes.io/dockerconfigjson");
-    if (strcmp(type, "kubernetes.io/service-account-token") == 0 ||
-        strcmp(type, "bootstrap.kubernetes.io/token") == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "Secrets of the type %s belong to Kubernetes itself: use Opaque", type);
+                           "the type of a Secret must be a name such as Opaque or kubernetes.io/dockerconfigjson");
+    if (strcmp(type, "kubernetes.io/service-account-token") == 0 || strcmp(type, "bootstrap.kubernetes.io/token") == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "Secrets of the type %s belong to Kubernetes itself: use Opaque", type);
     if (key_count == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "a Secret without any key would be of no use");
     for (size_t i = 0; i < key_count; i++) {
@@ -131,7 +125,7 @@ int cfr_secret_apply_check_type(const char *type, const char *const *keys, size_
     return rule_of(type) != NULL ? check_rule(rule_of(type), keys, key_count, err) : 0;
 }
 
-static int check_json(const struct cfr_secret_key *k, struct cfr_err *err)
+static int check_json(const struct cfr_k8s_secret_key *k, struct cfr_err *err)
 {
     struct cfr_json *doc;
     int rc = cfr_json_parse(k->value, &doc, err);
@@ -144,7 +138,7 @@ static int check_json(const struct cfr_secret_key *k, struct cfr_err *err)
 }
 
 /* What the type asks of the value of its first key. */
-static int check_value(const struct type_rule *rule, const struct cfr_secret_key *k, struct cfr_err *err)
+static int check_value(const struct type_rule *rule, const struct cfr_k8s_secret_key *k, struct cfr_err *err)
 {
     if (rule == NULL || strcmp(k->key, rule->first) != 0)
         return 0;
@@ -153,28 +147,26 @@ static int check_value(const struct type_rule *rule, const struct cfr_secret_key
     return rule->json ? check_json(k, err) : 0;
 }
 
-int cfr_secret_apply_check(const struct cfr_secret_object *o, struct cfr_err *err)
+int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err)
 {
-    const char *keys[CFR_SECRET_KEYS_MAX] = {NULL};
+    const char *keys[CFR_K8S_SECRET_KEYS_MAX] = {NULL};
     size_t total = 0;
     int rc;
 
-    if (!cfr_kube_name_is_label(o->namespace_name))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the namespace of the Secret is missing or cannot be one (RFC 1123)");
-    if (!cfr_kube_name_is_subdomain(o->name))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the name of the Secret is missing or cannot be one (RFC 1123)");
-    if (o->key_count > CFR_SECRET_KEYS_MAX)
+    if (!cfr_k8s_name_is_label(o->namespace_name))
+        return cfr_err_set(err, CFR_E_CONFIG, "the namespace of the Secret is missing or cannot be one (RFC 1123)");
+    if (!cfr_k8s_name_is_subdomain(o->name))
+        return cfr_err_set(err, CFR_E_CONFIG, "the name of the Secret is missing or cannot be one (RFC 1123)");
+    if (o->key_count > CFR_K8S_SECRET_KEYS_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "the Secret would have %zu keys, more than %d", o->key_count,
-                           CFR_SECRET_KEYS_MAX);
+                           CFR_K8S_SECRET_KEYS_MAX);
     for (size_t i = 0; i < o->key_count; i++)
         keys[i] = o->keys[i].key;
-    rc = cfr_secret_apply_check_type(o->type, keys, o->key_count, err);
+    rc = cfr_k8s_secret_apply_check_type(o->type, keys, o->key_count, err);
     for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
-        if (o->keys[i].value.n > CFR_SECRET_TOTAL_MAX - total)
+        if (o->keys[i].value.n > CFR_K8S_SECRET_TOTAL_MAX - total)
             return cfr_err_set(err, CFR_E_LIMIT, "the values of the Secret have more than %d bytes together",
-                               CFR_SECRET_TOTAL_MAX);
+                               CFR_K8S_SECRET_TOTAL_MAX);
         total += o->keys[i].value.n;
         rc = check_value(rule_of(o->type), &o->keys[i], err);
     }
@@ -189,7 +181,7 @@ static int add(struct cfr_secret *out, const char *text, const char *value, stru
     return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
 }
 
-static int add_annotations(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+static int add_annotations(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
     char generation[24];
     char expires[CFR_TIME_RFC3339_MAX];
@@ -203,7 +195,7 @@ static int add_annotations(const struct cfr_secret_object *o, struct cfr_secret 
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
-static int add_data(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+static int add_data(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, ",\"data\":{", err);
 
@@ -219,14 +211,14 @@ static int add_data(const struct cfr_secret_object *o, struct cfr_secret *out, s
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
-int cfr_secret_apply_body(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":", o->name, err);
 
     if (rc == 0)
         rc = add(out, ",\"namespace\":", o->namespace_name, err);
     if (rc == 0)
-        rc = add(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_SECRET_MANAGER, err);
+        rc = add(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_K8S_SECRET_MANAGER, err);
     if (rc == 0)
         rc = cfr_secret_append_str(out, "}", err);
     if (rc == 0)

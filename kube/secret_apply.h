@@ -6,59 +6,58 @@
 
 #include "base/secret.h"
 
-#define CFR_SECRET_MANAGER   "credfresh" /* the field manager */
-#define CFR_SECRET_PATH_MAX  640
-#define CFR_SECRET_TOTAL_MAX 1048576 /* of all values */
-#define CFR_SECRET_KEY_MAX   253     /* characters of a key */
-#define CFR_SECRET_KEYS_MAX  64
+#define CFR_K8S_SECRET_MANAGER   "credfresh" /* the field manager */
+#define CFR_K8S_SECRET_PATH_MAX  640
+#define CFR_K8S_SECRET_TOTAL_MAX 1048576 /* of all values */
+#define CFR_K8S_SECRET_KEY_MAX   253     /* characters of a key */
+#define CFR_K8S_SECRET_KEYS_MAX  64
 
 /* The content type of an apply, for which JSON is YAML. */
-#define CFR_SECRET_APPLY_TYPE "application/apply-patch+yaml"
+#define CFR_K8S_SECRET_APPLY_TYPE "application/apply-patch+yaml"
 /* Of a body; and the answer to a GET, with what others have added, should be read up to this. */
-#define CFR_SECRET_BODY_MAX 2097152
+#define CFR_K8S_SECRET_BODY_MAX 2097152
 
-struct cfr_secret_key {
+struct cfr_k8s_secret_key {
     const char *key;
     struct cfr_view value;
 };
 
-struct cfr_secret_object {
+struct cfr_k8s_secret_object {
     const char *namespace_name;
     const char *name;
     const char *type; /* "Opaque", "kubernetes.io/dockerconfigjson" ... */
-    const struct cfr_secret_key *keys;
+    const struct cfr_k8s_secret_key *keys;
     size_t key_count;
     const char *credential; /* goes into an annotation, with GENERATION and EXPIRES_S */
     uint64_t generation;
     int64_t expires_s; /* 0 = never */
 };
 
-enum cfr_secret_path {
-    CFR_SECRET_READ = 0,  /* GET of the object */
-    CFR_SECRET_APPLY = 1, /* PATCH; fields that others own are a conflict */
-    CFR_SECRET_TAKE = 2,  /* PATCH that takes such fields from their owners: for what was to be adopted */
+enum cfr_k8s_secret_path {
+    CFR_K8S_SECRET_READ = 0,  /* GET of the object */
+    CFR_K8S_SECRET_APPLY = 1, /* PATCH; fields that others own are a conflict */
+    CFR_K8S_SECRET_TAKE = 2,  /* PATCH that takes such fields from their owners: for what was to be adopted */
 };
 
 /* The path of the object with the query for its purpose. False for names that cannot be Kubernetes'. */
-bool cfr_secret_apply_path(const char *namespace_name, const char *name, enum cfr_secret_path purpose,
-                           char out[CFR_SECRET_PATH_MAX]);
+bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enum cfr_k8s_secret_path purpose,
+                               char out[CFR_K8S_SECRET_PATH_MAX]);
 /* Rules that the API server would refuse by, checked beforehand: names, keys, total size, what TYPE needs.
  * CFR_E_CONFIG, CFR_E_LIMIT, CFR_E_NOMEM. */
-int cfr_secret_apply_check(const struct cfr_secret_object *o, struct cfr_err *err);
+int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
 /* Whether TYPE is one that can be published, and which KEYS (of KEY_COUNT) it needs: the part of the check
  * that needs no values. CFR_E_CONFIG. */
-int cfr_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count,
-                                struct cfr_err *err);
+int cfr_k8s_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
  * another type, or made by somebody else (without our managed-by label or field manager) unless ADOPT.
  * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is no Secret, or another. */
-int cfr_secret_apply_may(const struct cfr_secret_object *o, struct cfr_view body, bool adopt,
-                         struct cfr_err *err);
+int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
+                             struct cfr_err *err);
 /* Appends the apply configuration as JSON: `data` in base64, label app.kubernetes.io/managed-by, annotations
  * credfresh.io/credential, /generation and (unless it never expires) /expires. */
-int cfr_secret_apply_body(const struct cfr_secret_object *o, struct cfr_secret *out, struct cfr_err *err);
+int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);
 /* Reads a 409 of an apply: names the field managers that own the fields. Sets ERR, returns CFR_E_CONFLICT; a
  * 409 without such owners (two writers at once) is CFR_E_UNAVAILABLE, CFR_E_NOMEM. */
-int cfr_secret_apply_conflict(const struct cfr_secret_object *o, struct cfr_view body, struct cfr_err *err);
+int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 
 #endif

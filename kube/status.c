@@ -36,10 +36,8 @@ struct row {
 #define HINT_UID      "the object was deleted and made anew: name its present uid, or leave the uid out"
 #define HINT_RACE     "somebody else wrote it at the same time; it is tried again"
 #define HINT_OTHER_SA "the pod runs with another service account: name that one, or a pod that uses this one"
-#define HINT_BIND                                                                                            \
-    "a node's own credentials get tokens for pods only: bind the request to a pod, by name and uid"
-#define HINT_GONE                                                                                            \
-    "the object that the token is to be bound to does not exist (any more), or is in another namespace"
+#define HINT_BIND     "a node's own credentials get tokens for pods only: bind the request to a pod, by name and uid"
+#define HINT_GONE     "the object that the token is to be bound to does not exist (any more), or is in another namespace"
 
 static const struct row rows[] = {
     {400, "different serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
@@ -61,14 +59,13 @@ static const struct row rows[] = {
     {403, "scheduled on a different node", CFR_E_DENIED,
      "the pod runs on another node: a node gets tokens for its own pods only", ADVICE_NONE},
     {403, "does not match the UID in record", CFR_E_DENIED, HINT_UID, ADVICE_NONE},
-    {403, "no relationship found between node", CFR_E_DENIED,
-     "no pod on this node uses that service account or Secret", ADVICE_NONE},
-    {403, "being terminated", CFR_E_DENIED,
-     "the namespace is being deleted: nothing is created in it any more", ADVICE_NONE},
+    {403, "no relationship found between node", CFR_E_DENIED, "no pod on this node uses that service account or Secret",
+     ADVICE_NONE},
+    {403, "being terminated", CFR_E_DENIED, "the namespace is being deleted: nothing is created in it any more",
+     ADVICE_NONE},
     {403, "exceeded quota", CFR_E_DENIED, "the namespace's resource quota is used up", ADVICE_NONE},
     {403, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
-    {403, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it",
-     ADVICE_NONE},
+    {403, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it", ADVICE_NONE},
     {403, "\"system:anonymous\"", CFR_E_DENIED,
      "our token or certificate did not arrive: the API server took us for nobody; check the kubeconfig's "
      "user",
@@ -79,16 +76,15 @@ static const struct row rows[] = {
     {404, "pods \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
     {404, "pod \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE}, /* of the node restriction */
     {404, "nodes \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
-    {404, "secrets \"", CFR_E_DENIED,
-     "the Secret does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
-    {404, "namespaces \"", CFR_E_DENIED, "the namespace does not exist: create it, or mend its name",
+    {404, "secrets \"", CFR_E_DENIED, "the Secret does not exist: create it, or mend its name or its namespace",
      ADVICE_NONE},
+    {404, "namespaces \"", CFR_E_DENIED, "the namespace does not exist: create it, or mend its name", ADVICE_NONE},
     {404, "could not find the requested resource", CFR_E_DENIED,
      "this API server does not know such requests: is it older than Kubernetes 1.12, or another kind of "
      "server?",
      ADVICE_NONE},
-    {404, NULL, CFR_E_DENIED,
-     "there is no such object, or no Kubernetes API at this URL; check the server's address", ADVICE_NONE},
+    {404, NULL, CFR_E_DENIED, "there is no such object, or no Kubernetes API at this URL; check the server's address",
+     ADVICE_NONE},
     {407, NULL, CFR_E_DENIED, "a proxy wants a login: write it into the kubeconfig's proxy-url", ADVICE_NONE},
     {409, "does not match the UID", CFR_E_CONFLICT, HINT_UID, ADVICE_NONE},
     {409, "conflict with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
@@ -97,13 +93,11 @@ static const struct row rows[] = {
     {409, NULL, CFR_E_UNAVAILABLE, HINT_RACE, ADVICE_NONE},
     {408, NULL, CFR_E_UNAVAILABLE, HINT_LATER, ADVICE_NONE},
     {410, NULL, CFR_E_UNAVAILABLE, "what was read is too old; it is tried again", ADVICE_NONE},
-    {405, NULL, CFR_E_REJECTED, "there is no Kubernetes API at this URL; check the server's address",
-     ADVICE_NONE},
+    {405, NULL, CFR_E_REJECTED, "there is no Kubernetes API at this URL; check the server's address", ADVICE_NONE},
     {406, NULL, CFR_E_REJECTED, "the server cannot answer in JSON; check the server's address", ADVICE_NONE},
     {413, NULL, CFR_E_REJECTED, "the request is too large for the server", ADVICE_NONE},
     {415, NULL, CFR_E_REJECTED,
-     "the server does not know this kind of request: server-side apply needs Kubernetes 1.18 or newer",
-     ADVICE_NONE},
+     "the server does not know this kind of request: server-side apply needs Kubernetes 1.18 or newer", ADVICE_NONE},
     {422, "less than 10 minutes", CFR_E_REJECTED, "ask for a life of at least 10 minutes", ADVICE_NONE},
     {422, "larger than 2^32", CFR_E_REJECTED, "ask for a shorter life", ADVICE_NONE},
     {422, "boundObjectRef", CFR_E_REJECTED, "mend the object that the token is to be bound to", ADVICE_NONE},
@@ -121,23 +115,22 @@ static const struct row rows[] = {
 static struct row row_of_status(long status)
 {
     if (status >= 300 && status < 400)
-        return (struct row){
-            .result = CFR_E_REDIRECT,
-            .hint = "an API server never redirects; check its address, and that no proxy stands between"};
+        return (struct row){.result = CFR_E_REDIRECT,
+                            .hint =
+                                "an API server never redirects; check its address, and that no proxy stands between"};
     if (status >= 500)
         return (struct row){.result = CFR_E_UNAVAILABLE, .hint = HINT_LATER};
     if (status >= 400)
-        return (struct row){.result = CFR_E_REJECTED, .hint = "the API server does not take the request; mend what its message "
-                                                            "names"};
-    return (struct row){.result = CFR_E_ANSWER,
-                        .hint = "such an answer was not expected; check the server's address"};
+        return (struct row){.result = CFR_E_REJECTED,
+                            .hint = "the API server does not take the request; mend what its message "
+                                    "names"};
+    return (struct row){.result = CFR_E_ANSWER, .hint = "such an answer was not expected; check the server's address"};
 }
 
 static struct row find_row(long status, struct cfr_view message)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].status == status &&
-            (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
+        if (rows[i].status == status && (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
             return rows[i];
     }
     return row_of_status(status);
@@ -145,7 +138,7 @@ static struct row find_row(long status, struct cfr_view message)
 
 /* The verb of "... cannot VERB resource ...": an apply that has to create asks for another one than was
  * meant. Only known ones are repeated. */
-static const char *verb_of(struct cfr_view message, const struct cfr_kube_asked *asked)
+static const char *verb_of(struct cfr_view message, const struct cfr_k8s_asked *asked)
 {
     static const char *const verbs[] = {"create", "patch", "get", "update"};
     char sentence[48];
@@ -158,7 +151,7 @@ static const char *verb_of(struct cfr_view message, const struct cfr_kube_asked 
     return asked->verb;
 }
 
-static void add_names(const struct cfr_kube_asked *asked, char *to, size_t room)
+static void add_names(const struct cfr_k8s_asked *asked, char *to, size_t room)
 {
     if (asked->name != NULL)
         (void)snprintf(to, room, ", resourceNames: [\"%s\"]}", asked->name);
@@ -166,8 +159,7 @@ static void add_names(const struct cfr_kube_asked *asked, char *to, size_t room)
         (void)snprintf(to, room, "}");
 }
 
-static void add_rule(const struct cfr_kube_asked *asked, struct cfr_view message, const char *hint,
-                     char out[HINT_MAX])
+static void add_rule(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint, char out[HINT_MAX])
 {
     const char *verb = verb_of(message, asked);
     char names[CFR_ERR_TEXT_MAX];
@@ -181,11 +173,11 @@ static void add_rule(const struct cfr_kube_asked *asked, struct cfr_view message
     (void)snprintf(
         out, HINT_MAX,
         "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s",
-        asked->namespace_name != NULL ? " in " : "",
-        asked->namespace_name != NULL ? asked->namespace_name : "", asked->resource, verb, names);
+        asked->namespace_name != NULL ? " in " : "", asked->namespace_name != NULL ? asked->namespace_name : "",
+        asked->resource, verb, names);
 }
 
-static void add_audience_rule(const struct cfr_kube_asked *asked, const char *hint, char out[HINT_MAX])
+static void add_audience_rule(const struct cfr_k8s_asked *asked, const char *hint, char out[HINT_MAX])
 {
     char names[CFR_ERR_TEXT_MAX];
 
@@ -202,8 +194,7 @@ struct refusal {
 };
 
 /* Takes what a Status says. What is not one is its own message, unless it is a page for a browser. */
-static void read_status(const struct cfr_json *doc, struct cfr_view body, struct refusal *out,
-                        int64_t *retry_after_s)
+static void read_status(const struct cfr_json *doc, struct cfr_view body, struct refusal *out, int64_t *retry_after_s)
 {
     static const char *const retry[] = {"details", "retryAfterSeconds", NULL};
     struct cfr_view kind = {NULL, 0};
@@ -225,19 +216,19 @@ static void read_status(const struct cfr_json *doc, struct cfr_view body, struct
 }
 
 /* What to do comes last, where it would be cut: the message gives way instead. */
-static int write_text(int code, long status, const struct refusal *r, const struct cfr_kube_asked *asked,
+static int write_text(int code, long status, const struct refusal *r, const struct cfr_k8s_asked *asked,
                       const char *hint, struct cfr_err *err)
 {
     const char *what = asked->what != NULL ? asked->what : "a request";
-    char reason[CFR_SCRUB_MAX];
-    char message[CFR_SCRUB_MAX];
+    char reason[CFR_REDACT_MAX];
+    char message[CFR_REDACT_MAX];
     char head[WHAT_MAX + SHOWN_MAX + 16];
     char tail[HINT_MAX + 32];
     size_t taken;
     size_t room;
 
-    (void)cfr_scrub(r->reason, asked->secrets, asked->secret_count, reason);
-    (void)cfr_scrub(r->message, asked->secrets, asked->secret_count, message);
+    (void)cfr_redact(r->reason, asked->secrets, asked->secret_count, reason);
+    (void)cfr_redact(r->message, asked->secrets, asked->secret_count, message);
     (void)snprintf(head, sizeof head, "%.*s%s%s%.*s", WHAT_MAX, what, strlen(what) > WHAT_MAX ? "..." : "",
                    reason[0] != '\0' ? ": " : "", SHOWN_MAX, reason);
     (void)snprintf(tail, sizeof tail, " (HTTP %ld): %s", status, hint);
@@ -245,12 +236,11 @@ static int write_text(int code, long status, const struct refusal *r, const stru
     room = taken < CFR_ERR_TEXT_MAX - 1 ? CFR_ERR_TEXT_MAX - 1 - taken : 0;
     if (message[0] == '\0' || room < MESSAGE_MIN)
         return cfr_err_set(err, code, "%s%s", head, tail);
-    return cfr_err_set(err, code, "%s: %.*s%s%s", head, (int)room, message,
-                       strlen(message) > room ? "..." : "", tail);
+    return cfr_err_set(err, code, "%s: %.*s%s%s", head, (int)room, message, strlen(message) > room ? "..." : "", tail);
 }
 
-int cfr_kube_refusal(long status, struct cfr_view body, const struct cfr_kube_asked *asked,
-                     int64_t *retry_after_s, struct cfr_err *err)
+int cfr_k8s_refusal(long status, struct cfr_view body, const struct cfr_k8s_asked *asked, int64_t *retry_after_s,
+                    struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_trim(body);
     struct cfr_json *doc = NULL;

@@ -8,7 +8,7 @@
 #include "base/view.h"
 
 /* What was asked for, for the text. All but WHAT may be NULL. */
-struct cfr_kube_asked {
+struct cfr_k8s_asked {
     const char *what;               /* "a token for the service account NS/NAME" */
     const char *verb;               /* RBAC: "create" */
     const char *resource;           /* RBAC: "serviceaccounts/token" */
@@ -26,7 +26,7 @@ struct cfr_kube_asked {
  * CFR_E_UNAVAILABLE 429                                      CFR_E_THROTTLED 3xx CFR_E_REDIRECT others
  * CFR_E_ANSWER or CFR_E_NOMEM. *RETRY_AFTER_S is set to details.retryAfterSeconds (at most one day) where the
  * body has it, else left alone. */
-int cfr_kube_refusal(long status, struct cfr_view body, const struct cfr_kube_asked *asked,
-                     int64_t *retry_after_s, struct cfr_err *err);
+int cfr_k8s_refusal(long status, struct cfr_view body, const struct cfr_k8s_asked *asked, int64_t *retry_after_s,
+                    struct cfr_err *err);
 
 #endif

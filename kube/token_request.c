@@ -19,22 +19,21 @@
 #define UID_MAX       128
 #define SHOWN_MAX     80
 
-bool cfr_token_request_path(const struct cfr_token_request *r, char out[CFR_TOKEN_REQUEST_PATH_MAX])
+bool cfr_k8s_token_request_path(const struct cfr_k8s_token_request *r, char out[CFR_K8S_TOKEN_REQUEST_PATH_MAX])
 {
     out[0] = '\0';
-    if (!cfr_kube_name_is_label(r->namespace_name) || !cfr_kube_name_is_subdomain(r->service_account))
+    if (!cfr_k8s_name_is_label(r->namespace_name) || !cfr_k8s_name_is_subdomain(r->service_account))
         return false;
-    (void)snprintf(out, CFR_TOKEN_REQUEST_PATH_MAX, "/api/v1/namespaces/%s/serviceaccounts/%s/token",
+    (void)snprintf(out, CFR_K8S_TOKEN_REQUEST_PATH_MAX, "/api/v1/namespaces/%s/serviceaccounts/%s/token",
                    r->namespace_name, r->service_account);
     return true;
 }
 
-static int check_audiences(const struct cfr_token_request *r, struct cfr_err *err)
+static int check_audiences(const struct cfr_k8s_token_request *r, struct cfr_err *err)
 {
     if (r->audience_count == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "name an audience: without one the token would be valid for the API server itself");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "name an audience: without one the token would be valid for the API server itself");
     if (r->audience_count > AUDIENCES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "a token has at most %d audiences here", AUDIENCES_MAX);
     for (size_t i = 0; i < r->audience_count; i++) {
@@ -46,32 +45,29 @@ static int check_audiences(const struct cfr_token_request *r, struct cfr_err *er
     return 0;
 }
 
-static int check_bound(const struct cfr_token_request *r, struct cfr_err *err)
+static int check_bound(const struct cfr_k8s_token_request *r, struct cfr_err *err)
 {
     struct cfr_view uid = cfr_view_of(r->bound_uid);
 
     if (r->bound_kind == NULL)
         return 0;
-    if (strcmp(r->bound_kind, "Pod") != 0 && strcmp(r->bound_kind, "Secret") != 0 &&
-        strcmp(r->bound_kind, "Node") != 0)
+    if (strcmp(r->bound_kind, "Pod") != 0 && strcmp(r->bound_kind, "Secret") != 0 && strcmp(r->bound_kind, "Node") != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "a token is bound to a Pod, a Secret or a Node");
-    if (!cfr_kube_name_is_subdomain(r->bound_name))
+    if (!cfr_k8s_name_is_subdomain(r->bound_name))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "the name of the %s that the token is bound to is missing or cannot be one",
-                           r->bound_kind);
+                           "the name of the %s that the token is bound to is missing or cannot be one", r->bound_kind);
     if (r->bound_uid != NULL && (uid.n == 0 || uid.n > UID_MAX || !cfr_view_printable(uid)))
         return cfr_err_set(err, CFR_E_CONFIG, "the uid of the %s that the token is bound to cannot be one",
                            r->bound_kind);
     return 0;
 }
 
-static int check(const struct cfr_token_request *r, struct cfr_err *err)
+static int check(const struct cfr_k8s_token_request *r, struct cfr_err *err)
 {
     int rc = check_audiences(r, err);
 
-    if (rc == 0 && (r->expiration_s < CFR_TOKEN_REQUEST_MIN_S || r->expiration_s > CFR_TOKEN_REQUEST_MAX_S))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "a token lives for at least 10 minutes and at most 2^32 seconds");
+    if (rc == 0 && (r->expiration_s < CFR_K8S_TOKEN_REQUEST_MIN_S || r->expiration_s > CFR_K8S_TOKEN_REQUEST_MAX_S))
+        return cfr_err_set(err, CFR_E_CONFIG, "a token lives for at least 10 minutes and at most 2^32 seconds");
     return rc != 0 ? rc : check_bound(r, err);
 }
 
@@ -83,7 +79,7 @@ static int add(struct cfr_secret *out, const char *text, const char *value, stru
     return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
 }
 
-static int add_bound(const struct cfr_token_request *r, struct cfr_secret *out, struct cfr_err *err)
+static int add_bound(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = add(out, ",\"boundObjectRef\":{\"kind\":", r->bound_kind, err);
 
@@ -94,7 +90,7 @@ static int add_bound(const struct cfr_token_request *r, struct cfr_secret *out, 
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
-int cfr_token_request_body(const struct cfr_token_request *r, struct cfr_secret *out, struct cfr_err *err)
+int cfr_k8s_token_request_body(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
 {
     char life[64];
     int rc = check(r, err);
@@ -125,19 +121,18 @@ static int check_kind(const struct cfr_json *doc, struct cfr_err *err)
     struct cfr_view token = text_at(cfr_json_get(doc, "status"), "token");
     struct cfr_view kind = text_at(doc, "kind");
     struct cfr_view version = text_at(doc, "apiVersion");
-    char shown[2][CFR_SCRUB_MAX];
+    char shown[2][CFR_REDACT_MAX];
 
     if (cfr_view_is(kind, KIND) && cfr_view_is(version, API_VERSION))
         return 0;
     return cfr_err_set(err, CFR_E_ANSWER,
                        "the answer is not a TokenRequest of " API_VERSION
                        ", but %.*s of %.*s; check the API server's address",
-                       SHOWN_MAX,
-                       kind.n != 0 ? cfr_scrub(kind, &token, 1, shown[0]) : "something without a kind",
-                       SHOWN_MAX, version.n != 0 ? cfr_scrub(version, &token, 1, shown[1]) : "no version");
+                       SHOWN_MAX, kind.n != 0 ? cfr_redact(kind, &token, 1, shown[0]) : "something without a kind",
+                       SHOWN_MAX, version.n != 0 ? cfr_redact(version, &token, 1, shown[1]) : "no version");
 }
 
-static int take_token(const struct cfr_json *status, struct cfr_token_grant *out, struct cfr_err *err)
+static int take_token(const struct cfr_json *status, struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
     struct cfr_view token = text_at(status, "token");
 
@@ -146,18 +141,18 @@ static int take_token(const struct cfr_json *status, struct cfr_token_grant *out
     for (size_t i = 0; i < token.n; i++) {
         char c = token.p[i];
 
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-              c == '_' || c == '.'))
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+              c == '.'))
             return cfr_err_set(err, CFR_E_ANSWER,
                                "the token that came back holds a character that no JSON Web Token has");
     }
     if (token.n > out->token.limit)
-        return cfr_err_set(err, CFR_E_ANSWER, "the token that came back has %zu bytes, more than %zu",
-                           token.n, out->token.limit);
+        return cfr_err_set(err, CFR_E_ANSWER, "the token that came back has %zu bytes, more than %zu", token.n,
+                           out->token.limit);
     return cfr_secret_append(&out->token, token, err);
 }
 
-static int take_life(const struct cfr_json *doc, struct cfr_token_grant *out, struct cfr_err *err)
+static int take_life(const struct cfr_json *doc, struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
     const struct cfr_json *granted = cfr_json_get(cfr_json_get(doc, "spec"), "expirationSeconds");
 
@@ -168,13 +163,12 @@ static int take_life(const struct cfr_json *doc, struct cfr_token_grant *out, st
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the expirationTimestamp that came with the token lies in a year before 2010");
     if (granted != NULL && (!cfr_json_integer(granted, &out->granted_s) || out->granted_s < 1 ||
-                            out->granted_s > CFR_TOKEN_REQUEST_MAX_S))
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the expirationSeconds that came with the token are no such number");
+                            out->granted_s > CFR_K8S_TOKEN_REQUEST_MAX_S))
+        return cfr_err_set(err, CFR_E_ANSWER, "the expirationSeconds that came with the token are no such number");
     return 0;
 }
 
-static bool asked_for(const struct cfr_token_request *r, struct cfr_view audience)
+static bool asked_for(const struct cfr_k8s_token_request *r, struct cfr_view audience)
 {
     for (size_t i = 0; i < r->audience_count; i++) {
         if (cfr_view_is(audience, r->audiences[i]))
@@ -196,43 +190,40 @@ static bool granted_for(const struct cfr_json *audiences, const char *audience)
 }
 
 /* A token that is good for something else is not published, and one that is good for more even less. */
-static int check_granted(const struct cfr_token_request *r, const struct cfr_json *doc, struct cfr_view token,
+static int check_granted(const struct cfr_k8s_token_request *r, const struct cfr_json *doc, struct cfr_view token,
                          struct cfr_err *err)
 {
     const struct cfr_json *audiences = cfr_json_get(cfr_json_get(doc, "spec"), "audiences");
     const struct cfr_json *item = cfr_json_first(audiences);
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
 
     if (!cfr_json_is_array(audiences))
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the TokenRequest that came back does not say for which audiences");
+        return cfr_err_set(err, CFR_E_ANSWER, "the TokenRequest that came back does not say for which audiences");
     for (; item != NULL; item = cfr_json_next(item)) {
         struct cfr_view text = {NULL, 0};
 
         if (!cfr_json_string(item, &text) || !asked_for(r, text))
-            return cfr_err_set(
-                err, CFR_E_ANSWER,
-                "the token is for the audience \"%s\", which was not asked for (\"%.*s\"%s was)",
-                cfr_scrub(text, &token, 1, shown), SHOWN_MAX, r->audiences[0],
-                r->audience_count > 1 ? " and others" : "");
+            return cfr_err_set(err, CFR_E_ANSWER,
+                               "the token is for the audience \"%s\", which was not asked for (\"%.*s\"%s was)",
+                               cfr_redact(text, &token, 1, shown), SHOWN_MAX, r->audiences[0],
+                               r->audience_count > 1 ? " and others" : "");
     }
     for (size_t i = 0; i < r->audience_count; i++) {
         if (!granted_for(audiences, r->audiences[i]))
-            return cfr_err_set(err, CFR_E_ANSWER,
-                               "the token is not for the audience \"%.*s\", which was asked for",
+            return cfr_err_set(err, CFR_E_ANSWER, "the token is not for the audience \"%.*s\", which was asked for",
                                2 * SHOWN_MAX, r->audiences[i]);
     }
     return 0;
 }
 
-int cfr_token_request_answer(const struct cfr_token_request *r, struct cfr_view body,
-                             struct cfr_token_grant *out, struct cfr_err *err)
+int cfr_k8s_token_request_answer(const struct cfr_k8s_token_request *r, struct cfr_view body,
+                                 struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
     struct cfr_json *doc;
     int rc;
 
-    *out = (struct cfr_token_grant){0};
-    cfr_secret_init(&out->token, CFR_TOKEN_REQUEST_TOKEN_MAX);
+    *out = (struct cfr_k8s_token_grant){0};
+    cfr_secret_init(&out->token, CFR_K8S_TOKEN_REQUEST_TOKEN_MAX);
     if (r->audience_count == 0)
         return check_audiences(r, err);
     rc = cfr_json_parse(body, &doc, err);
@@ -247,12 +238,12 @@ int cfr_token_request_answer(const struct cfr_token_request *r, struct cfr_view 
         rc = check_granted(r, doc, cfr_secret_view(&out->token), err);
     cfr_json_free(doc);
     if (rc != 0)
-        cfr_token_grant_free(out);
+        cfr_k8s_token_grant_free(out);
     return rc;
 }
 
-void cfr_token_grant_free(struct cfr_token_grant *g)
+void cfr_k8s_token_grant_free(struct cfr_k8s_token_grant *g)
 {
     cfr_secret_free(&g->token);
-    *g = (struct cfr_token_grant){.token = {.limit = g->token.limit}};
+    *g = (struct cfr_k8s_token_grant){.token = {.limit = g->token.limit}};
 }

@@ -27,7 +27,8 @@ static int write_line(int fd, const char *line)
     return done >= 0 && (size_t)done == n ? 0 : -1;
 }
 
-/* A name beside PATH that nobody else uses: the directory may be shared by containers whose processes have the same numbers. */
+/* A name beside PATH that nobody else uses: the directory may be shared by containers whose processes have the same
+ * numbers. */
 static int name_beside(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -90,7 +91,8 @@ int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text
     int error;
 
     if (generation == 0 || path == NULL || path[0] == '\0') {
-        (void)cfl_fail(&e, CREDFRESH_E_INVALID, "%s", generation == 0 ? "there is no generation 0" : "the path is empty");
+        (void)cfl_fail(&e, CREDFRESH_E_INVALID, "%s",
+                       generation == 0 ? "there is no generation 0" : "the path is empty");
         return cfl_tell(&e, text, text_size);
     }
     (void)snprintf(line, sizeof line, "%" PRIu64 "\n", generation);

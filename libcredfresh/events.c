@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* When to look. It is the directory that is watched, never a file or `..data`, whose watches would die with what they stand
- * for at the first swap. Each watch is added again before each look: that tells at once whether the path leads to another
- * directory by now, and since it comes before the look nothing can slip through between the two. */
+/* When to look. It is the directory that is watched, never a file or `..data`, whose watches would die with what they
+ * stand for at the first swap. Each watch is added again before each look: that tells at once whether the path leads to
+ * another directory by now, and since it comes before the look nothing can slip through between the two. */
 #include "events.h"
 
 #include <errno.h>
@@ -109,7 +109,8 @@ static bool start(struct cfl_events *ev)
     if (ev->inotify_fd >= 0 && poll_for(ev->epoll_fd, ev->inotify_fd) == 0)
         return true;
     if (errno == EMFILE)
-        polls(ev, "this user's inotify instances are used up: raise the sysctl fs.inotify.max_user_instances (or the limit of "
+        polls(ev, "this user's inotify instances are used up: raise the sysctl fs.inotify.max_user_instances (or the "
+                  "limit of "
                   "open files)");
     else
         (void)snprintf(ev->reason, sizeof ev->reason, "inotify does not start (errno %d)", errno);
@@ -121,9 +122,9 @@ static bool start(struct cfl_events *ev)
 /* File systems whose changes may be made by others than this kernel, which then says nothing. */
 static bool is_remote(const char *path)
 {
-    static const unsigned long types[] = {0x6969 /* NFS */,  0xFF534D42 /* CIFS */, 0xFE534D42 /* SMB2 */,
-                                          0x01021997 /* 9P */, 0x65735546 /* FUSE */, 0x00C36400 /* Ceph */,
-                                          0x5346414F /* AFS */, 0x0BD00BD0 /* Lustre */};
+    static const unsigned long types[] = {
+        0x6969 /* NFS */,      0xFF534D42 /* CIFS */, 0xFE534D42 /* SMB2 */, 0x01021997 /* 9P */,
+        0x65735546 /* FUSE */, 0x00C36400 /* Ceph */, 0x5346414F /* AFS */,  0x0BD00BD0 /* Lustre */};
     struct statfs fs;
 
     if (statfs(path, &fs) != 0)
@@ -198,7 +199,8 @@ void cfl_events_watch(struct cfl_events *ev, const char *path)
             return;
         }
         if (error != ENOENT && error != ENOTDIR) {
-            polls(ev, error == EACCES ? "the directory may not be read, which inotify needs" : "inotify refuses the directory");
+            polls(ev, error == EACCES ? "the directory may not be read, which inotify needs"
+                                      : "inotify refuses the directory");
             return;
         }
         if (watch_parent(ev, path))

@@ -29,8 +29,8 @@ int cfl_events_open(struct cfl_events *ev, bool poll_only, struct cfl_error *e);
 void cfl_events_close(struct cfl_events *ev);
 /* After fork(): descriptors of the child's own, epoll_fd under its old number. On error all is as before. */
 int cfl_events_reopen(struct cfl_events *ev, struct cfl_error *e);
-/* Makes sure that what PATH (absolute) leads to now is watched, or else its nearest existing parent; sets the mode and its
- * reason. To be called before each look. */
+/* Makes sure that what PATH (absolute) leads to now is watched, or else its nearest existing parent; sets the mode and
+ * its reason. To be called before each look. */
 void cfl_events_watch(struct cfl_events *ev, const char *path);
 /* Reads all that is pending, never waits. KIND is what the directory is. Returns CFL_ flags. */
 unsigned cfl_events_drain(struct cfl_events *ev, int kind);

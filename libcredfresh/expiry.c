@@ -17,7 +17,8 @@ struct text {
     size_t n;
 };
 
-/* A position in a JSON document. Only what matters here is understood: where strings, objects and arrays begin and end. */
+/* A position in a JSON document. Only what matters here is understood: where strings, objects and arrays begin and end.
+ */
 struct scan {
     const char *p;
     const char *end;
@@ -33,10 +34,10 @@ struct keys {
     char names[8][KEY_MAX];
 };
 
-static const struct keys json_keys = {
-    8,
-    DEPTH_MAX,
-    {"Expiration", "expiration", "expirationTimestamp", "expiration_time", "expires", "expires_at", "expires_on", "expiry"}};
+static const struct keys json_keys = {8,
+                                      DEPTH_MAX,
+                                      {"Expiration", "expiration", "expirationTimestamp", "expiration_time", "expires",
+                                       "expires_at", "expires_on", "expiry"}};
 static const struct keys jwt_keys = {1, 1, {"exp"}};
 
 static bool is_space(char c)

@@ -32,8 +32,8 @@ struct cfl_listing {
 
 struct cfl_identity cfl_identity_of(const struct stat *st);
 bool cfl_identity_same(const struct cfl_identity *a, const struct cfl_identity *b);
-/* Lists the files of the directory FD (which may be O_PATH): the wanted ones, or all of it, for KIND_SWAPPED with those of
- * its sub-directories. CREDFRESH_E_MISSING for none or a missing one. The caller frees OUT also after an error. */
+/* Lists the files of the directory FD (which may be O_PATH): the wanted ones, or all of it, for KIND_SWAPPED with those
+ * of its sub-directories. CREDFRESH_E_MISSING for none or a missing one. The caller frees OUT also after an error. */
 int cfl_listing_take(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e);
 void cfl_listing_free(struct cfl_listing *l);
 

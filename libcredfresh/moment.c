@@ -61,7 +61,8 @@ static bool rfc3339(const char *p, size_t n, int64_t *seconds)
     int64_t offset_s;
     size_t at = 19;
 
-    if (n < 20 || p[4] != '-' || p[7] != '-' || (p[10] != 'T' && p[10] != 't' && p[10] != ' ') || p[13] != ':' || p[16] != ':')
+    if (n < 20 || p[4] != '-' || p[7] != '-' || (p[10] != 'T' && p[10] != 't' && p[10] != ' ') || p[13] != ':' ||
+        p[16] != ':')
         return false;
     if (!digits(p, 4, &year) || !digits(p + 5, 2, &month) || !digits(p + 8, 2, &day) || !digits(p + 11, 2, &hour) ||
         !digits(p + 14, 2, &minute) || !digits(p + 17, 2, &second))

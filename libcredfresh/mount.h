@@ -7,7 +7,8 @@
 
 /* The number of the mount that FD (of any kind, also O_PATH) was opened through; -1 if /proc does not tell. */
 int cfl_mount_id(int fd);
-/* True if that mount shows a part of one version of a volume: its root is below a `..YYYY_...` directory. Blocks on /proc. */
+/* True if that mount shows a part of one version of a volume: its root is below a `..YYYY_...` directory. Blocks on
+ * /proc. */
 bool cfl_mount_is_frozen(int mount_id);
 /* The same for one line of /proc/self/mountinfo (proc(5)); false for another mount's. */
 bool cfl_mount_line_is_frozen(const char *line, int mount_id);

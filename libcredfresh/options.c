@@ -18,18 +18,20 @@
 #define FILES         256
 #define MEMBER_END(m) (offsetof(struct credfresh_options, m) + sizeof(((struct credfresh_options *)0)->m))
 
-/* A program that was built with an older header gives fewer members, one with a newer header more, which have to be zero. */
+/* A program that was built with an older header gives fewer members, one with a newer header more, which have to be
+ * zero. */
 static int read_struct(const struct credfresh_options *given, struct credfresh_options *o, struct cfl_error *e)
 {
     *o = (struct credfresh_options)CREDFRESH_OPTIONS_INIT;
     if (given == NULL)
         return 0;
     if (given->struct_size < MEMBER_END(context))
-        return cfl_fail(e, CREDFRESH_E_INVALID, "options.struct_size is %zu: set it to sizeof(struct credfresh_options)",
-                        given->struct_size);
+        return cfl_fail(e, CREDFRESH_E_INVALID,
+                        "options.struct_size is %zu: set it to sizeof(struct credfresh_options)", given->struct_size);
     for (size_t i = sizeof *o; i < given->struct_size; i++)
         if (((const unsigned char *)given)[i] != 0)
-            return cfl_fail(e, CREDFRESH_E_INVALID, "the options ask for what libcredfresh %s does not know: use a newer one",
+            return cfl_fail(e, CREDFRESH_E_INVALID,
+                            "the options ask for what libcredfresh %s does not know: use a newer one",
                             credfresh_version());
     memcpy(o, given, sizeof *o);
     return 0;
@@ -40,11 +42,14 @@ static int check(const struct credfresh_options *o, struct cfl_error *e)
     if ((o->flags & ~CREDFRESH_POLL_ONLY) != 0)
         return cfl_fail(e, CREDFRESH_E_INVALID, "options.flags has unknown bits: 0x%x", o->flags);
     if (o->check_ms != 0 && o->check_ms < CHECK_MS_MIN)
-        return cfl_fail(e, CREDFRESH_E_INVALID, "options.check_ms is %u: it has to be at least %d", o->check_ms, CHECK_MS_MIN);
+        return cfl_fail(e, CREDFRESH_E_INVALID, "options.check_ms is %u: it has to be at least %d", o->check_ms,
+                        CHECK_MS_MIN);
     if (o->poll_ms != 0 && o->poll_ms < POLL_MS_MIN)
-        return cfl_fail(e, CREDFRESH_E_INVALID, "options.poll_ms is %u: it has to be at least %d", o->poll_ms, POLL_MS_MIN);
+        return cfl_fail(e, CREDFRESH_E_INVALID, "options.poll_ms is %u: it has to be at least %d", o->poll_ms,
+                        POLL_MS_MIN);
     if (o->bytes_max > BYTES_MAX)
-        return cfl_fail(e, CREDFRESH_E_INVALID, "options.bytes_max is %zu: it may be at most %zu", o->bytes_max, BYTES_MAX);
+        return cfl_fail(e, CREDFRESH_E_INVALID, "options.bytes_max is %zu: it may be at most %zu", o->bytes_max,
+                        BYTES_MAX);
     if (o->files_max > CREDFRESH_FILES_MAX || o->name_count > CREDFRESH_FILES_MAX)
         return cfl_fail(e, CREDFRESH_E_INVALID, "options.files_max or name_count is more than %d", CREDFRESH_FILES_MAX);
     if (o->name_count != 0 && o->names == NULL)
@@ -82,8 +87,9 @@ static int take_names(const struct credfresh_options *o, struct cfl_options *out
         return cfl_fail(e, CREDFRESH_E_NOMEM, "out of memory");
     for (size_t i = 0; i < o->name_count; i++) {
         if (!is_inside(o->names[i]))
-            return cfl_fail(e, CREDFRESH_E_INVALID,
-                            "options.names[%zu] has to be a path below the directory, without any part that begins with ..", i);
+            return cfl_fail(
+                e, CREDFRESH_E_INVALID,
+                "options.names[%zu] has to be a path below the directory, without any part that begins with ..", i);
         out->names[i] = strdup(o->names[i]);
         if (out->names[i] == NULL)
             return cfl_fail(e, CREDFRESH_E_NOMEM, "out of memory");

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* Snapshots, and the place from which any thread takes the current one without waiting.
  *
- * The difficulty with "load the pointer, then count up" is the moment between the two, in which the publisher may free what
- * the pointer leads to. Here both are one step. `current` is one 64-bit word: in its upper 6 bits the slot of the current
- * snapshot, in the lower 58 how often it was acquired since it became current. To acquire is one atomic addition to this
- * word, which tells the slot and makes the caller's hold known at once; it neither loops nor fails.
+ * The difficulty with "load the pointer, then count up" is the moment between the two, in which the publisher may free
+ * what the pointer leads to. Here both are one step. `current` is one 64-bit word: in its upper 6 bits the slot of the
+ * current snapshot, in the lower 58 how often it was acquired since it became current. To acquire is one atomic
+ * addition to this word, which tells the slot and makes the caller's hold known at once; it neither loops nor fails.
  *
- * The count of holds is split: acquisitions are counted in the word, everything else in the snapshot's own `count`, which
- * starts at BIAS. A release takes 1 from `count`, retaining adds 1. When the publisher replaces the snapshot it takes the
- * whole word with one exchange, hence the final number N of acquisitions, and adds N - BIAS to `count`. Therefore:
+ * The count of holds is split: acquisitions are counted in the word, everything else in the snapshot's own `count`,
+ * which starts at BIAS. A release takes 1 from `count`, retaining adds 1. When the publisher replaces the snapshot it
+ * takes the whole word with one exchange, hence the final number N of acquisitions, and adds N - BIAS to `count`.
+ * Therefore:
  *
  *   while it is current:  count = BIAS + retained - released
  *   afterwards:           count = N + retained - released = the number of holds that are left
  *
- * - While it is current nobody frees it: count cannot reach 0, because |retained - released| stays far below BIAS = 2^62 (N
- *   is below 2^58: 2^58 acquisitions of one snapshot, one each nanosecond, take nine years).
- * - Afterwards count is never negative, and no new hold comes out of none: who retains, holds. So it reaches 0 exactly once:
- *   either in the publisher's addition (nobody holds it) or in one release, and whoever brings it there frees it.
- * - A hold that is taken between the exchange and the addition cannot exist: the exchange put another slot into the word.
- * - The slot of a snapshot is emptied by whoever frees it, and the publisher fills only empty slots, so a reader that found a
- *   slot in the word, and thereby holds its snapshot, finds that very snapshot in it.
- * - Order: the publisher writes the snapshot and the slot before its exchange (release); each addition of a reader continues
- *   that release sequence and acquires, so the reader sees both. What readers did with a snapshot is before their release
- *   (acq_rel), hence before the wiping by whoever sees 0. `sequence` is stored after the exchange (release), so a reader that
- *   sees the new number acquires the new snapshot, or a newer one.
+ * - While it is current nobody frees it: count cannot reach 0, because |retained - released| stays far below BIAS =
+ * 2^62 (N is below 2^58: 2^58 acquisitions of one snapshot, one each nanosecond, take nine years).
+ * - Afterwards count is never negative, and no new hold comes out of none: who retains, holds. So it reaches 0 exactly
+ * once: either in the publisher's addition (nobody holds it) or in one release, and whoever brings it there frees it.
+ * - A hold that is taken between the exchange and the addition cannot exist: the exchange put another slot into the
+ * word.
+ * - The slot of a snapshot is emptied by whoever frees it, and the publisher fills only empty slots, so a reader that
+ * found a slot in the word, and thereby holds its snapshot, finds that very snapshot in it.
+ * - Order: the publisher writes the snapshot and the slot before its exchange (release); each addition of a reader
+ * continues that release sequence and acquires, so the reader sees both. What readers did with a snapshot is before
+ * their release (acq_rel), hence before the wiping by whoever sees 0. `sequence` is stored after the exchange
+ * (release), so a reader that sees the new number acquires the new snapshot, or a newer one.
  *
- * The core is counted, too: by the watcher and by each published snapshot that is not freed yet, because emptying a slot
- * needs the core and may come after credfresh_close(). After fork() the child has a copy of all this, in which every word is
- * whole; what other threads of the parent held is never released there, which costs memory and nothing else. */
+ * The core is counted, too: by the watcher and by each published snapshot that is not freed yet, because emptying a
+ * slot needs the core and may come after credfresh_close(). After fork() the child has a copy of all this, in which
+ * every word is whole; what other threads of the parent held is never released there, which costs memory and nothing
+ * else. */
 #include "snapshot.h"
 
 #include <stdatomic.h>

@@ -7,8 +7,8 @@
 
 struct cfl_core;
 
-/* An unpublished snapshot with room for FILE_COUNT files whose names (with their zeros) take NAMES_BYTES, and whose contents,
- * without the zeros, take BYTES. NULL if there is no memory. One mapping, which core dumps leave out. */
+/* An unpublished snapshot with room for FILE_COUNT files whose names (with their zeros) take NAMES_BYTES, and whose
+ * contents, without the zeros, take BYTES. NULL if there is no memory. One mapping, which core dumps leave out. */
 struct credfresh_snapshot *cfl_snapshot_new(size_t file_count, size_t names_bytes, size_t bytes);
 /* Adds the next file, in the order of names. Returns where its SIZE bytes go, and one more, which is to stay a zero. */
 unsigned char *cfl_snapshot_add(struct credfresh_snapshot *s, const char *name, size_t size);
@@ -22,7 +22,8 @@ int cfl_snapshot_same(const struct credfresh_snapshot *a, const struct credfresh
 struct cfl_core *cfl_core_new(void);
 /* Ends it for the watcher; snapshots that are held keep what they need of it. */
 void cfl_core_close(struct cfl_core *core);
-/* Makes S the current snapshot, and owns it from then on. One thread at a time. CREDFRESH_E_HELD: S is still the caller's. */
+/* Makes S the current snapshot, and owns it from then on. One thread at a time. CREDFRESH_E_HELD: S is still the
+ * caller's. */
 int cfl_core_publish(struct cfl_core *core, struct credfresh_snapshot *s);
 const struct credfresh_snapshot *cfl_core_acquire(struct cfl_core *core);
 uint64_t cfl_core_sequence(const struct cfl_core *core);

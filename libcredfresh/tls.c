@@ -85,7 +85,8 @@ static void set_timer(const struct credfresh_tls *tls)
 
 /* ---- options ---- */
 
-static int read_options(struct credfresh_tls_options *o, const struct credfresh_tls_options *given, char *text, size_t size)
+static int read_options(struct credfresh_tls_options *o, const struct credfresh_tls_options *given, char *text,
+                        size_t size)
 {
     const unsigned known =
         CREDFRESH_TLS_ALLOW_EXPIRED | CREDFRESH_TLS_WAIT | CREDFRESH_TLS_KEEP_SESSIONS | CREDFRESH_TLS_POLL_ONLY;
@@ -101,7 +102,8 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
     if ((o->flags & ~known) != 0)
         return fail(text, size, CREDFRESH_E_INVALID, "flags: 0x%x are unknown", o->flags & ~known);
     if (o->cert_name[0] == '\0' && o->ca_name[0] == '\0')
-        return fail(text, size, CREDFRESH_E_INVALID, "cert_name and ca_name are both empty: there is nothing to follow");
+        return fail(text, size, CREDFRESH_E_INVALID,
+                    "cert_name and ca_name are both empty: there is nothing to follow");
     if (o->cert_name[0] != '\0' && o->key_name[0] == '\0')
         return fail(text, size, CREDFRESH_E_INVALID, "key_name is empty: a certificate is of no use without its key");
     if (o->cert_name[0] != '\0' && o->directory == NULL)
@@ -120,8 +122,8 @@ static int copy_name(char **to, const char *name, const char **names, size_t *co
 }
 
 /* Adds a directory of which the key pair, the bundle or both are followed. */
-static int add_source(struct credfresh_tls *tls, const struct credfresh_tls_options *o, const char *directory, bool pair,
-                      bool trust, char *text, size_t size)
+static int add_source(struct credfresh_tls *tls, const struct credfresh_tls_options *o, const char *directory,
+                      bool pair, bool trust, char *text, size_t size)
 {
     struct cfl_tls_source *source = &tls->sources[tls->source_count];
     const char *names[3] = {0};
@@ -280,7 +282,8 @@ static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *
     return 0;
 }
 
-int credfresh_tls_open(struct credfresh_tls **out, const struct credfresh_tls_options *options, char *text, size_t text_size)
+int credfresh_tls_open(struct credfresh_tls **out, const struct credfresh_tls_options *options, char *text,
+                       size_t text_size)
 {
     struct credfresh_tls_options o = CREDFRESH_TLS_OPTIONS_INIT;
     struct credfresh_tls *tls = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What contexts and connections see of a follower: the set in use, and the callbacks that put it into each handshake. */
+/* What contexts and connections see of a follower: the set in use, and the callbacks that put it into each handshake.
+ */
 #ifndef CREDFRESH_TLS_HOOK_H
 #define CREDFRESH_TLS_HOOK_H
 

@@ -19,7 +19,8 @@ static struct cfl_tls_file file_of(const struct credfresh_snapshot *snapshot, co
     return (struct cfl_tls_file){name, file->bytes, file->size};
 }
 
-/* A certificate of tomorrow waits while today's is valid; with nothing better it is used, for peers' clocks may be right. */
+/* A certificate of tomorrow waits while today's is valid; with nothing better it is used, for peers' clocks may be
+ * right. */
 static bool must_wait(struct cfl_tls_source *source, const struct cfl_tls_set *set, int64_t now_s)
 {
     if (set->not_before_s <= now_s || source->good == NULL || source->good->not_after_s <= now_s)

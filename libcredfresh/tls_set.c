@@ -94,8 +94,8 @@ static int read_key(const struct reader *r, EVP_PKEY **key)
     *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
     BIO_free(bio);
     if (*key == NULL)
-        return refuse(r, CREDFRESH_TLS_E_KEY, "%s cannot be read as an unencrypted PEM private key: %s", r->in->key.name,
-                      reason());
+        return refuse(r, CREDFRESH_TLS_E_KEY, "%s cannot be read as an unencrypted PEM private key: %s",
+                      r->in->key.name, reason());
     return 0;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a directory into a snapshot, whole or not at all.
  *
- * The kubelet swaps `..data` and then removes the old version, file by file, under the eyes of whoever still reads it. So all
- * files are read below the directory that `..data` named at first, and what was read counts only if `..data` still names it
- * afterwards: removal begins after the swap, hence nothing had been removed. Otherwise it is read again. */
+ * The kubelet swaps `..data` and then removes the old version, file by file, under the eyes of whoever still reads it.
+ * So all files are read below the directory that `..data` named at first, and what was read counts only if `..data`
+ * still names it afterwards: removal begins after the swap, hence nothing had been removed. Otherwise it is read again.
+ */
 #include "volume.h"
 
 #include "listing.h"
@@ -18,8 +19,8 @@
 
 #define TRIES     10
 #define FNV_BASIS 14695981039346656037U
-/* File systems stamp their files with a clock of up to 10 ms, old ones of 2 s: a file that was written this shortly before it
- * was read may be written again without looking any different. */
+/* File systems stamp their files with a clock of up to 10 ms, old ones of 2 s: a file that was written this shortly
+ * before it was read may be written again without looking any different. */
 #define RACY_NS 2000000000
 
 /* Where the files are at this moment. */
@@ -145,8 +146,8 @@ static void look_at_mount(const struct place *p, int fd, struct cfl_seen *seen)
         seen->kind = CREDFRESH_KIND_FROZEN;
 }
 
-static int read_open(int fd, const struct cfl_wanted *wanted, const struct cfl_entry *entry, struct credfresh_snapshot *s,
-                     struct cfl_error *e)
+static int read_open(int fd, const struct cfl_wanted *wanted, const struct cfl_entry *entry,
+                     struct credfresh_snapshot *s, struct cfl_error *e)
 {
     struct cfl_identity id;
     struct stat st;
@@ -159,7 +160,8 @@ static int read_open(int fd, const struct cfl_wanted *wanted, const struct cfl_e
              ? read_fully(fd, cfl_snapshot_add(s, entry->name, (size_t)id.size), (size_t)id.size)
              : 1;
     if (rc > 0)
-        return cfl_fail(e, CREDFRESH_E_UNSTABLE, "%s in %s changed while it was being read", entry->name, wanted->directory);
+        return cfl_fail(e, CREDFRESH_E_UNSTABLE, "%s in %s changed while it was being read", entry->name,
+                        wanted->directory);
     return rc == 0 ? 0 : cfl_fail_errno(e, errno, "cannot read %s in %s", entry->name, wanted->directory);
 }
 
@@ -229,8 +231,8 @@ static bool files_stand(const struct cfl_wanted *wanted, const struct place *p, 
 {
     struct cfl_listing again = {.count = 0};
     struct cfl_error unused = {.code = 0};
-    bool same = p->kind == CREDFRESH_KIND_SWAPPED || (cfl_listing_take(p->fd, p->kind, wanted, &again, &unused) == 0 &&
-                                                      mark_of(p, &again) == mark_of(p, l));
+    bool same = p->kind == CREDFRESH_KIND_SWAPPED ||
+                (cfl_listing_take(p->fd, p->kind, wanted, &again, &unused) == 0 && mark_of(p, &again) == mark_of(p, l));
 
     cfl_listing_free(&again);
     return same;

@@ -26,11 +26,13 @@ struct cfl_seen {
     bool mounted;  /* a file in a plain directory is a mount of its own, which the directory's events do not tell of */
 };
 
-/* Looks at the directory. Sets *OUT to a new unpublished snapshot, or to NULL if its state is the one of SEEN->mark (FORCE: even
- * then a plain directory is read). Returns 0 or a code, in which case the mark is as before. The caller drops *OUT. */
+/* Looks at the directory. Sets *OUT to a new unpublished snapshot, or to NULL if its state is the one of SEEN->mark
+ * (FORCE: even then a plain directory is read). Returns 0 or a code, in which case the mark is as before. The caller
+ * drops *OUT. */
 int cfl_volume_read(const struct cfl_wanted *wanted, bool force, struct cfl_seen *seen, struct credfresh_snapshot **out,
                     struct cfl_error *e);
-/* What stands behind the last dot of a version's name (`..2026_01_02_03_04_05.000000007`: 7); 0 if that is no number. */
+/* What stands behind the last dot of a version's name (`..2026_01_02_03_04_05.000000007`: 7); 0 if that is no number.
+ */
 uint64_t cfl_volume_generation(const char *target);
 
 #endif

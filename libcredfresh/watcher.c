@@ -272,10 +272,11 @@ static void describe(struct credfresh *w, struct credfresh_status *s)
                        "a file in it is a mount of its own, of whose changes the directory's events do not tell");
     }
     if (w->seen.kind == CREDFRESH_KIND_FROZEN && w->error.code == 0)
-        (void)snprintf(s->error_text, sizeof s->error_text,
-                       "%.250s is a subPath mount, or has one in it: it never changes while the container runs; mount the whole "
-                       "volume instead",
-                       w->options.directory);
+        (void)snprintf(
+            s->error_text, sizeof s->error_text,
+            "%.250s is a subPath mount, or has one in it: it never changes while the container runs; mount the whole "
+            "volume instead",
+            w->options.directory);
 }
 
 int credfresh_status(struct credfresh *w, struct credfresh_status *status)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Calls FN for each certificate of the bundle, or of the chain, in order. */
-static void each(const struct cfr_authority *a, size_t generations, int64_t now_s, bool chain,
+static void each(const struct cfr_ca *a, size_t generations, int64_t now_s, bool chain,
                  void (*fn)(void *ctx, const struct cfr_cert *c), void *ctx)
 {
     size_t count = a->count < generations ? a->count : generations;
@@ -35,13 +35,15 @@ static int told(const struct cfr_str *out, struct cfr_err *err)
                        "there is no room for the certificates");
 }
 
-int cfr_bundle_trust(const struct cfr_authority *a, size_t generations, int64_t now_s, struct cfr_str *out, struct cfr_err *err)
+int cfr_bundle_trust(const struct cfr_ca *a, size_t generations, int64_t now_s, struct cfr_str *out,
+                     struct cfr_err *err)
 {
     each(a, generations, now_s, false, append, out);
     return told(out, err);
 }
 
-int cfr_bundle_chain(const struct cfr_authority *a, size_t generations, int64_t now_s, struct cfr_str *out, struct cfr_err *err)
+int cfr_bundle_chain(const struct cfr_ca *a, size_t generations, int64_t now_s, struct cfr_str *out,
+                     struct cfr_err *err)
 {
     each(a, generations, now_s, true, append, out);
     return told(out, err);
@@ -54,7 +56,7 @@ static void mix(void *ctx, const struct cfr_cert *c)
     *mark = cfr_hash_add(*mark, c->pem, strlen(c->pem));
 }
 
-uint64_t cfr_bundle_mark(const struct cfr_authority *a, size_t generations, int64_t now_s)
+uint64_t cfr_bundle_mark(const struct cfr_ca *a, size_t generations, int64_t now_s)
 {
     uint64_t mark = CFR_HASH_START;
 

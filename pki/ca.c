@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_used(const struct cfr_authority *a, const char *reason)
+static bool is_used(const struct cfr_ca *a, const char *reason)
 {
     for (size_t i = 0; i < a->reason_count; i++) {
         if (strcmp(a->reasons[i], reason) == 0)
@@ -15,12 +15,12 @@ static bool is_used(const struct cfr_authority *a, const char *reason)
     return false;
 }
 
-static bool is_forced(const struct cfr_authority *a, const struct cfr_authority_rules *rules)
+static bool is_forced(const struct cfr_ca *a, const struct cfr_ca_rules *rules)
 {
     return rules->force != NULL && rules->force[0] != '\0' && !is_used(a, rules->force);
 }
 
-int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules)
+int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules)
 {
     const struct cfr_cert *root = &a->generations[0].root;
     int64_t life_s = root->ends_s - a->made_s;
@@ -29,13 +29,13 @@ int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_auth
     return root->ends_s - left_s;
 }
 
-enum cfr_authority_need cfr_authority_need(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s)
+enum cfr_ca_need cfr_ca_need(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s)
 {
     if (a->count == 0)
-        return CFR_AUTHORITY_FIRST;
+        return CFR_CA_FIRST;
     if (is_forced(a, rules))
-        return CFR_AUTHORITY_FORCED;
-    return now_s >= cfr_authority_due_s(a, rules) ? CFR_AUTHORITY_DUE : CFR_AUTHORITY_NOTHING;
+        return CFR_CA_FORCED;
+    return now_s >= cfr_ca_due_s(a, rules) ? CFR_CA_DUE : CFR_CA_NOTHING;
 }
 
 /* NEXT_S, or when C is gone if that comes before. */
@@ -44,9 +44,9 @@ static int64_t or_gone_s(const struct cfr_cert *c, int64_t now_s, int64_t next_s
     return c->pem != NULL && c->ends_s >= now_s && c->ends_s + 1 < next_s ? c->ends_s + 1 : next_s;
 }
 
-int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s)
+int64_t cfr_ca_next_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s)
 {
-    int64_t next_s = a->count != 0 ? cfr_authority_due_s(a, rules) : now_s;
+    int64_t next_s = a->count != 0 ? cfr_ca_due_s(a, rules) : now_s;
 
     for (size_t i = 0; i < a->count; i++) {
         next_s = or_gone_s(&a->generations[i].outgoing, now_s, next_s);
@@ -55,7 +55,7 @@ int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_aut
     return next_s;
 }
 
-bool cfr_authority_is_ahead(const struct cfr_authority *a, int64_t now_s)
+bool cfr_ca_is_ahead(const struct cfr_ca *a, int64_t now_s)
 {
     return a->count != 0 && now_s < a->generations[0].root.begins_s;
 }
@@ -64,14 +64,14 @@ bool cfr_authority_is_ahead(const struct cfr_authority *a, int64_t now_s)
 
 /* What a rotation makes its certificates with. */
 struct turn {
-    const struct cfr_authority *old;
-    const struct cfr_authority_rules *rules;
+    const struct cfr_ca *old;
+    const struct cfr_ca_rules *rules;
     int64_t now_s;
     int64_t begins_s;
     int64_t ends_s;
 };
 
-static int make_root(struct cfr_authority *a, const struct turn *t, struct cfr_err *err)
+static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err)
 {
     struct cfr_cert_order order = {
         .ca = true,
@@ -90,9 +90,9 @@ static int make_root(struct cfr_authority *a, const struct turn *t, struct cfr_e
     return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);
 }
 
-/* The new CA for those who trust the one before, for as long as either lives: those who trust that one may need it even to get
- * to the CA after a short-lived one. */
-static int make_incoming(struct cfr_authority *a, const struct turn *t, struct cfr_err *err)
+/* The new CA for those who trust the one before, for as long as either lives: those who trust that one may need it even
+ * to get to the CA after a short-lived one. */
+static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err *err)
 {
     int64_t before_ends_s = t->old->generations[0].root.ends_s;
     struct cfr_cert_order order = {
@@ -112,7 +112,7 @@ static int make_incoming(struct cfr_authority *a, const struct turn *t, struct c
 /* Until when the old CA INDEX was promised to be trusted; the one that is replaced now is promised it now. */
 static int64_t promised_until(const struct turn *t, size_t index)
 {
-    const struct cfr_authority_generation *g = &t->old->generations[index];
+    const struct cfr_ca_generation *g = &t->old->generations[index];
     int64_t least_s = t->now_s + t->rules->rotate_below_s;
 
     if (index != 0)
@@ -133,10 +133,10 @@ static int64_t trusted_until(const struct turn *t, size_t index)
 }
 
 /* An old CA for those who trust only the new one. */
-static int take_over(struct cfr_authority *a, const struct turn *t, size_t index, struct cfr_err *err)
+static int take_over(struct cfr_ca *a, const struct turn *t, size_t index, struct cfr_err *err)
 {
-    const struct cfr_authority_generation *from = &t->old->generations[index];
-    struct cfr_authority_generation *to = &a->generations[a->count];
+    const struct cfr_ca_generation *from = &t->old->generations[index];
+    struct cfr_ca_generation *to = &a->generations[a->count];
     struct cfr_cert_order order = {
         .ca = true,
         .subject = a->subject,
@@ -158,21 +158,21 @@ static int take_over(struct cfr_authority *a, const struct turn *t, size_t index
     return rc != 0 ? rc : cfr_cert_make(&order, &to->outgoing, err);
 }
 
-static int add_reason(struct cfr_authority *a, const char *text, struct cfr_err *err)
+static int add_reason(struct cfr_ca *a, const char *text, struct cfr_err *err)
 {
-    if (a->reason_count == CFR_AUTHORITY_REASONS_MAX)
+    if (a->reason_count == CFR_CA_REASONS_MAX)
         return cfr_err_set(err, CFR_E_INTERNAL, "no room for a reason");
     a->reasons[a->reason_count] = strdup(text);
     if (a->reasons[a->reason_count] == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    a->reason_count++; // NOLINT(clang-analyzer-unix.Malloc): cfr_authority_free frees it
+    a->reason_count++; // NOLINT(clang-analyzer-unix.Malloc): cfr_ca_free frees it
     return 0;
 }
 
 /* Those used before, without the oldest where there is no room. */
-static int keep_reasons(struct cfr_authority *a, const struct cfr_authority *old, const char *one_more, struct cfr_err *err)
+static int keep_reasons(struct cfr_ca *a, const struct cfr_ca *old, const char *one_more, struct cfr_err *err)
 {
-    size_t first = one_more != NULL && old->reason_count == CFR_AUTHORITY_REASONS_MAX ? 1 : 0;
+    size_t first = one_more != NULL && old->reason_count == CFR_CA_REASONS_MAX ? 1 : 0;
     int rc = 0;
 
     for (size_t i = first; rc == 0 && i < old->reason_count; i++)
@@ -182,9 +182,9 @@ static int keep_reasons(struct cfr_authority *a, const struct cfr_authority *old
     return rc;
 }
 
-static int make_next(struct cfr_authority *a, const struct turn *t, bool forced, struct cfr_err *err)
+static int make_next(struct cfr_ca *a, const struct turn *t, bool forced, struct cfr_err *err)
 {
-    size_t keep = t->rules->generations < CFR_AUTHORITY_GENERATIONS_MAX ? t->rules->generations : CFR_AUTHORITY_GENERATIONS_MAX;
+    size_t keep = t->rules->generations < CFR_CA_GENERATIONS_MAX ? t->rules->generations : CFR_CA_GENERATIONS_MAX;
     int rc;
 
     a->number = t->old->number + 1;
@@ -206,27 +206,27 @@ static int make_next(struct cfr_authority *a, const struct turn *t, bool forced,
     return rc;
 }
 
-int cfr_authority_rotate(struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s, struct cfr_err *err)
+int cfr_ca_rotate(struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s, struct cfr_err *err)
 {
     /* The very first one uses up a reason that stands there, too: it needs no second one. */
     bool forced = is_forced(a, rules);
     bool special = forced && a->count != 0 && rules->force_validity_s != 0;
     int64_t life_s = special ? rules->force_validity_s : rules->validity_s;
     struct turn turn = {a, rules, now_s, a->generations[0].root.begins_s, now_s + life_s};
-    struct cfr_authority next = {.number = 0};
+    struct cfr_ca next = {.number = 0};
     int rc = make_next(&next, &turn, forced, err);
 
     if (rc != 0)
-        cfr_authority_free(&next);
+        cfr_ca_free(&next);
     else
-        cfr_authority_move(a, &next);
+        cfr_ca_move(a, &next);
     return rc;
 }
 
-void cfr_authority_free(struct cfr_authority *a)
+void cfr_ca_free(struct cfr_ca *a)
 {
     cfr_secret_free(&a->key);
-    for (size_t i = 0; i < CFR_AUTHORITY_GENERATIONS_MAX; i++) {
+    for (size_t i = 0; i < CFR_CA_GENERATIONS_MAX; i++) {
         cfr_cert_free(&a->generations[i].root);
         cfr_cert_free(&a->generations[i].outgoing);
         cfr_cert_free(&a->generations[i].incoming);
@@ -234,12 +234,12 @@ void cfr_authority_free(struct cfr_authority *a)
     free(a->reason);
     for (size_t i = 0; i < a->reason_count; i++)
         free(a->reasons[i]);
-    *a = (struct cfr_authority){.number = 0};
+    *a = (struct cfr_ca){.number = 0};
 }
 
-void cfr_authority_move(struct cfr_authority *to, struct cfr_authority *from)
+void cfr_ca_move(struct cfr_ca *to, struct cfr_ca *from)
 {
-    cfr_authority_free(to);
+    cfr_ca_free(to);
     *to = *from;
-    *from = (struct cfr_authority){.number = 0};
+    *from = (struct cfr_ca){.number = 0};
 }

@@ -1,78 +1,80 @@
 /* SPDX-License-Identifier: MIT */
-/* A certification authority that is replaced without breaking trust. Its successive CAs have one subject and each a new key; each
- * replacement (rotation) makes two kinds of bridges: the kept older CAs signed by the new key, for the bundle that clients trust,
- * and the new CA signed by the key before, which goes with serving certificates. So whatever was issued verifies by every bundle
- * of the generations that are kept, older and newer. The key that a rotation replaces is wiped within it. All CAs and bridges
- * begin when the first CA did, so that a rotation by a clock that is wrong, and set right again, breaks nothing, either. Pure:
- * time is a parameter, in seconds of the wall clock. */
+/* A certification authority that is replaced without breaking trust. Its successive CAs have one subject and each a new
+ * key; each replacement (rotation) makes two kinds of bridges: the kept older CAs signed by the new key, for the bundle
+ * that clients trust, and the new CA signed by the key before, which goes with serving certificates. So whatever was
+ * issued verifies by every bundle of the generations that are kept, older and newer. The key that a rotation replaces
+ * is wiped within it. All CAs and bridges begin when the first CA did, so that a rotation by a clock that is wrong, and
+ * set right again, breaks nothing, either. Pure: time is a parameter, in seconds of the wall clock. */
 #ifndef CFR_PKI_CA_H
 #define CFR_PKI_CA_H
 
 #include "pki/cert.h"
 #include "pki/key.h"
 
-#define CFR_AUTHORITY_GENERATIONS_MAX 6
-#define CFR_AUTHORITY_REASONS_MAX 32
-#define CFR_AUTHORITY_REASON_MAX 128 /* bytes */
-#define CFR_AUTHORITY_SUBJECT_MAX 64
-#define CFR_AUTHORITY_STORE_MAX 65536
+#define CFR_CA_GENERATIONS_MAX 6
+#define CFR_CA_REASONS_MAX     32
+#define CFR_CA_REASON_MAX      128 /* bytes */
+#define CFR_CA_SUBJECT_MAX     64
+#define CFR_CA_STORE_MAX       65536
 
-struct cfr_authority_rules {
+struct cfr_ca_rules {
     const char *subject; /* of the first CA; all later ones have it, too */
     enum cfr_key_kind key;
     int64_t validity_s;
-    int64_t rotate_below_s; /* a CA with less left is replaced; also how long the replaced one is trusted at the least */
-    size_t generations;     /* how many CAs the bundle holds at the most, 2 to CFR_AUTHORITY_GENERATIONS_MAX */
-    const char *force;      /* a reason to rotate at once; NULL = none */
+    int64_t
+        rotate_below_s; /* a CA with less left is replaced; also how long the replaced one is trusted at the least */
+    size_t generations; /* how many CAs the bundle holds at the most, 2 to CFR_CA_GENERATIONS_MAX */
+    const char *force;  /* a reason to rotate at once; NULL = none */
     int64_t force_validity_s; /* of the CA that is made for it; 0 = validity_s */
 };
 
-struct cfr_authority_generation {
+struct cfr_ca_generation {
     struct cfr_cert root;     /* signed by its own key */
     struct cfr_cert outgoing; /* its key, signed by the newest one; none for the newest */
     struct cfr_cert incoming; /* its key, signed by that of the CA before it; none for the first */
 };
 
 /* Zero-initialised is none. */
-struct cfr_authority {
+struct cfr_ca {
     uint64_t number; /* how many CAs there have been */
-    char subject[CFR_AUTHORITY_SUBJECT_MAX + 1];
-    int64_t made_s;        /* when the newest was */
-    struct cfr_secret key; /* PEM, of the newest */
-    struct cfr_authority_generation generations[CFR_AUTHORITY_GENERATIONS_MAX]; /* the newest first */
+    char subject[CFR_CA_SUBJECT_MAX + 1];
+    int64_t made_s;                                               /* when the newest was */
+    struct cfr_secret key;                                        /* PEM, of the newest */
+    struct cfr_ca_generation generations[CFR_CA_GENERATIONS_MAX]; /* the newest first */
     size_t count;
-    char *reason; /* heap; what the newest was made for, NULL = it was due */
-    char *reasons[CFR_AUTHORITY_REASONS_MAX]; /* heap; used already, the oldest first */
+    char *reason;                      /* heap; what the newest was made for, NULL = it was due */
+    char *reasons[CFR_CA_REASONS_MAX]; /* heap; used already, the oldest first */
     size_t reason_count;
 };
 
-enum cfr_authority_need {
-    CFR_AUTHORITY_NOTHING,
-    CFR_AUTHORITY_FIRST, /* there is none yet */
-    CFR_AUTHORITY_FORCED,
-    CFR_AUTHORITY_DUE
+enum cfr_ca_need {
+    CFR_CA_NOTHING,
+    CFR_CA_FIRST, /* there is none yet */
+    CFR_CA_FORCED,
+    CFR_CA_DUE
 };
 
 /* What is to be done at NOW_S. A reason that was used already is none. */
-enum cfr_authority_need cfr_authority_need(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s);
-/* When a rotation falls due by age: when less than rules->rotate_below_s is left, but not before half of the CA's life, so that
- * one with a short life is not replaced at once. */
-int64_t cfr_authority_due_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules);
+enum cfr_ca_need cfr_ca_need(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s);
+/* When a rotation falls due by age: when less than rules->rotate_below_s is left, but not before half of the CA's life,
+ * so that one with a short life is not replaced at once. */
+int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules);
 /* The next moment at which a rotation is due or the bundle changes, after NOW_S. */
-int64_t cfr_authority_next_s(const struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s);
+int64_t cfr_ca_next_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s);
 /* True if the CAs have not begun at NOW_S: the first was made by a clock that was ahead, or this one is behind. */
-bool cfr_authority_is_ahead(const struct cfr_authority *a, int64_t now_s);
-/* Makes the first CA, or replaces the newest. A forced rotation uses up its reason, also where one was due. On error A is as it
- * was. The caller writes A down before anything that depends on it is published. */
-int cfr_authority_rotate(struct cfr_authority *a, const struct cfr_authority_rules *rules, int64_t now_s, struct cfr_err *err);
-void cfr_authority_free(struct cfr_authority *a);
+bool cfr_ca_is_ahead(const struct cfr_ca *a, int64_t now_s);
+/* Makes the first CA, or replaces the newest. A forced rotation uses up its reason, also where one was due. On error A
+ * is as it was. The caller writes A down before anything that depends on it is published. */
+int cfr_ca_rotate(struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s, struct cfr_err *err);
+void cfr_ca_free(struct cfr_ca *a);
 /* Moves FROM into TO (freed first). */
-void cfr_authority_move(struct cfr_authority *to, struct cfr_authority *from);
-int cfr_authority_copy(const struct cfr_authority *from, struct cfr_authority *to, struct cfr_err *err);
+void cfr_ca_move(struct cfr_ca *to, struct cfr_ca *from);
+int cfr_ca_copy(const struct cfr_ca *from, struct cfr_ca *to, struct cfr_err *err);
 
-/* Appends everything as one JSON document, the private key included. CFR_E_LIMIT above CFR_AUTHORITY_STORE_MAX. */
-int cfr_authority_store(const struct cfr_authority *a, struct cfr_secret *out, struct cfr_err *err);
-/* Reads such a document and checks that its parts belong together, down to the signatures. CFR_E_CONFIG. On error A is empty. */
-int cfr_authority_load(struct cfr_view text, struct cfr_authority *a, struct cfr_err *err);
+/* Appends everything as one JSON document, the private key included. CFR_E_LIMIT above CFR_CA_STORE_MAX. */
+int cfr_ca_store(const struct cfr_ca *a, struct cfr_secret *out, struct cfr_err *err);
+/* Reads such a document and checks that its parts belong together, down to the signatures. CFR_E_CONFIG. On error A is
+ * empty. */
+int cfr_ca_load(struct cfr_view text, struct cfr_ca *a, struct cfr_err *err);
 
 #endif

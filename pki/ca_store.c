@@ -11,56 +11,56 @@
 #define VERSION 1
 
 /* BEFORE is what stands before the value: `,"key":`. */
-static void member(struct cfr_pen *p, const char *before, struct cfr_view value)
+static void member(struct cfr_writer *p, const char *before, struct cfr_view value)
 {
-    cfr_pen_text(p, before);
-    cfr_pen_json(p, value);
+    cfr_writer_text(p, before);
+    cfr_writer_json(p, value);
 }
 
-static void generation(struct cfr_pen *p, const struct cfr_authority_generation *g)
+static void generation(struct cfr_writer *p, const struct cfr_ca_generation *g)
 {
     member(p, "{\"root\":", cfr_view_of(g->root.pem));
     if (g->outgoing.pem != NULL)
         member(p, ",\"outgoing\":", cfr_view_of(g->outgoing.pem));
     if (g->incoming.pem != NULL)
         member(p, ",\"incoming\":", cfr_view_of(g->incoming.pem));
-    cfr_pen_text(p, "}");
+    cfr_writer_text(p, "}");
 }
 
-int cfr_authority_store(const struct cfr_authority *a, struct cfr_secret *out, struct cfr_err *err)
+int cfr_ca_store(const struct cfr_ca *a, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, 0};
+    struct cfr_writer p = {out, err, 0};
 
-    cfr_pen_text(&p, "{\"version\":");
-    cfr_pen_number(&p, VERSION);
-    cfr_pen_text(&p, ",\"number\":");
-    cfr_pen_number(&p, (int64_t)a->number);
-    cfr_pen_text(&p, ",\"made\":");
-    cfr_pen_number(&p, a->made_s);
+    cfr_writer_text(&p, "{\"version\":");
+    cfr_writer_number(&p, VERSION);
+    cfr_writer_text(&p, ",\"number\":");
+    cfr_writer_number(&p, (int64_t)a->number);
+    cfr_writer_text(&p, ",\"made\":");
+    cfr_writer_number(&p, a->made_s);
     member(&p, ",\"key\":", cfr_secret_view(&a->key));
     if (a->reason != NULL)
         member(&p, ",\"reason\":", cfr_view_of(a->reason));
-    cfr_pen_text(&p, ",\"reasons\":[");
+    cfr_writer_text(&p, ",\"reasons\":[");
     for (size_t i = 0; i < a->reason_count; i++)
         member(&p, i != 0 ? "," : "", cfr_view_of(a->reasons[i]));
-    cfr_pen_text(&p, "],\"generations\":[");
+    cfr_writer_text(&p, "],\"generations\":[");
     for (size_t i = 0; i < a->count; i++) {
-        cfr_pen_text(&p, i != 0 ? "," : "");
+        cfr_writer_text(&p, i != 0 ? "," : "");
         generation(&p, &a->generations[i]);
     }
-    cfr_pen_text(&p, "]}\n");
+    cfr_writer_text(&p, "]}\n");
     return p.rc;
 }
 
-int cfr_authority_copy(const struct cfr_authority *from, struct cfr_authority *to, struct cfr_err *err)
+int cfr_ca_copy(const struct cfr_ca *from, struct cfr_ca *to, struct cfr_err *err)
 {
     struct cfr_secret all;
     int rc;
 
-    cfr_secret_init(&all, CFR_AUTHORITY_STORE_MAX);
-    rc = cfr_authority_store(from, &all, err);
+    cfr_secret_init(&all, CFR_CA_STORE_MAX);
+    rc = cfr_ca_store(from, &all, err);
     if (rc == 0)
-        rc = cfr_authority_load(cfr_secret_view(&all), to, err);
+        rc = cfr_ca_load(cfr_secret_view(&all), to, err);
     cfr_secret_free(&all);
     return rc;
 }
@@ -73,7 +73,8 @@ static int wrong(const char *key, struct cfr_err *err)
 }
 
 /* A certificate that may be left out where NEEDED is false. */
-static int read_cert(const struct cfr_json *from, const char *key, bool needed, struct cfr_cert *out, struct cfr_err *err)
+static int read_cert(const struct cfr_json *from, const char *key, bool needed, struct cfr_cert *out,
+                     struct cfr_err *err)
 {
     struct cfr_view pem;
 
@@ -82,14 +83,14 @@ static int read_cert(const struct cfr_json *from, const char *key, bool needed, 
     return cfr_cert_read(pem, out, err) != 0 ? cfr_err_prefix(err, "%s", key) : 0;
 }
 
-static int read_generations(const struct cfr_json *list, struct cfr_authority *a, struct cfr_err *err)
+static int read_generations(const struct cfr_json *list, struct cfr_ca *a, struct cfr_err *err)
 {
     int rc = 0;
 
-    if (cfr_json_count(list) == 0 || cfr_json_count(list) > CFR_AUTHORITY_GENERATIONS_MAX)
+    if (cfr_json_count(list) == 0 || cfr_json_count(list) > CFR_CA_GENERATIONS_MAX)
         return wrong("generations", err);
     for (size_t i = 0; rc == 0 && i < cfr_json_count(list); i++) {
-        struct cfr_authority_generation *g = &a->generations[a->count++];
+        struct cfr_ca_generation *g = &a->generations[a->count++];
 
         rc = read_cert(cfr_json_at(list, i), "root", true, &g->root, err);
         if (rc == 0)
@@ -104,18 +105,18 @@ static int read_text(const struct cfr_json *value, char **out, struct cfr_err *e
 {
     struct cfr_view v;
 
-    if (!cfr_json_string(value, &v) || v.n > CFR_AUTHORITY_REASON_MAX)
+    if (!cfr_json_string(value, &v) || v.n > CFR_CA_REASON_MAX)
         return wrong("a reason", err);
     *out = cfr_str_dup(v);
     return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-static int read_reasons(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+static int read_reasons(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "reasons");
     int rc = 0;
 
-    if (cfr_json_count(list) > CFR_AUTHORITY_REASONS_MAX)
+    if (cfr_json_count(list) > CFR_CA_REASONS_MAX)
         return wrong("reasons", err);
     if (cfr_json_get(doc, "reason") != NULL)
         rc = read_text(cfr_json_get(doc, "reason"), &a->reason, err);
@@ -124,7 +125,7 @@ static int read_reasons(const struct cfr_json *doc, struct cfr_authority *a, str
     return rc;
 }
 
-static int read_head(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+static int read_head(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)
 {
     struct cfr_view key;
     int64_t version;
@@ -142,7 +143,7 @@ static int read_head(const struct cfr_json *doc, struct cfr_authority *a, struct
 }
 
 /* Stores of before it was written have CAs that begin when they were made. */
-static int read_made(const struct cfr_json *doc, struct cfr_authority *a, struct cfr_err *err)
+static int read_made(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)
 {
     const struct cfr_cert *newest = &a->generations[0].root;
 
@@ -153,17 +154,18 @@ static int read_made(const struct cfr_json *doc, struct cfr_authority *a, struct
 }
 
 /* That the parts are each other's. */
-static int check(struct cfr_authority *a, struct cfr_err *err)
+static int check(struct cfr_ca *a, struct cfr_err *err)
 {
     const struct cfr_cert *newest = &a->generations[0].root;
     int rc = cfr_cert_check_key(newest, cfr_secret_view(&a->key), err);
 
     for (size_t i = 0; rc == 0 && i < a->count; i++) {
-        const struct cfr_authority_generation *g = &a->generations[i];
+        const struct cfr_ca_generation *g = &a->generations[i];
 
         rc = cfr_cert_verify(&g->root, &g->root, err);
         if (rc == 0 && i != 0)
-            rc = cfr_cert_same_key(&g->root, &g->outgoing) ? cfr_cert_verify(&g->outgoing, newest, err) : wrong("outgoing", err);
+            rc = cfr_cert_same_key(&g->root, &g->outgoing) ? cfr_cert_verify(&g->outgoing, newest, err)
+                                                           : wrong("outgoing", err);
         if (rc == 0 && g->incoming.pem != NULL && !cfr_cert_same_key(&g->root, &g->incoming))
             rc = wrong("incoming", err);
         if (rc == 0 && g->incoming.pem != NULL && i + 1 < a->count)
@@ -174,14 +176,14 @@ static int check(struct cfr_authority *a, struct cfr_err *err)
     return rc != 0 ? rc : cfr_cert_subject(newest, a->subject, sizeof a->subject, err);
 }
 
-int cfr_authority_load(struct cfr_view content, struct cfr_authority *a, struct cfr_err *err)
+int cfr_ca_load(struct cfr_view content, struct cfr_ca *a, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(content, &doc, err);
 
     if (rc != 0 && rc != CFR_E_NOMEM)
         rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
-    *a = (struct cfr_authority){.number = 0};
+    *a = (struct cfr_ca){.number = 0};
     if (rc == 0)
         rc = read_head(doc, a, err);
     if (rc == 0)
@@ -194,6 +196,6 @@ int cfr_authority_load(struct cfr_view content, struct cfr_authority *a, struct 
         rc = check(a, err);
     cfr_json_free(doc);
     if (rc != 0)
-        cfr_authority_free(a);
+        cfr_ca_free(a);
     return rc;
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERIAL_BYTES 16 /* 127 random bits: RFC 5280 allows up to 20 bytes */
+#define SERIAL_BYTES   16 /* 127 random bits: RFC 5280 allows up to 20 bytes */
 #define NAME_MAX_CHARS 64 /* of a common name, RFC 5280 appendix A.1 */
-#define DNS_MAX 253
-#define LABEL_MAX 63
+#define DNS_MAX        253
+#define LABEL_MAX      63
 
 static bool is_label(const char *s, size_t n)
 {
@@ -34,9 +34,9 @@ int cfr_cert_check_dns_name(const char *text, struct cfr_err *err)
     bool good = strlen(text) <= DNS_MAX;
 
     if (is_address(text))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "\"%.80s\" is an address, which clients do not look for among names; write it into ip_addresses",
-                           text);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "\"%.80s\" is an address, which clients do not look for among names; write it into ip_addresses", text);
     while (good && *at != '\0') {
         size_t n = strcspn(at, ".");
 
@@ -45,10 +45,11 @@ int cfr_cert_check_dns_name(const char *text, struct cfr_err *err)
         if (good && *at == '\0')
             return 0;
     }
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "\"%.80s\" is no DNS name: labels of letters, digits and dashes with dots between them, perhaps with *. "
-                       "before them",
-                       text);
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "\"%.80s\" is no DNS name: labels of letters, digits and dashes with dots between them, perhaps with *. "
+        "before them",
+        text);
 }
 
 int cfr_cert_check_ip_address(const char *text, struct cfr_err *err)
@@ -198,8 +199,9 @@ static bool add_key_ids(X509 *x, const struct cfr_cert *c)
 
 static bool fill(X509 *x, const struct cfr_cert_order *o, const struct cfr_cert *c, EVP_PKEY *key)
 {
-    return X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) && set_name(X509_get_subject_name(x), o->subject) &&
-           set_name(X509_get_issuer_name(x), o->issuer) && ASN1_TIME_set(X509_getm_notBefore(x), c->begins_s) != NULL &&
+    return X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) &&
+           set_name(X509_get_subject_name(x), o->subject) && set_name(X509_get_issuer_name(x), o->issuer) &&
+           ASN1_TIME_set(X509_getm_notBefore(x), c->begins_s) != NULL &&
            ASN1_TIME_set(X509_getm_notAfter(x), c->ends_s) != NULL && X509_set_pubkey(x, key) == 1 &&
            (o->ca ? add_ca(x) : add_server(x, o, EVP_PKEY_is_a(key, "RSA"))) && add_key_ids(x, c);
 }
@@ -221,7 +223,8 @@ static int write_pem(X509 *x, struct cfr_cert *out, struct cfr_err *err)
     return rc;
 }
 
-static int sign(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out, struct cfr_err *err)
+static int sign(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out,
+                struct cfr_err *err)
 {
     const EVP_MD *digest = EVP_PKEY_get_bits(signer) == 384 ? EVP_sha384() : EVP_sha256();
     X509 *x = X509_new();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* X.509 certificates (RFC 5280) of one authority: CA certificates and serving certificates. Every one has a random serial number,
- * and identifiers of its own key and of its signer's that depend on these keys alone (RFC 7093, 2, method 1): which certificate
- * signed which is told by them, never by the names, which are all the same. Pure but for OpenSSL's random numbers. */
+/* X.509 certificates (RFC 5280) of one authority: CA certificates and serving certificates. Every one has a random
+ * serial number, and identifiers of its own key and of its signer's that depend on these keys alone (RFC 7093, 2,
+ * method 1): which certificate signed which is told by them, never by the names, which are all the same. Pure but for
+ * OpenSSL's random numbers. */
 #ifndef CFR_PKI_CERT_H
 #define CFR_PKI_CERT_H
 
@@ -10,8 +11,8 @@
 #include "base/str.h"
 
 #define CFR_CERT_KEY_ID_BYTES 20
-#define CFR_CERT_PEM_MAX 65536
-#define CFR_CERT_NAMES_MAX 64
+#define CFR_CERT_PEM_MAX      65536
+#define CFR_CERT_NAMES_MAX    64
 /* Certificates begin this long before they are made at the latest, for clients whose clocks are behind. */
 #define CFR_CERT_BACKDATE_S 300
 
@@ -26,14 +27,14 @@ struct cfr_cert {
 
 /* What a certificate is to be. */
 struct cfr_cert_order {
-    bool ca;                    /* may sign; else it is a server's */
-    const char *subject;        /* common name; NULL = none, then there are alternative names */
-    const char *issuer;         /* common name */
-    struct cfr_view key;        /* PEM, private or public, whose certificate it is; or */
-    const struct cfr_cert *of;  /* another certificate for the same key; NULL = KEY counts */
-    struct cfr_view signer;     /* PEM, private */
+    bool ca;                   /* may sign; else it is a server's */
+    const char *subject;       /* common name; NULL = none, then there are alternative names */
+    const char *issuer;        /* common name */
+    struct cfr_view key;       /* PEM, private or public, whose certificate it is; or */
+    const struct cfr_cert *of; /* another certificate for the same key; NULL = KEY counts */
+    struct cfr_view signer;    /* PEM, private */
     int64_t now_s;
-    int64_t begins_s;           /* at the latest CFR_CERT_BACKDATE_S before NOW_S, which 0 means */
+    int64_t begins_s; /* at the latest CFR_CERT_BACKDATE_S before NOW_S, which 0 means */
     int64_t ends_s;
     const struct cfr_strings *dns_names; /* of a server; both may be NULL */
     const struct cfr_strings *ip_addresses;
@@ -55,8 +56,8 @@ int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, str
 int cfr_cert_check_key(const struct cfr_cert *c, struct cfr_view key, struct cfr_err *err);
 /* The common name of the subject into OUT (cut); empty if there is none. */
 int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err);
-/* CFR_E_CONFIG if TEXT cannot be a DNS name, with a wildcard as its first label or without, or is an address; an address of
- * IPv4 or IPv6. */
+/* CFR_E_CONFIG if TEXT cannot be a DNS name, with a wildcard as its first label or without, or is an address; an
+ * address of IPv4 or IPv6. */
 int cfr_cert_check_dns_name(const char *text, struct cfr_err *err);
 int cfr_cert_check_ip_address(const char *text, struct cfr_err *err);
 

@@ -45,8 +45,9 @@ static bool take_time(const ASN1_TIME *t, int64_t *out)
 
 static int take(X509 *x, struct cfr_cert *c, struct cfr_err *err)
 {
-    if (take_id(X509_get0_subject_key_id(x), c->subject_key) && take_id(X509_get0_authority_key_id(x), c->authority_key) &&
-        take_time(X509_get0_notBefore(x), &c->begins_s) && take_time(X509_get0_notAfter(x), &c->ends_s))
+    if (take_id(X509_get0_subject_key_id(x), c->subject_key) &&
+        take_id(X509_get0_authority_key_id(x), c->authority_key) && take_time(X509_get0_notBefore(x), &c->begins_s) &&
+        take_time(X509_get0_notAfter(x), &c->ends_s))
         return 0;
     ERR_clear_error();
     return cfr_err_set(err, CFR_E_CONFIG, "the certificate has no identifiers of its keys, so it is none of ours");

@@ -9,55 +9,55 @@
 
 #define VERSION 1
 
-static void member(struct cfr_pen *p, const char *key, struct cfr_view value)
+static void member(struct cfr_writer *p, const char *key, struct cfr_view value)
 {
-    cfr_pen_text(p, ",\"");
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, "\":");
-    cfr_pen_json(p, value);
+    cfr_writer_text(p, ",\"");
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, "\":");
+    cfr_writer_json(p, value);
 }
 
-static void number(struct cfr_pen *p, const char *key, int64_t value)
+static void number(struct cfr_writer *p, const char *key, int64_t value)
 {
-    cfr_pen_text(p, ",\"");
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, "\":");
-    cfr_pen_number(p, value);
+    cfr_writer_text(p, ",\"");
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, "\":");
+    cfr_writer_number(p, value);
 }
 
-static void key(struct cfr_pen *p, const char *name, const struct cfr_issuer_key *k)
+static void key(struct cfr_writer *p, const char *name, const struct cfr_oidc_issuer_key *k)
 {
     if (k->kid[0] == '\0')
         return;
-    cfr_pen_text(p, ",\"");
-    cfr_pen_text(p, name);
-    cfr_pen_text(p, "\":{\"kid\":");
-    cfr_pen_json(p, cfr_view_of(k->kid));
+    cfr_writer_text(p, ",\"");
+    cfr_writer_text(p, name);
+    cfr_writer_text(p, "\":{\"kid\":");
+    cfr_writer_json(p, cfr_view_of(k->kid));
     member(p, "public", cfr_view_of(k->public_pem));
     if (k->private_pem.len != 0)
         member(p, "private", cfr_secret_view(&k->private_pem));
-    cfr_pen_text(p, "}");
+    cfr_writer_text(p, "}");
 }
 
-int cfr_issuer_store(const struct cfr_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
+int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, 0};
+    struct cfr_writer p = {out, err, 0};
 
-    cfr_pen_text(&p, "{\"version\":");
-    cfr_pen_number(&p, VERSION);
+    cfr_writer_text(&p, "{\"version\":");
+    cfr_writer_number(&p, VERSION);
     member(&p, "issuer", cfr_view_of(issuer->url));
     member(&p, "web_root", cfr_view_of(issuer->web_root));
     member(&p, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
     number(&p, "token_life", issuer->token_life_s);
     number(&p, "settle", issuer->settle_s);
     number(&p, "lag", issuer->lag_s);
-    member(&p, "phase", cfr_view_of(cfr_issuer_phase_name(issuer->phase)));
+    member(&p, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(issuer->phase)));
     number(&p, "since", issuer->since_s);
     number(&p, "confirmed", issuer->confirmed_s);
     number(&p, "rotations", (int64_t)issuer->rotations);
     key(&p, "signing", &issuer->signing);
     key(&p, "other", &issuer->other);
-    cfr_pen_text(&p, "}\n");
+    cfr_writer_text(&p, "}\n");
     return p.rc;
 }
 
@@ -97,24 +97,25 @@ static int choice(const struct cfr_json *doc, const char *name, const char *cons
     return -1;
 }
 
-static int read_phase(const struct cfr_json *doc, struct cfr_issuer *issuer, struct cfr_err *err)
+static int read_phase(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
-    const char *names[CFR_ISSUER_PHASE_COUNT];
+    const char *names[CFR_OIDC_ISSUER_PHASE_COUNT];
     int phase;
     int kind;
 
-    for (int i = 0; i < (int)CFR_ISSUER_PHASE_COUNT; i++)
-        names[i] = cfr_issuer_phase_name((enum cfr_issuer_phase)i);
-    phase = choice(doc, "phase", names, CFR_ISSUER_PHASE_COUNT);
+    for (int i = 0; i < (int)CFR_OIDC_ISSUER_PHASE_COUNT; i++)
+        names[i] = cfr_oidc_issuer_phase_name((enum cfr_oidc_issuer_phase)i);
+    phase = choice(doc, "phase", names, CFR_OIDC_ISSUER_PHASE_COUNT);
     kind = choice(doc, "key", cfr_key_kinds, CFR_KEY_RSA_4096 + 1);
     if (phase < 0 || kind < 0)
         return wrong(phase < 0 ? "phase" : "key", err);
-    issuer->phase = (enum cfr_issuer_phase)phase;
+    issuer->phase = (enum cfr_oidc_issuer_phase)phase;
     issuer->key = (enum cfr_key_kind)kind;
     return 0;
 }
 
-static int read_key(const struct cfr_json *doc, const char *name, bool needed, struct cfr_issuer_key *out, struct cfr_err *err)
+static int read_key(const struct cfr_json *doc, const char *name, bool needed, struct cfr_oidc_issuer_key *out,
+                    struct cfr_err *err)
 {
     const struct cfr_json *k = cfr_json_get(doc, name);
     char kid[CFR_KEY_KID_MAX];
@@ -137,7 +138,7 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
     return rc != 0 ? cfr_err_prefix(err, "%s", name) : 0;
 }
 
-static int read_all(const struct cfr_json *doc, struct cfr_issuer *issuer, struct cfr_err *err)
+static int read_all(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
     int64_t rotations = 0;
     int rc = read_text(doc, "issuer", &issuer->url, err);
@@ -160,19 +161,19 @@ static int read_all(const struct cfr_json *doc, struct cfr_issuer *issuer, struc
     return rc != 0 ? rc : read_phase(doc, issuer, err);
 }
 
-static int check(const struct cfr_issuer *issuer, struct cfr_err *err)
+static int check(const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
-    bool one = issuer->phase == CFR_ISSUER_BEGINNING || issuer->phase == CFR_ISSUER_STEADY;
-    bool next = issuer->phase == CFR_ISSUER_PUBLISHING || issuer->phase == CFR_ISSUER_PUBLISHED;
+    bool one = issuer->phase == CFR_OIDC_ISSUER_BEGINNING || issuer->phase == CFR_OIDC_ISSUER_STEADY;
+    bool next = issuer->phase == CFR_OIDC_ISSUER_PUBLISHING || issuer->phase == CFR_OIDC_ISSUER_PUBLISHED;
 
     if (issuer->signing.private_pem.len == 0)
         return wrong("signing", err);
     if (one != (issuer->other.kid[0] == '\0') || (next && issuer->other.private_pem.len == 0))
         return wrong("other", err);
-    return cfr_issuer_check_url(issuer->url, err);
+    return cfr_oidc_issuer_check_url(issuer->url, err);
 }
 
-int cfr_issuer_load(struct cfr_view content, struct cfr_issuer *issuer, struct cfr_err *err)
+int cfr_oidc_issuer_load(struct cfr_view content, struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     int64_t version = 0;
@@ -180,7 +181,7 @@ int cfr_issuer_load(struct cfr_view content, struct cfr_issuer *issuer, struct c
 
     if (rc != 0 && rc != CFR_E_NOMEM)
         rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
-    *issuer = (struct cfr_issuer){.url = NULL};
+    *issuer = (struct cfr_oidc_issuer){.url = NULL};
     if (rc == 0 && (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != VERSION))
         rc = cfr_err_set(err, CFR_E_CONFIG, "it is not of version %d", VERSION);
     if (rc == 0)
@@ -193,6 +194,6 @@ int cfr_issuer_load(struct cfr_view content, struct cfr_issuer *issuer, struct c
         rc = check(issuer, err);
     cfr_json_free(doc);
     if (rc != 0)
-        cfr_issuer_free(issuer);
+        cfr_oidc_issuer_free(issuer);
     return rc;
 }

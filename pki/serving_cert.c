@@ -8,19 +8,19 @@
 
 #define COMMON_NAME_MAX 64 /* RFC 5280, appendix A.1 */
 
-static int check_authority(const struct cfr_authority *a, int64_t now_s, struct cfr_err *err)
+static int check_authority(const struct cfr_ca *a, int64_t now_s, struct cfr_err *err)
 {
     if (a->count == 0)
         return cfr_err_set(err, CFR_E_MISSING, "there is no CA yet");
-    if (cfr_authority_is_ahead(a, now_s))
+    if (cfr_ca_is_ahead(a, now_s))
         return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
     if (a->generations[0].root.ends_s <= now_s)
         return cfr_err_set(err, CFR_E_MISSING, "the CA has ended: look at this machine's clock");
     return 0;
 }
 
-static int make(const struct cfr_authority *a, const struct cfr_serving_order *order, int64_t now_s, struct cfr_secret *key,
-                struct cfr_cert *out, struct cfr_err *err)
+static int make(const struct cfr_ca *a, const struct cfr_serving_cert_order *order, int64_t now_s,
+                struct cfr_secret *key, struct cfr_cert *out, struct cfr_err *err)
 {
     const char *first = order->dns_names->count != 0 ? order->dns_names->items[0] : NULL;
     int64_t root_ends_s = a->generations[0].root.ends_s;
@@ -39,8 +39,9 @@ static int make(const struct cfr_authority *a, const struct cfr_serving_order *o
     return rc != 0 ? rc : cfr_cert_make(&cert, out, err);
 }
 
-int cfr_serving_issue(const struct cfr_authority *a, size_t generations, const struct cfr_serving_order *order, int64_t now_s,
-                      struct cfr_str *certificate, struct cfr_secret *key, int64_t *ends_s, struct cfr_err *err)
+int cfr_serving_cert_issue(const struct cfr_ca *a, size_t generations, const struct cfr_serving_cert_order *order,
+                           int64_t now_s, struct cfr_str *certificate, struct cfr_secret *key, int64_t *ends_s,
+                           struct cfr_err *err)
 {
     struct cfr_cert cert = {.pem = NULL};
     int rc = check_authority(a, now_s, err);

@@ -16,7 +16,7 @@
 #define STS_VERSION         "2011-06-15"
 #define REGION_MARK         "{region}"
 
-#define AT(member)          offsetof(struct cfr_mint_aws, member)
+#define AT(member)          offsetof(struct cfr_rotation_aws, member)
 #define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 static const struct cfr_field fields[] = {
     {FIELD(user_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = USER_NAME_MAX,
@@ -32,8 +32,7 @@ static const struct cfr_field fields[] = {
      .doc = "URL of the STS that new keys are tried at; `{region}` in it stands for each of the regions. "
             "Default: theirs, such as "
             "https://sts.us-east-1.amazonaws.com."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
     {.key = NULL},
 };
 #undef AT
@@ -97,8 +96,7 @@ static int check_regions(const struct cfr_strings *regions, struct cfr_err *err)
 {
     for (size_t i = 0; i < regions->count; i++) {
         if (!is_region(regions->items[i]))
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "regions: \"%.64s\" is no region; write one such as us-east-1",
+            return cfr_err_set(err, CFR_E_CONFIG, "regions: \"%.64s\" is no region; write one such as us-east-1",
                                regions->items[i]);
         if (partition_of(regions->items[i]) != partition_of(regions->items[0]))
             return cfr_err_set(
@@ -118,17 +116,16 @@ static int check_url(const char *key, const char *url, struct cfr_err *err)
     if (!cfr_view_starts(text, "https://") && !cfr_view_starts(text, "http://127.") &&
         !cfr_view_starts(text, "http://[::1]"))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: write a URL that begins with https:// (or http:// and a loopback address)",
-                           key);
+                           "%s: write a URL that begins with https:// (or http:// and a loopback address)", key);
     if (!cfr_view_printable(text) || strpbrk(url, " ?#@%") != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: must be a host, perhaps with a port and a path, and nothing else", key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: must be a host, perhaps with a port and a path, and nothing else",
+                           key);
     return 0;
 }
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_mint_aws *c = node;
+    const struct cfr_rotation_aws *c = node;
     int rc = 0;
 
     if (c->user_name != NULL)
@@ -140,9 +137,9 @@ static int check(const void *node, struct cfr_err *err)
     return rc != 0 ? rc : check_url("sts_endpoint", c->sts_endpoint, err);
 }
 
-const struct cfr_table cfr_mint_aws_table = {
+const struct cfr_table cfr_rotation_aws_table = {
     .name = "AWS access keys",
-    .size = sizeof(struct cfr_mint_aws),
+    .size = sizeof(struct cfr_rotation_aws),
     .fields = fields,
     .check = check,
     .doc = "Access keys of an IAM user. `with` must be allowed iam:ListAccessKeys, iam:CreateAccessKey, "
@@ -162,15 +159,14 @@ static int add(struct cfr_secret *body, const char *key, struct cfr_view value, 
     return rc != 0 ? rc : cfr_secret_append_percent(body, value, err);
 }
 
-static int add_operation(struct cfr_secret *body, const char *action, const char *version,
-                         struct cfr_err *err)
+static int add_operation(struct cfr_secret *body, const char *action, const char *version, struct cfr_err *err)
 {
     int rc = add(body, "Action", cfr_view_of(action), err);
 
     return rc != 0 ? rc : add(body, "Version", cfr_view_of(version), err);
 }
 
-static int set_url(struct cfr_mint_request *out, struct cfr_str *url, struct cfr_err *err)
+static int set_url(struct cfr_rotation_request *out, struct cfr_str *url, struct cfr_err *err)
 {
     if (url->failed) {
         cfr_str_free(url);
@@ -180,45 +176,44 @@ static int set_url(struct cfr_mint_request *out, struct cfr_str *url, struct cfr
     return 0;
 }
 
-static int set_keys(struct cfr_mint_request *out, const struct cfr_grant *g, struct cfr_err *err)
+static int set_keys(struct cfr_rotation_request *out, const struct cfr_grant *g, struct cfr_err *err)
 {
     if (g != NULL) {
-        out->sign_id = cfr_mint_admin_field(g, CFR_FIELD_AWS_ACCESS_KEY_ID);
-        out->sign_secret = cfr_mint_admin_field(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY);
-        out->sign_session = cfr_mint_admin_field(g, CFR_FIELD_AWS_SESSION_TOKEN);
+        out->sign_id = cfr_rotation_admin_field(g, CFR_FIELD_AWS_ACCESS_KEY_ID);
+        out->sign_secret = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY);
+        out->sign_session = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SESSION_TOKEN);
     }
     if (out->sign_id.n != 0 && out->sign_secret.n != 0)
         return 0;
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "`with` has no keys of AWS: it must be an exchange with `aws`, or a mounted Secret with "
-        "aws_access_key_id and aws_secret_access_key that is passed on");
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "`with` has no keys of AWS: it must be an exchange with `aws`, or a mounted Secret with "
+                       "aws_access_key_id and aws_secret_access_key that is passed on");
 }
 
 /* What the operation says besides its name. */
-static int add_details(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask, const char *page,
+static int add_details(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
                        struct cfr_secret *body, struct cfr_err *err)
 {
     int rc = 0;
 
-    if (ask->op != CFR_MINT_LAST_USED)
+    if (ask->op != CFR_ROTATION_LAST_USED)
         rc = add(body, "UserName", cfr_view_of(c->user_name), err);
-    if (rc == 0 && ask->id != NULL && ask->op != CFR_MINT_LIST && ask->op != CFR_MINT_CREATE)
+    if (rc == 0 && ask->id != NULL && ask->op != CFR_ROTATION_LIST && ask->op != CFR_ROTATION_CREATE)
         rc = add(body, "AccessKeyId", cfr_view_of(ask->id), err);
-    if (rc == 0 && ask->op == CFR_MINT_DEACTIVATE)
+    if (rc == 0 && ask->op == CFR_ROTATION_DEACTIVATE)
         rc = add(body, "Status", cfr_view_of("Inactive"), err);
-    if (rc == 0 && ask->op == CFR_MINT_LIST && page[0] != '\0')
+    if (rc == 0 && ask->op == CFR_ROTATION_LIST && page[0] != '\0')
         rc = add(body, "Marker", cfr_view_of(page), err);
     return rc;
 }
 
-static int build_iam(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask, const char *page,
-                     struct cfr_mint_request *out, struct cfr_err *err)
+static int build_iam(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
+                     struct cfr_rotation_request *out, struct cfr_err *err)
 {
     static const char *const actions[] = {
-        [CFR_MINT_LIST] = "ListAccessKeys",        [CFR_MINT_CREATE] = "CreateAccessKey",
-        [CFR_MINT_DEACTIVATE] = "UpdateAccessKey", [CFR_MINT_LAST_USED] = "GetAccessKeyLastUsed",
-        [CFR_MINT_DELETE] = "DeleteAccessKey",
+        [CFR_ROTATION_LIST] = "ListAccessKeys",        [CFR_ROTATION_CREATE] = "CreateAccessKey",
+        [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey", [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
+        [CFR_ROTATION_DELETE] = "DeleteAccessKey",
     };
     const struct partition *p = partition_of(c->regions.items[0]);
     struct cfr_str url = {.limit = URL_MAX + 64};
@@ -238,8 +233,8 @@ static int build_iam(const struct cfr_mint_aws *c, const struct cfr_mint_ask *as
     return rc != 0 ? rc : add_details(c, ask, page, &out->body, err);
 }
 
-static int build_sts(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
-                     struct cfr_mint_request *out, struct cfr_err *err)
+static int build_sts(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                     struct cfr_rotation_request *out, struct cfr_err *err)
 {
     const char *region = c->regions.items[ask->place];
     const char *mark = c->sts_endpoint != NULL ? strstr(c->sts_endpoint, REGION_MARK) : NULL;
@@ -261,31 +256,31 @@ static int build_sts(const struct cfr_mint_aws *c, const struct cfr_mint_ask *as
     return rc != 0 ? rc : add_operation(&out->body, "GetCallerIdentity", STS_VERSION, err);
 }
 
-static int build(const void *config, const struct cfr_mint_ask *ask, const char *page,
-                 struct cfr_mint_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
+                 struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    const struct cfr_mint_aws *c = config;
+    const struct cfr_rotation_aws *c = config;
 
     out->method = "POST";
     out->content_type = FORM_TYPE;
     out->ca_file = c->ca_file;
-    cfr_secret_init(&out->body, CFR_MINT_BODY_MAX);
-    return ask->op == CFR_MINT_VERIFY ? build_sts(c, ask, out, err) : build_iam(c, ask, page, out, err);
+    cfr_secret_init(&out->body, CFR_ROTATION_BODY_MAX);
+    return ask->op == CFR_ROTATION_VERIFY ? build_sts(c, ask, out, err) : build_iam(c, ask, page, out, err);
 }
 
 static const char *subject(const void *config)
 {
-    return ((const struct cfr_mint_aws *)config)->user_name;
+    return ((const struct cfr_rotation_aws *)config)->user_name;
 }
 
 static size_t places(const void *config)
 {
-    return ((const struct cfr_mint_aws *)config)->regions.count;
+    return ((const struct cfr_rotation_aws *)config)->regions.count;
 }
 
-const struct cfr_mint_provider cfr_mint_aws_provider = {
+const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .name = "aws",
-    .table = &cfr_mint_aws_table,
+    .table = &cfr_rotation_aws_table,
     .deactivates = true,
     .tells_use = true,
     .most = 2,
@@ -294,5 +289,5 @@ const struct cfr_mint_provider cfr_mint_aws_provider = {
     .subject = subject,
     .places = places,
     .build = build,
-    .parse = cfr_mint_aws_parse,
+    .parse = cfr_rotation_aws_parse,
 };

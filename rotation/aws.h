@@ -6,7 +6,7 @@
 
 #include "rotation/provider.h"
 
-struct cfr_mint_aws {
+struct cfr_rotation_aws {
     struct cfr_node node;
     char *user_name;
     struct cfr_strings regions; /* at least one; the first tells the partition */
@@ -15,11 +15,12 @@ struct cfr_mint_aws {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_mint_aws_table;
-extern const struct cfr_mint_provider cfr_mint_aws_provider;
+extern const struct cfr_table cfr_rotation_aws_table;
+extern const struct cfr_rotation_provider cfr_rotation_aws_provider;
 
 /* rotation/aws_answer.c: the provider's parse. */
-int cfr_mint_aws_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
-                       struct cfr_mint_answer *out, struct cfr_err *err);
+int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask,
+                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                           struct cfr_err *err);
 
 #endif

@@ -12,9 +12,9 @@
 #define SECRET_MAX 1024
 #define TEXT_MAX   1024
 
-#define ALLOW                                                                                                \
-    "the keys of `with` may not do this: allow them iam:ListAccessKeys, iam:CreateAccessKey, "               \
-    "iam:UpdateAccessKey, "                                                                                  \
+#define ALLOW                                                                                                          \
+    "the keys of `with` may not do this: allow them iam:ListAccessKeys, iam:CreateAccessKey, "                         \
+    "iam:UpdateAccessKey, "                                                                                            \
     "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for {who}"
 #define ENDED   "the session that `with` has is over; is it still refreshed?"
 #define CLOCK   "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
@@ -22,7 +22,7 @@
 #define LATER   "AWS is unavailable; it is tried again"
 #define NOT_YET "AWS does not know the new key there yet; it is tried again"
 
-static const struct cfr_refusal_row verify_rows[] = {
+static const struct cfr_error_table_row verify_rows[] = {
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
     {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
     {"AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, NOT_YET},
@@ -32,11 +32,10 @@ static const struct cfr_refusal_row verify_rows[] = {
     {0},
 };
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"LimitExceeded", "AccessKeysPerUser", 0, CFR_E_LIMIT,
      "{who} has as many access keys as AWS allows; remove the one that nobody uses"},
-    {"LimitExceeded", NULL, 0, CFR_E_LIMIT,
-     "a limit of the account is reached; remove something, or ask AWS for more"},
+    {"LimitExceeded", NULL, 0, CFR_E_LIMIT, "a limit of the account is reached; remove something, or ask AWS for more"},
     {"NoSuchEntity", NULL, 0, CFR_E_REJECTED,
      "there is no such user in the account that the keys of `with` belong to; check `user_name` and `with`"},
     {"AccessDenied", NULL, 0, CFR_E_DENIED, ALLOW},
@@ -72,7 +71,7 @@ static const struct cfr_refusal_row rows[] = {
 
 struct reading {
     const char *operation;
-    struct cfr_mint_answer *out;
+    struct cfr_rotation_answer *out;
     bool seen;     /* it is an answer to this operation */
     bool more;     /* IsTruncated */
     unsigned have; /* of the list's present member: what was read already */
@@ -97,14 +96,14 @@ static void copy(char *to, size_t size, struct cfr_view text)
 enum { HAS_USER = 1, HAS_ID = 2, HAS_STATUS = 4, HAS_DATE = 8 };
 
 /* The members' order is not promised; that each has the same is. */
-static int member(struct reading *r, unsigned what, struct cfr_mint_key **out, struct cfr_err *err)
+static int member(struct reading *r, unsigned what, struct cfr_rotation_key **out, struct cfr_err *err)
 {
-    struct cfr_mint_keys *keys = &r->out->keys;
+    struct cfr_rotation_keys *keys = &r->out->keys;
 
     if (r->have == 0 || (r->have & what) != 0) {
-        if (keys->count == CFR_MINT_KEYS_MAX)
-            return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys", CFR_MINT_KEYS_MAX);
-        keys->key[keys->count++] = (struct cfr_mint_key){.active = true};
+        if (keys->count == CFR_ROTATION_KEYS_MAX)
+            return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys", CFR_ROTATION_KEYS_MAX);
+        keys->key[keys->count++] = (struct cfr_rotation_key){.active = true};
         r->have = 0;
     }
     r->have |= what;
@@ -112,10 +111,9 @@ static int member(struct reading *r, unsigned what, struct cfr_mint_key **out, s
     return 0;
 }
 
-static int take_key(struct reading *r, const char *name, struct cfr_view text, bool listed,
-                    struct cfr_err *err)
+static int take_key(struct reading *r, const char *name, struct cfr_view text, bool listed, struct cfr_err *err)
 {
-    struct cfr_mint_key *key = &r->out->made;
+    struct cfr_rotation_key *key = &r->out->made;
     unsigned what = strcmp(name, "UserName") == 0      ? HAS_USER
                     : strcmp(name, "AccessKeyId") == 0 ? HAS_ID
                     : strcmp(name, "Status") == 0      ? HAS_STATUS
@@ -150,8 +148,7 @@ static int take_result(struct reading *r, const char *path, struct cfr_view text
     if (strcmp(path, "/IsTruncated") == 0)
         r->more = cfr_view_is(text, "true");
     else if (strcmp(path, "/Marker") == 0 && text.n >= sizeof r->out->next)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Marker is longer than %d bytes",
-                           CFR_MINT_NEXT_MAX - 1);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's Marker is longer than %d bytes", CFR_ROTATION_NEXT_MAX - 1);
     else if (strcmp(path, "/Marker") == 0)
         copy(r->out->next, sizeof r->out->next, text);
     else if (strcmp(path, "/Arn") == 0)
@@ -172,8 +169,7 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
         copy(r->message, sizeof r->message, text);
     else if (strcmp(path, "/ErrorResponse/RequestId") == 0)
         copy(r->request_id, sizeof r->request_id, text);
-    if (path[0] != '/' || strncmp(path + 1, r->operation, n) != 0 ||
-        strncmp(path + 1 + n, "Response/", 9) != 0)
+    if (path[0] != '/' || strncmp(path + 1, r->operation, n) != 0 || strncmp(path + 1 + n, "Response/", 9) != 0)
         return 0;
     r->seen = true;
     path += n + 9;
@@ -182,29 +178,27 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
     return take_result(r, path + n + 7, text, err);
 }
 
-static int read_body(const struct cfr_mint_reply *reply, struct reading *r, struct cfr_err *err)
+static int read_body(const struct cfr_rotation_reply *reply, struct reading *r, struct cfr_err *err)
 {
     struct cfr_view body = cfr_view_trim(reply->body);
 
     if (body.n == 0 || body.p[0] != '<' || cfr_view_find(reply->content_type, "text/html") >= 0)
-        return cfr_err_set(
-            err, CFR_E_ANSWER,
-            "the answer is no XML; check `endpoint`, and that no proxy or login page answers instead");
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the answer is no XML; check `endpoint`, and that no proxy or login page answers instead");
     return cfr_xml_read(body, on_leaf, r, err);
 }
 
 /* ---- judging ---- */
 
-static int refuse(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
-                  const struct cfr_mint_reply *reply, const struct reading *r, struct cfr_err *err)
+static int refuse(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                  const struct cfr_rotation_reply *reply, const struct reading *r, struct cfr_err *err)
 {
-    const struct cfr_grant *keys = ask->op == CFR_MINT_VERIFY ? ask->fresh : ask->admin;
+    const struct cfr_grant *keys = ask->op == CFR_ROTATION_VERIFY ? ask->fresh : ask->admin;
     const struct cfr_view secrets[] = {
-        keys != NULL ? cfr_mint_admin_field(keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY)
-                     : (struct cfr_view){NULL, 0},
-        keys != NULL ? cfr_mint_admin_field(keys, CFR_FIELD_AWS_SESSION_TOKEN) : (struct cfr_view){NULL, 0},
+        keys != NULL ? cfr_rotation_admin_field(keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY) : (struct cfr_view){NULL, 0},
+        keys != NULL ? cfr_rotation_admin_field(keys, CFR_FIELD_AWS_SESSION_TOKEN) : (struct cfr_view){NULL, 0},
     };
-    struct cfr_refusal refusal = {
+    struct cfr_error_table refusal = {
         .rows = rows,
         .status = reply->status,
         .code = cfr_view_of(r->code),
@@ -216,17 +210,17 @@ static int refuse(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
         .secret_count = sizeof secrets / sizeof secrets[0],
     };
 
-    if (ask->op == CFR_MINT_VERIFY &&
-        cfr_refusal_find(verify_rows, refusal.status, refusal.code, refusal.message) != NULL)
+    if (ask->op == CFR_ROTATION_VERIFY &&
+        cfr_error_table_find(verify_rows, refusal.status, refusal.code, refusal.message) != NULL)
         refusal.rows = verify_rows;
-    return cfr_refusal_set(&refusal, err);
+    return cfr_error_table_set(&refusal, err);
 }
 
 static bool is_key_id(const char *id)
 {
     size_t n = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 
-    return id[n] == '\0' && n >= KEY_ID_MIN && n < CFR_MINT_ID_MAX - 1;
+    return id[n] == '\0' && n >= KEY_ID_MIN && n < CFR_ROTATION_ID_MAX - 1;
 }
 
 static int judge_list(struct reading *r, struct cfr_err *err)
@@ -247,11 +241,11 @@ static bool is_secret(struct cfr_view text)
     return text.n != 0 && cfr_view_printable(text) && cfr_view_find(text, " ") < 0;
 }
 
-static int judge_made(const struct cfr_mint_aws *c, struct reading *r, struct cfr_err *err)
+static int judge_made(const struct cfr_rotation_aws *c, struct reading *r, struct cfr_err *err)
 {
     struct cfr_grant *g = &r->out->grant;
     const char *id = r->out->made.id;
-    char identity[CFR_MINT_ID_MAX + 160];
+    char identity[CFR_ROTATION_ID_MAX + 160];
     int rc;
 
     if (!is_key_id(id) || !is_secret(cfr_secret_view(&r->secret)))
@@ -268,46 +262,45 @@ static int judge_made(const struct cfr_mint_aws *c, struct reading *r, struct cf
 }
 
 /* arn:aws:iam::123456789012:user/PATH/NAME */
-static int judge_use(const struct cfr_mint_aws *c, const struct reading *r, struct cfr_err *err)
+static int judge_use(const struct cfr_rotation_aws *c, const struct reading *r, struct cfr_err *err)
 {
     const char *name = strrchr(r->arn, '/');
 
     if (name != NULL && strstr(r->arn, ":user/") != NULL && strcmp(name + 1, c->user_name) == 0)
         return 0;
-    return cfr_err_set(err, CFR_E_ANSWER, "the new key does not belong to %s; check `sts_endpoint`",
-                       c->user_name);
+    return cfr_err_set(err, CFR_E_ANSWER, "the new key does not belong to %s; check `sts_endpoint`", c->user_name);
 }
 
-static int judge(const struct cfr_mint_aws *c, const struct cfr_mint_ask *ask,
-                 const struct cfr_mint_reply *reply, struct reading *r, struct cfr_err *err)
+static int judge(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                 const struct cfr_rotation_reply *reply, struct reading *r, struct cfr_err *err)
 {
     bool gone = reply->status == 404 && strcmp(r->code, "NoSuchEntity") == 0;
 
     /* The user may be gone, too: then so are its keys. */
     if (gone &&
-        (ask->op == CFR_MINT_DELETE || ask->op == CFR_MINT_DEACTIVATE || ask->op == CFR_MINT_LAST_USED))
+        (ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE || ask->op == CFR_ROTATION_LAST_USED))
         return 0;
     if (reply->status != 200 || r->code[0] != '\0')
         return refuse(c, ask, reply, r, err);
     if (!r->seen)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not one to %s; check `endpoint`", r->operation);
-    if (ask->op == CFR_MINT_LIST)
+    if (ask->op == CFR_ROTATION_LIST)
         return judge_list(r, err);
-    if (ask->op == CFR_MINT_CREATE)
+    if (ask->op == CFR_ROTATION_CREATE)
         return judge_made(c, r, err);
-    return ask->op == CFR_MINT_VERIFY ? judge_use(c, r, err) : 0;
+    return ask->op == CFR_ROTATION_VERIFY ? judge_use(c, r, err) : 0;
 }
 
-int cfr_mint_aws_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
-                       struct cfr_mint_answer *out, struct cfr_err *err)
+int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask,
+                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     static const char *const operations[] = {
-        [CFR_MINT_LIST] = "ListAccessKeys",
-        [CFR_MINT_CREATE] = "CreateAccessKey",
-        [CFR_MINT_VERIFY] = "GetCallerIdentity",
-        [CFR_MINT_DEACTIVATE] = "UpdateAccessKey",
-        [CFR_MINT_LAST_USED] = "GetAccessKeyLastUsed",
-        [CFR_MINT_DELETE] = "DeleteAccessKey",
+        [CFR_ROTATION_LIST] = "ListAccessKeys",
+        [CFR_ROTATION_CREATE] = "CreateAccessKey",
+        [CFR_ROTATION_VERIFY] = "GetCallerIdentity",
+        [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey",
+        [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
+        [CFR_ROTATION_DELETE] = "DeleteAccessKey",
     };
     struct reading r = {.operation = operations[ask->op], .out = out};
     int rc;

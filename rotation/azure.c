@@ -18,8 +18,8 @@ static const char *const cloud_names[] = {"public", "usgov", "china", NULL};
 static const char *const graphs[] = {"https://graph.microsoft.com", "https://graph.microsoft.us",
                                      "https://microsoftgraph.chinacloudapi.cn"};
 
-#define FIELD(member, kind)                                                                                  \
-    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_mint_azure, member)
+#define FIELD(member, kind)                                                                                            \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_azure, member)
 static const struct cfr_field fields[] = {
     {FIELD(client_id, STRING), .flags = CFR_FIELD_REQUIRED, .min = GUID_LENGTH, .max = GUID_LENGTH,
      .doc = "The application (client) ID of the app registration whose client secrets these are, a GUID."},
@@ -27,21 +27,19 @@ static const struct cfr_field fields[] = {
      .doc = "The application's tenant: its ID (a GUID) or one of its domains. Default: that of `with`."},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
-     .offset = offsetof(struct cfr_mint_azure, lifetime_ms),
+     .offset = offsetof(struct cfr_rotation_azure, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
      .doc = "How long after it was made a secret ends by itself; longer than two rotations take. A policy of "
             "the tenant may limit it. "
             "Default: Entra ID's own, two years."},
-    {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names,
-     .doc = "The cloud that the tenant is in."},
-    {FIELD(endpoint, STRING), .min = 8, .max = CFR_MINT_URL_MAX,
+    {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names, .doc = "The cloud that the tenant is in."},
+    {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = "URL of Microsoft Graph. Default: that of `cloud`, such as https://graph.microsoft.com."},
-    {FIELD(authority_host, STRING), .min = 8, .max = CFR_MINT_URL_MAX,
+    {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = "URL of the authority that new secrets are tried at. Default: that of `cloud`."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
     {.key = NULL},
 };
 
@@ -60,7 +58,7 @@ static bool is_guid(const char *text)
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_mint_azure *c = node;
+    const struct cfr_rotation_azure *c = node;
     int rc;
 
     if (c->client_id != NULL && !is_guid(c->client_id))
@@ -70,13 +68,13 @@ static int check(const void *node, struct cfr_err *err)
         strspn(c->tenant_id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") !=
             strlen(c->tenant_id))
         return cfr_err_set(err, CFR_E_CONFIG, "tenant_id: must be a GUID or a domain");
-    rc = cfr_mint_rest_check_url("endpoint", c->endpoint, err);
-    return rc != 0 ? rc : cfr_mint_rest_check_url("authority_host", c->authority_host, err);
+    rc = cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
+    return rc != 0 ? rc : cfr_rotation_rest_check_url("authority_host", c->authority_host, err);
 }
 
-const struct cfr_table cfr_mint_azure_table = {
+const struct cfr_table cfr_rotation_azure_table = {
     .name = "Azure client secrets",
-    .size = sizeof(struct cfr_mint_azure),
+    .size = sizeof(struct cfr_rotation_azure),
     .fields = fields,
     .check = check,
     .doc = "Client secrets of an application in Microsoft Entra ID. `with` needs a token for Microsoft Graph "
@@ -95,7 +93,7 @@ static bool is_for(struct cfr_view scope, const char *resource)
     return cfr_view_starts(scope, resource) && (scope.n == n || scope.p[n] == '/');
 }
 
-struct cfr_view cfr_mint_azure_token(const struct cfr_mint_azure *c, const struct cfr_grant *admin)
+struct cfr_view cfr_rotation_azure_token(const struct cfr_rotation_azure *c, const struct cfr_grant *admin)
 {
     static const char prefix[] = CFR_FIELD_AZURE_ACCESS_TOKEN ":";
 
@@ -111,42 +109,42 @@ struct cfr_view cfr_mint_azure_token(const struct cfr_mint_azure *c, const struc
     return (struct cfr_view){NULL, 0};
 }
 
-static void put_url(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask, struct cfr_str *url)
+static void put_url(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
-    cfr_mint_rest_base(url, c->endpoint != NULL ? c->endpoint : graphs[c->cloud]);
+    cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : graphs[c->cloud]);
     cfr_str_addf(url, "/v1.0/applications(appId='%s')%s", c->client_id,
-                 ask->op == CFR_MINT_LIST     ? "?$select=appId,passwordCredentials"
-                 : ask->op == CFR_MINT_CREATE ? "/addPassword"
-                                              : "/removePassword");
+                 ask->op == CFR_ROTATION_LIST     ? "?$select=appId,passwordCredentials"
+                 : ask->op == CFR_ROTATION_CREATE ? "/addPassword"
+                                                  : "/removePassword");
 }
 
-static int put_body(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
-                    struct cfr_mint_request *out, struct cfr_err *err)
+static int put_body(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
+                    struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    struct cfr_mint_pen pen = cfr_mint_rest_body(out, err);
+    struct cfr_rotation_pen pen = cfr_rotation_rest_body(out, err);
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_mint_rest_put(&pen, ask->op == CFR_MINT_CREATE ? "{\"passwordCredential\":{\"displayName\":"
-                                                       : "{\"keyId\":");
-    cfr_mint_rest_put_json(&pen, ask->op == CFR_MINT_CREATE ? ask->name : ask->id);
-    if (ask->op == CFR_MINT_CREATE && c->lifetime_ms > 0) {
-        cfr_mint_rest_put(&pen, ",\"endDateTime\":");
-        cfr_mint_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
+    cfr_rotation_rest_put(&pen,
+                          ask->op == CFR_ROTATION_CREATE ? "{\"passwordCredential\":{\"displayName\":" : "{\"keyId\":");
+    cfr_rotation_rest_put_json(&pen, ask->op == CFR_ROTATION_CREATE ? ask->name : ask->id);
+    if (ask->op == CFR_ROTATION_CREATE && c->lifetime_ms > 0) {
+        cfr_rotation_rest_put(&pen, ",\"endDateTime\":");
+        cfr_rotation_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
     }
-    cfr_mint_rest_put(&pen, ask->op == CFR_MINT_CREATE ? "}}" : "}");
+    cfr_rotation_rest_put(&pen, ask->op == CFR_ROTATION_CREATE ? "}}" : "}");
     return pen.rc;
 }
 
-static int build(const void *config, const struct cfr_mint_ask *ask, const char *page,
-                 struct cfr_mint_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
+                 struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    const struct cfr_mint_azure *c = config;
-    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 256};
+    const struct cfr_rotation_azure *c = config;
+    struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 256};
     char missing[256];
     int rc;
 
     (void)page;
-    if (ask->op != CFR_MINT_LIST && ask->op != CFR_MINT_CREATE && ask->op != CFR_MINT_DELETE)
+    if (ask->op != CFR_ROTATION_LIST && ask->op != CFR_ROTATION_CREATE && ask->op != CFR_ROTATION_DELETE)
         return cfr_err_set(err, CFR_E_INTERNAL, "client secrets have no such operation");
     (void)snprintf(missing, sizeof missing,
                    "`with` has no token for Microsoft Graph: it must be an exchange with `azure` that has "
@@ -154,18 +152,18 @@ static int build(const void *config, const struct cfr_mint_ask *ask, const char 
                    graphs[c->cloud]);
     put_url(c, ask, &url);
     out->ca_file = c->ca_file;
-    rc = cfr_mint_rest_begin(out, ask->op == CFR_MINT_LIST ? "GET" : "POST", &url, err);
+    rc = cfr_rotation_rest_begin(out, ask->op == CFR_ROTATION_LIST ? "GET" : "POST", &url, err);
     if (rc == 0)
-        rc = cfr_mint_rest_token(out, "Authorization", "Bearer ", cfr_mint_azure_token(c, ask->admin),
-                                 missing, err);
-    return rc != 0 || ask->op == CFR_MINT_LIST ? rc : put_body(c, ask, out, err);
+        rc = cfr_rotation_rest_token(out, "Authorization", "Bearer ", cfr_rotation_azure_token(c, ask->admin), missing,
+                                     err);
+    return rc != 0 || ask->op == CFR_ROTATION_LIST ? rc : put_body(c, ask, out, err);
 }
 
 /* The token that is asked for is the one of the cloud's Resource Manager, which every application gets. */
-static int trial(const void *config, const struct cfr_mint_ask *ask, struct cfr_mint_trial *out,
+static int trial(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,
                  struct cfr_err *err)
 {
-    const struct cfr_mint_azure *c = config;
+    const struct cfr_rotation_azure *c = config;
     struct cfr_view tenant = cfr_grant_get(ask->fresh, CFR_FIELD_AZURE_TENANT_ID);
     struct cfr_view secret = cfr_grant_get(ask->fresh, CFR_FIELD_AZURE_CLIENT_SECRET);
     bool own = c->authority_host != NULL;
@@ -173,21 +171,19 @@ static int trial(const void *config, const struct cfr_mint_ask *ask, struct cfr_
     if (tenant.n == 0 || secret.n == 0)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no client secret to try");
     out->provider = "azure";
-    out->settings[out->setting_count++] =
-        (struct cfr_mint_trial_value){"client_id", cfr_view_of(c->client_id)};
-    out->settings[out->setting_count++] = (struct cfr_mint_trial_value){"tenant_id", tenant};
-    out->settings[out->setting_count++] = (struct cfr_mint_trial_value){
+    out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"client_id", cfr_view_of(c->client_id)};
+    out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"tenant_id", tenant};
+    out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){
         own ? "authority_host" : "cloud", cfr_view_of(own ? c->authority_host : cloud_names[c->cloud])};
     if (c->ca_file != NULL)
-        out->settings[out->setting_count++] =
-            (struct cfr_mint_trial_value){"ca_file", cfr_view_of(c->ca_file)};
-    out->contents[out->content_count++] = (struct cfr_mint_trial_value){"client_secret_file", secret};
+        out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
+    out->contents[out->content_count++] = (struct cfr_rotation_trial_value){"client_secret_file", secret};
     return 0;
 }
 
 static const char *subject(const void *config)
 {
-    return ((const struct cfr_mint_azure *)config)->client_id;
+    return ((const struct cfr_rotation_azure *)config)->client_id;
 }
 
 static size_t places(const void *config)
@@ -196,15 +192,15 @@ static size_t places(const void *config)
     return 1;
 }
 
-const struct cfr_mint_provider cfr_mint_azure_provider = {
+const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .name = "azure",
-    .table = &cfr_mint_azure_table,
+    .table = &cfr_rotation_azure_table,
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 30,
     .subject = subject,
     .places = places,
     .build = build,
-    .parse = cfr_mint_azure_parse,
+    .parse = cfr_rotation_azure_parse,
     .trial = trial,
 };

@@ -7,28 +7,28 @@
 #include "rotation/provider.h"
 
 /* In the order of the choices in the table. */
-enum cfr_mint_azure_cloud { CFR_MINT_AZURE_PUBLIC, CFR_MINT_AZURE_USGOV, CFR_MINT_AZURE_CHINA };
+enum cfr_rotation_azure_cloud { CFR_ROTATION_AZURE_PUBLIC, CFR_ROTATION_AZURE_USGOV, CFR_ROTATION_AZURE_CHINA };
 
-struct cfr_mint_azure {
+struct cfr_rotation_azure {
     struct cfr_node node;
     char *client_id;
     char *tenant_id;      /* NULL = that of `with` */
     int64_t lifetime_ms;  /* -1 = Entra ID's own, two years */
-    int cloud;            /* enum cfr_mint_azure_cloud */
+    int cloud;            /* enum cfr_rotation_azure_cloud */
     char *endpoint;       /* of Graph; NULL = the cloud's */
     char *authority_host; /* NULL = the cloud's */
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_mint_azure_table;
-extern const struct cfr_mint_provider cfr_mint_azure_provider;
+extern const struct cfr_table cfr_rotation_azure_table;
+extern const struct cfr_rotation_provider cfr_rotation_azure_provider;
 
 /* The token for Graph that `with` has, or an empty view. */
-struct cfr_view cfr_mint_azure_token(const struct cfr_mint_azure *c, const struct cfr_grant *admin);
+struct cfr_view cfr_rotation_azure_token(const struct cfr_rotation_azure *c, const struct cfr_grant *admin);
 
 /* rotation/azure_answer.c: the provider's parse. */
-int cfr_mint_azure_parse(const void *config, const struct cfr_mint_ask *ask,
-                         const struct cfr_mint_reply *reply, struct cfr_mint_answer *out,
-                         struct cfr_err *err);
+int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask,
+                             const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                             struct cfr_err *err);
 
 #endif

@@ -10,14 +10,14 @@
 #define SECRET_MAX 1024
 
 #define STALE      "Graph does not take the token of `with`; is it still refreshed?"
-#define ALLOW                                                                                                \
-    "grant `with` the permission Application.ReadWrite.OwnedBy (with consent) and make it an owner of "      \
+#define ALLOW                                                                                                          \
+    "grant `with` the permission Application.ReadWrite.OwnedBy (with consent) and make it an owner of "                \
     "{who}; that takes minutes"
 #define FULL  "{who} has as many client secrets as Entra ID allows; remove one that nobody uses"
 #define BUSY  "Graph limits the rate of calls; it is tried again"
 #define LATER "Graph is unavailable; it is tried again"
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"TooManyAppPasswords", NULL, 0, CFR_E_LIMIT, FULL},
     {"Directory_ResourceSizeExceeded", NULL, 0, CFR_E_LIMIT, FULL},
     {"Directory_QuotaExceeded", NULL, 0, CFR_E_LIMIT,
@@ -55,47 +55,45 @@ static const struct cfr_refusal_row rows[] = {
     {0},
 };
 
-static bool take_key(const struct cfr_json *one, struct cfr_mint_key *out)
+static bool take_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
-    *out = (struct cfr_mint_key){.created_s = cfr_mint_rest_time(one, "startDateTime"), .active = true};
-    (void)cfr_mint_rest_copy(out->name, sizeof out->name, cfr_mint_rest_text(one, "displayName"));
-    return cfr_mint_rest_copy(out->id, sizeof out->id, cfr_mint_rest_text(one, "keyId")) &&
+    *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(one, "startDateTime"), .active = true};
+    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "displayName"));
+    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "keyId")) &&
            strpbrk(out->id, " /'\"") == NULL;
 }
 
-static int read_list(const struct cfr_mint_azure *c, const struct cfr_json *doc, struct cfr_mint_answer *out,
+static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                      struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "passwordCredentials");
-    struct cfr_view application = cfr_mint_rest_text(doc, "appId");
+    struct cfr_view application = cfr_rotation_rest_text(doc, "appId");
     int rc = 0;
 
     if (!cfr_json_is_array(list))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no list passwordCredentials");
     if (!cfr_view_is_nocase(application, c->client_id))
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application than %s",
-                           c->client_id);
-    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL;
-         one = cfr_json_next(one)) {
-        struct cfr_mint_key key;
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application than %s", c->client_id);
+    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
+        struct cfr_rotation_key key;
 
         if (!take_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
-        rc = cfr_mint_rest_keep(&out->keys, &key, true, err);
+        rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
 }
 
 /* ---- a new secret ---- */
 
-static int set_authority(const struct cfr_mint_azure *c, struct cfr_grant *g, struct cfr_err *err)
+static int set_authority(const struct cfr_rotation_azure *c, struct cfr_grant *g, struct cfr_err *err)
 {
-    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 8};
+    struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 8};
     int rc;
 
     if (c->authority_host == NULL)
         return 0;
-    cfr_mint_rest_base(&url, c->authority_host);
+    cfr_rotation_rest_base(&url, c->authority_host);
     cfr_str_addz(&url, "/");
     rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
                     : cfr_grant_set(g, CFR_FIELD_AZURE_AUTHORITY_HOST, cfr_str_view(&url), err);
@@ -103,11 +101,11 @@ static int set_authority(const struct cfr_mint_azure *c, struct cfr_grant *g, st
     return rc;
 }
 
-static int fill(const struct cfr_mint_azure *c, struct cfr_view tenant, struct cfr_view secret,
-                struct cfr_mint_answer *out, struct cfr_err *err)
+static int fill(const struct cfr_rotation_azure *c, struct cfr_view tenant, struct cfr_view secret,
+                struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     struct cfr_grant *g = &out->grant;
-    char identity[CFR_MINT_ID_MAX + CFR_MINT_NAME_MAX + 64];
+    char identity[CFR_ROTATION_ID_MAX + CFR_ROTATION_NAME_MAX + 64];
     int rc = cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_ID, cfr_view_of(c->client_id), err);
 
     (void)snprintf(identity, sizeof identity, "%s (%s) of %s", out->made.name, out->made.id, c->client_id);
@@ -117,80 +115,78 @@ static int fill(const struct cfr_mint_azure *c, struct cfr_view tenant, struct c
     return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
 }
 
-static int read_made(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
-                     const struct cfr_json *doc, struct cfr_mint_answer *out, struct cfr_err *err)
+static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, const struct cfr_json *doc,
+                     struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    struct cfr_view secret = cfr_mint_rest_text(doc, "secretText");
-    struct cfr_view tenant = c->tenant_id != NULL
-                                 ? cfr_view_of(c->tenant_id)
-                                 : cfr_mint_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
+    struct cfr_view secret = cfr_rotation_rest_text(doc, "secretText");
+    struct cfr_view tenant = c->tenant_id != NULL ? cfr_view_of(c->tenant_id)
+                                                  : cfr_rotation_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
 
     if (!take_key(doc, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper keyId");
     if (strcmp(out->made.name, ask->name) != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another secret than %s", ask->name);
-    if (secret.n == 0 || secret.n > SECRET_MAX || !cfr_view_printable(secret) ||
-        cfr_view_find(secret, " ") >= 0)
+    if (secret.n == 0 || secret.n > SECRET_MAX || !cfr_view_printable(secret) || cfr_view_find(secret, " ") >= 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secretText");
     out->grant.issued_s = out->made.created_s;
-    out->grant.expires_s = cfr_mint_rest_time(doc, "endDateTime");
+    out->grant.expires_s = cfr_rotation_rest_time(doc, "endDateTime");
     return fill(c, tenant, secret, out, err);
 }
 
 /* ---- judging ---- */
 
-static int refuse(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
-                  const struct cfr_mint_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+static int refuse(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
+                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
-    const struct cfr_view token = cfr_mint_azure_token(c, ask->admin);
-    const struct cfr_refusal r = {
+    const struct cfr_view token = cfr_rotation_azure_token(c, ask->admin);
+    const struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
-        .code = cfr_mint_rest_text(error, "code"),
-        .message = cfr_mint_rest_text(error, "message"),
+        .code = cfr_rotation_rest_text(error, "code"),
+        .message = cfr_rotation_rest_text(error, "message"),
         .request_id = reply->request_id.n != 0
                           ? reply->request_id
-                          : cfr_mint_rest_text(cfr_json_get(error, "innerError"), "request-id"),
+                          : cfr_rotation_rest_text(cfr_json_get(error, "innerError"), "request-id"),
         .who = cfr_view_of(c->client_id),
         .who_is = "application",
         .secrets = &token,
         .secret_count = 1,
     };
 
-    return cfr_refusal_set(&r, err);
+    return cfr_error_table_set(&r, err);
 }
 
 /* The secret, or the whole application, is not there any more. */
-static bool is_gone(const struct cfr_mint_reply *reply, const struct cfr_json *error)
+static bool is_gone(const struct cfr_rotation_reply *reply, const struct cfr_json *error)
 {
     return (reply->status == 400 &&
-            cfr_view_find(cfr_mint_rest_text(error, "message"), "No password credential found") >= 0) ||
-           (reply->status == 404 &&
-            cfr_view_is(cfr_mint_rest_text(error, "code"), "Request_ResourceNotFound"));
+            cfr_view_find(cfr_rotation_rest_text(error, "message"), "No password credential found") >= 0) ||
+           (reply->status == 404 && cfr_view_is(cfr_rotation_rest_text(error, "code"), "Request_ResourceNotFound"));
 }
 
-static int judge(const struct cfr_mint_azure *c, const struct cfr_mint_ask *ask,
-                 const struct cfr_mint_reply *reply, const struct cfr_json *doc, struct cfr_mint_answer *out,
+static int judge(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
+                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
-    bool good = ask->op == CFR_MINT_DELETE ? reply->status == 204 : reply->status == 200;
+    bool good = ask->op == CFR_ROTATION_DELETE ? reply->status == 204 : reply->status == 200;
 
-    if (ask->op == CFR_MINT_DELETE && is_gone(reply, error))
+    if (ask->op == CFR_ROTATION_DELETE && is_gone(reply, error))
         return 0;
     if (!good || error != NULL)
         return refuse(c, ask, reply, error, err);
-    if (ask->op == CFR_MINT_LIST)
+    if (ask->op == CFR_ROTATION_LIST)
         return read_list(c, doc, out, err);
-    return ask->op == CFR_MINT_CREATE ? read_made(c, ask, doc, out, err) : 0;
+    return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 
-int cfr_mint_azure_parse(const void *config, const struct cfr_mint_ask *ask,
-                         const struct cfr_mint_reply *reply, struct cfr_mint_answer *out, struct cfr_err *err)
+int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask,
+                             const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                             struct cfr_err *err)
 {
-    const char *doing = ask->op == CFR_MINT_LIST     ? "listing client secrets"
-                        : ask->op == CFR_MINT_CREATE ? "addPassword"
-                                                     : "removePassword";
+    const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing client secrets"
+                        : ask->op == CFR_ROTATION_CREATE ? "addPassword"
+                                                         : "removePassword";
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(reply->body, &doc, err);
 

@@ -11,8 +11,8 @@
 #define IAM         "https://iam.googleapis.com"
 #define ACCOUNTS    ".iam.gserviceaccount.com"
 
-#define FIELD(member, kind)                                                                                  \
-    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_mint_gcp, member)
+#define FIELD(member, kind)                                                                                            \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_gcp, member)
 static const struct cfr_field fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 6, .max = ACCOUNT_MAX,
      .doc = "Email address of the service account whose keys these are. It has ten at the most."},
@@ -20,10 +20,9 @@ static const struct cfr_field fields[] = {
      .doc = "Id or number of the account's project. Default: as the email says, "
             "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
             "with other emails."},
-    {FIELD(endpoint, STRING), .min = 8, .max = CFR_MINT_URL_MAX,
+    {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = "URL of the IAM API. Default: https://iam.googleapis.com."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
     {.key = NULL},
 };
 
@@ -34,8 +33,7 @@ static bool made_of(const char *text, size_t n, const char *more)
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) &&
-            strchr(more, c) == NULL)
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) && strchr(more, c) == NULL)
             return false;
     }
     return n != 0;
@@ -55,26 +53,25 @@ static struct cfr_view project_of(const char *email)
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_mint_gcp *c = node;
+    const struct cfr_rotation_gcp *c = node;
     const char *at = c->service_account != NULL ? strchr(c->service_account, '@') : NULL;
 
     if (c->service_account != NULL &&
         (at == NULL || !made_of(c->service_account, (size_t)(at - c->service_account), "-._") ||
          !made_of(at + 1, strlen(at + 1), "-.")))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "service_account: must be an email address, such as NAME@PROJECT.iam.gserviceaccount.com");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "service_account: must be an email address, such as NAME@PROJECT.iam.gserviceaccount.com");
     if (c->project != NULL && !made_of(c->project, strlen(c->project), "-.:"))
         return cfr_err_set(err, CFR_E_CONFIG, "project: must be a project's id or number");
     if (c->service_account != NULL && c->project == NULL && project_of(c->service_account).n == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "project: is missing, and the email address of service_account does not say it");
-    return cfr_mint_rest_check_url("endpoint", c->endpoint, err);
+    return cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
 }
 
-const struct cfr_table cfr_mint_gcp_table = {
+const struct cfr_table cfr_rotation_gcp_table = {
     .name = "GCP service account keys",
-    .size = sizeof(struct cfr_mint_gcp),
+    .size = sizeof(struct cfr_rotation_gcp),
     .fields = fields,
     .check = check,
     .doc = "Keys of a Google service account. `with` must be granted roles/iam.serviceAccountKeyAdmin on it. "
@@ -84,79 +81,77 @@ const struct cfr_table cfr_mint_gcp_table = {
 
 /* ---- requests ---- */
 
-static void put_url(const struct cfr_mint_gcp *c, const struct cfr_mint_ask *ask, struct cfr_str *url)
+static void put_url(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask, struct cfr_str *url)
 {
-    cfr_mint_rest_base(url, c->endpoint != NULL ? c->endpoint : IAM);
+    cfr_rotation_rest_base(url, c->endpoint != NULL ? c->endpoint : IAM);
     cfr_str_addz(url, "/v1/projects/");
     if (c->project != NULL)
-        cfr_mint_rest_part(url, c->project);
+        cfr_rotation_rest_part(url, c->project);
     else
         cfr_str_add(url, project_of(c->service_account));
     cfr_str_addz(url, "/serviceAccounts/");
-    cfr_mint_rest_part(url, c->service_account);
+    cfr_rotation_rest_part(url, c->service_account);
     cfr_str_addz(url, "/keys");
-    if (ask->op == CFR_MINT_LIST)
+    if (ask->op == CFR_ROTATION_LIST)
         cfr_str_addz(url, "?keyTypes=USER_MANAGED");
-    if (ask->op == CFR_MINT_DEACTIVATE || ask->op == CFR_MINT_DELETE) {
+    if (ask->op == CFR_ROTATION_DEACTIVATE || ask->op == CFR_ROTATION_DELETE) {
         cfr_str_addz(url, "/");
-        cfr_mint_rest_part(url, ask->id);
+        cfr_rotation_rest_part(url, ask->id);
     }
-    if (ask->op == CFR_MINT_DEACTIVATE)
+    if (ask->op == CFR_ROTATION_DEACTIVATE)
         cfr_str_addz(url, ":disable");
 }
 
-static int build(const void *config, const struct cfr_mint_ask *ask, const char *page,
-                 struct cfr_mint_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
+                 struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    static const char *const methods[] = {[CFR_MINT_LIST] = "GET",
-                                          [CFR_MINT_CREATE] = "POST",
-                                          [CFR_MINT_DEACTIVATE] = "POST",
-                                          [CFR_MINT_DELETE] = "DELETE"};
-    const struct cfr_mint_gcp *c = config;
-    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 1024};
-    struct cfr_mint_pen pen;
+    static const char *const methods[] = {[CFR_ROTATION_LIST] = "GET",
+                                          [CFR_ROTATION_CREATE] = "POST",
+                                          [CFR_ROTATION_DEACTIVATE] = "POST",
+                                          [CFR_ROTATION_DELETE] = "DELETE"};
+    const struct cfr_rotation_gcp *c = config;
+    struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 1024};
+    struct cfr_rotation_pen pen;
     int rc;
 
     (void)page;
-    if (ask->op == CFR_MINT_VERIFY || ask->op == CFR_MINT_LAST_USED)
+    if (ask->op == CFR_ROTATION_VERIFY || ask->op == CFR_ROTATION_LAST_USED)
         return cfr_err_set(err, CFR_E_INTERNAL, "keys of service accounts have no such operation");
     put_url(c, ask, &url);
     out->ca_file = c->ca_file;
-    rc = cfr_mint_rest_begin(out, methods[ask->op], &url, err);
+    rc = cfr_rotation_rest_begin(out, methods[ask->op], &url, err);
     if (rc == 0)
-        rc = cfr_mint_rest_token(
-            out, "Authorization", "Bearer ", cfr_mint_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN),
-            "`with` has no access token of Google: it must be an exchange with `gcp`", err);
-    if (rc != 0 || (ask->op != CFR_MINT_CREATE && ask->op != CFR_MINT_DEACTIVATE))
+        rc = cfr_rotation_rest_token(out, "Authorization", "Bearer ",
+                                     cfr_rotation_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN),
+                                     "`with` has no access token of Google: it must be an exchange with `gcp`", err);
+    if (rc != 0 || (ask->op != CFR_ROTATION_CREATE && ask->op != CFR_ROTATION_DEACTIVATE))
         return rc;
-    pen = cfr_mint_rest_body(out, err);
-    cfr_mint_rest_put(
-        &pen,
-        ask->op == CFR_MINT_CREATE
-            ? "{\"privateKeyType\":\"TYPE_GOOGLE_CREDENTIALS_FILE\",\"keyAlgorithm\":\"KEY_ALG_RSA_2048\"}"
-            : "{}");
+    pen = cfr_rotation_rest_body(out, err);
+    cfr_rotation_rest_put(
+        &pen, ask->op == CFR_ROTATION_CREATE
+                  ? "{\"privateKeyType\":\"TYPE_GOOGLE_CREDENTIALS_FILE\",\"keyAlgorithm\":\"KEY_ALG_RSA_2048\"}"
+                  : "{}");
     return pen.rc;
 }
 
-static int trial(const void *config, const struct cfr_mint_ask *ask, struct cfr_mint_trial *out,
+static int trial(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,
                  struct cfr_err *err)
 {
-    const struct cfr_mint_gcp *c = config;
+    const struct cfr_rotation_gcp *c = config;
     struct cfr_view key = cfr_grant_get(ask->fresh, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY);
 
     if (key.n == 0)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no key to try");
     out->provider = "gcp";
     if (c->ca_file != NULL)
-        out->settings[out->setting_count++] =
-            (struct cfr_mint_trial_value){"ca_file", cfr_view_of(c->ca_file)};
-    out->contents[out->content_count++] = (struct cfr_mint_trial_value){"credentials_file", key};
+        out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
+    out->contents[out->content_count++] = (struct cfr_rotation_trial_value){"credentials_file", key};
     return 0;
 }
 
 static const char *subject(const void *config)
 {
-    return ((const struct cfr_mint_gcp *)config)->service_account;
+    return ((const struct cfr_rotation_gcp *)config)->service_account;
 }
 
 static size_t places(const void *config)
@@ -165,9 +160,9 @@ static size_t places(const void *config)
     return 1;
 }
 
-const struct cfr_mint_provider cfr_mint_gcp_provider = {
+const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .name = "gcp",
-    .table = &cfr_mint_gcp_table,
+    .table = &cfr_rotation_gcp_table,
     .deactivates = true,
     .most = 10,
     .verify_count = 3,
@@ -175,6 +170,6 @@ const struct cfr_mint_provider cfr_mint_gcp_provider = {
     .subject = subject,
     .places = places,
     .build = build,
-    .parse = cfr_mint_gcp_parse,
+    .parse = cfr_rotation_gcp_parse,
     .trial = trial,
 };

@@ -6,7 +6,7 @@
 
 #include "rotation/provider.h"
 
-struct cfr_mint_gcp {
+struct cfr_rotation_gcp {
     struct cfr_node node;
     char *service_account;
     char *project;  /* NULL = as its email says */
@@ -14,11 +14,12 @@ struct cfr_mint_gcp {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_mint_gcp_table;
-extern const struct cfr_mint_provider cfr_mint_gcp_provider;
+extern const struct cfr_table cfr_rotation_gcp_table;
+extern const struct cfr_rotation_provider cfr_rotation_gcp_provider;
 
 /* rotation/gcp_answer.c: the provider's parse. */
-int cfr_mint_gcp_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
-                       struct cfr_mint_answer *out, struct cfr_err *err);
+int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *ask,
+                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                           struct cfr_err *err);
 
 #endif

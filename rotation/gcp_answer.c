@@ -12,7 +12,7 @@
 #define LATER        "Google is unavailable; it is tried again"
 #define BUSY         "Google limits the rate of calls (or the project's quota is used up); it is tried again"
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"RESOURCE_EXHAUSTED", "maximum number of keys", 0, CFR_E_LIMIT,
      "{who} has as many keys as Google allows; remove one that nobody uses"},
     {"RESOURCE_EXHAUSTED", NULL, 0, CFR_E_THROTTLED, BUSY},
@@ -44,7 +44,7 @@ static const struct cfr_refusal_row rows[] = {
 };
 
 /* Before the others. The first is the one message for the eleventh key and for much else. */
-static const struct cfr_refusal_row create_rows[] = {
+static const struct cfr_error_table_row create_rows[] = {
     {"FAILED_PRECONDITION", "Precondition check failed", 0, CFR_E_LIMIT,
      "{who} has as many keys as Google allows (ten), or is disabled; remove a key that nobody uses"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED,
@@ -54,9 +54,9 @@ static const struct cfr_refusal_row create_rows[] = {
 };
 
 /* The key's part of projects/P/serviceAccounts/SA/keys/ID. */
-static bool take_id(const struct cfr_json *key, struct cfr_mint_key *out)
+static bool take_id(const struct cfr_json *key, struct cfr_rotation_key *out)
 {
-    struct cfr_view name = cfr_mint_rest_text(key, "name");
+    struct cfr_view name = cfr_rotation_rest_text(key, "name");
     ptrdiff_t at = cfr_view_find(name, "/keys/");
     struct cfr_view id;
 
@@ -65,40 +65,38 @@ static bool take_id(const struct cfr_json *key, struct cfr_mint_key *out)
     id.p = name.p + at + strlen("/keys/");
     id.n = name.n - (size_t)at - strlen("/keys/");
     return cfr_view_find(id, "/") < 0 && cfr_view_find(id, " ") < 0 &&
-           cfr_mint_rest_copy(out->id, sizeof out->id, id);
+           cfr_rotation_rest_copy(out->id, sizeof out->id, id);
 }
 
-static bool take_key(const struct cfr_json *key, struct cfr_mint_key *out)
+static bool take_key(const struct cfr_json *key, struct cfr_rotation_key *out)
 {
     bool disabled = false;
 
     (void)cfr_json_bool(cfr_json_get(key, "disabled"), &disabled);
     /* Of a key that is uploaded somebody else has the private half. */
-    *out =
-        (struct cfr_mint_key){.created_s = cfr_mint_rest_time(key, "validAfterTime"),
-                              .active = !disabled,
-                              .foreign = cfr_view_is(cfr_mint_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
-    (void)cfr_mint_rest_copy(out->maker, sizeof out->maker, cfr_mint_rest_text(key, "creator"));
+    *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(key, "validAfterTime"),
+                                     .active = !disabled,
+                                     .foreign = cfr_view_is(cfr_rotation_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
+    (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_rotation_rest_text(key, "creator"));
     return take_id(key, out);
 }
 
 /* Google keeps keys of its own, which nobody can remove, out of this list; it did not always. */
-static int read_list(const struct cfr_json *doc, struct cfr_mint_answer *out, struct cfr_err *err)
+static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *keys = cfr_json_get(doc, "keys");
     int rc = 0;
 
     if (keys != NULL && !cfr_json_is_array(keys))
         return cfr_err_set(err, CFR_E_ANSWER, "`keys` in the answer is no list");
-    for (const struct cfr_json *key = cfr_json_first(keys); rc == 0 && key != NULL;
-         key = cfr_json_next(key)) {
-        struct cfr_mint_key one;
+    for (const struct cfr_json *key = cfr_json_first(keys); rc == 0 && key != NULL; key = cfr_json_next(key)) {
+        struct cfr_rotation_key one;
 
-        if (cfr_view_is(cfr_mint_rest_text(key, "keyType"), "SYSTEM_MANAGED"))
+        if (cfr_view_is(cfr_rotation_rest_text(key, "keyType"), "SYSTEM_MANAGED"))
             continue;
         if (!take_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
-        rc = cfr_mint_rest_keep(&out->keys, &one, false, err);
+        rc = cfr_rotation_rest_keep(&out->keys, &one, false, err);
     }
     return rc;
 }
@@ -106,30 +104,28 @@ static int read_list(const struct cfr_json *doc, struct cfr_mint_answer *out, st
 /* ---- a new key ---- */
 
 /* FILE is the whole file that SDKs read. */
-static int check_file(const struct cfr_mint_gcp *c, const char *id, struct cfr_view file, struct cfr_err *err)
+static int check_file(const struct cfr_rotation_gcp *c, const char *id, struct cfr_view file, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(file, &doc, err);
 
     if (rc == CFR_E_NOMEM)
         return rc;
-    if (rc != 0 || !cfr_view_is(cfr_mint_rest_text(doc, "type"), "service_account") ||
-        cfr_view_find(cfr_mint_rest_text(doc, "private_key"), "PRIVATE KEY-----") < 0)
-        rc = cfr_err_set(err, CFR_E_ANSWER,
-                         "privateKeyData in the answer is not the file of a service account's key");
-    else if (!cfr_view_is(cfr_mint_rest_text(doc, "client_email"), c->service_account))
-        rc =
-            cfr_err_set(err, CFR_E_ANSWER, "the answer is about another account than %s", c->service_account);
-    else if (!cfr_view_is(cfr_mint_rest_text(doc, "private_key_id"), id))
+    if (rc != 0 || !cfr_view_is(cfr_rotation_rest_text(doc, "type"), "service_account") ||
+        cfr_view_find(cfr_rotation_rest_text(doc, "private_key"), "PRIVATE KEY-----") < 0)
+        rc = cfr_err_set(err, CFR_E_ANSWER, "privateKeyData in the answer is not the file of a service account's key");
+    else if (!cfr_view_is(cfr_rotation_rest_text(doc, "client_email"), c->service_account))
+        rc = cfr_err_set(err, CFR_E_ANSWER, "the answer is about another account than %s", c->service_account);
+    else if (!cfr_view_is(cfr_rotation_rest_text(doc, "private_key_id"), id))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the key in the answer is not the one that its name says");
     cfr_json_free(doc);
     return rc;
 }
 
-static int fill(const struct cfr_mint_gcp *c, const char *id, struct cfr_view file, struct cfr_grant *g,
+static int fill(const struct cfr_rotation_gcp *c, const char *id, struct cfr_view file, struct cfr_grant *g,
                 struct cfr_err *err)
 {
-    char identity[CFR_MINT_ID_MAX + 300];
+    char identity[CFR_ROTATION_ID_MAX + 300];
     int rc = cfr_grant_set(g, CFR_FIELD_GCP_SERVICE_ACCOUNT, cfr_view_of(c->service_account), err);
 
     (void)snprintf(identity, sizeof identity, "%s of %s", id, c->service_account);
@@ -138,7 +134,7 @@ static int fill(const struct cfr_mint_gcp *c, const char *id, struct cfr_view fi
     return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
 }
 
-static int read_made(const struct cfr_mint_gcp *c, const struct cfr_json *doc, struct cfr_mint_answer *out,
+static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                      struct cfr_err *err)
 {
     struct cfr_secret file;
@@ -147,7 +143,7 @@ static int read_made(const struct cfr_mint_gcp *c, const struct cfr_json *doc, s
     if (!take_key(doc, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper name of the key");
     cfr_secret_init(&file, KEY_JSON_MAX);
-    rc = cfr_base64_decode(cfr_mint_rest_text(doc, "privateKeyData"), &file, err);
+    rc = cfr_base64_decode(cfr_rotation_rest_text(doc, "privateKeyData"), &file, err);
     if (rc == 0)
         rc = check_file(c, out->made.id, cfr_secret_view(&file), err);
     else if (rc != CFR_E_NOMEM)
@@ -156,21 +152,21 @@ static int read_made(const struct cfr_mint_gcp *c, const struct cfr_json *doc, s
         rc = fill(c, out->made.id, cfr_secret_view(&file), &out->grant, err);
     cfr_secret_free(&file);
     out->grant.issued_s = out->made.created_s;
-    out->grant.expires_s = cfr_mint_rest_time(doc, "validBeforeTime");
+    out->grant.expires_s = cfr_rotation_rest_time(doc, "validBeforeTime");
     return rc;
 }
 
 /* ---- judging ---- */
 
-static int refuse(const struct cfr_mint_gcp *c, const struct cfr_mint_ask *ask,
-                  const struct cfr_mint_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
+                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
-    const struct cfr_view token = cfr_mint_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN);
-    struct cfr_refusal r = {
+    const struct cfr_view token = cfr_rotation_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN);
+    struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
-        .code = cfr_mint_rest_text(error, "status"),
-        .message = cfr_mint_rest_text(error, "message"),
+        .code = cfr_rotation_rest_text(error, "status"),
+        .message = cfr_rotation_rest_text(error, "message"),
         .request_id = reply->request_id,
         .who = cfr_view_of(c->service_account),
         .who_is = "service account",
@@ -178,39 +174,38 @@ static int refuse(const struct cfr_mint_gcp *c, const struct cfr_mint_ask *ask,
         .secret_count = 1,
     };
 
-    if (ask->op == CFR_MINT_CREATE && cfr_refusal_find(create_rows, r.status, r.code, r.message) != NULL)
+    if (ask->op == CFR_ROTATION_CREATE && cfr_error_table_find(create_rows, r.status, r.code, r.message) != NULL)
         r.rows = create_rows;
-    return cfr_refusal_set(&r, err);
+    return cfr_error_table_set(&r, err);
 }
 
-static int judge(const struct cfr_mint_gcp *c, const struct cfr_mint_ask *ask,
-                 const struct cfr_mint_reply *reply, const struct cfr_json *doc, struct cfr_mint_answer *out,
+static int judge(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
+                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
-    bool removes = ask->op == CFR_MINT_DELETE || ask->op == CFR_MINT_DEACTIVATE;
+    bool removes = ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE;
 
     /* The account may be gone, too: then so are its keys. */
-    if (removes && reply->status == 404 && cfr_view_is(cfr_mint_rest_text(error, "status"), "NOT_FOUND"))
+    if (removes && reply->status == 404 && cfr_view_is(cfr_rotation_rest_text(error, "status"), "NOT_FOUND"))
         return 0;
     if (reply->status != 200 || error != NULL)
         return refuse(c, ask, reply, error, err);
     if (!cfr_json_is_object(doc))
-        return cfr_err_set(
-            err, CFR_E_ANSWER,
-            "the answer is no JSON object; check `endpoint`, and that no proxy answers instead");
-    if (ask->op == CFR_MINT_LIST)
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the answer is no JSON object; check `endpoint`, and that no proxy answers instead");
+    if (ask->op == CFR_ROTATION_LIST)
         return read_list(doc, out, err);
-    return ask->op == CFR_MINT_CREATE ? read_made(c, doc, out, err) : 0;
+    return ask->op == CFR_ROTATION_CREATE ? read_made(c, doc, out, err) : 0;
 }
 
-int cfr_mint_gcp_parse(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
-                       struct cfr_mint_answer *out, struct cfr_err *err)
+int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *ask,
+                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     static const char *const operations[] = {
-        [CFR_MINT_LIST] = "keys.list", [CFR_MINT_CREATE] = "keys.create",
-        [CFR_MINT_VERIFY] = "",        [CFR_MINT_DEACTIVATE] = "keys.disable",
-        [CFR_MINT_LAST_USED] = "",     [CFR_MINT_DELETE] = "keys.delete"};
+        [CFR_ROTATION_LIST] = "keys.list", [CFR_ROTATION_CREATE] = "keys.create",
+        [CFR_ROTATION_VERIFY] = "",        [CFR_ROTATION_DEACTIVATE] = "keys.disable",
+        [CFR_ROTATION_LAST_USED] = "",     [CFR_ROTATION_DELETE] = "keys.delete"};
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(reply->body, &doc, err);
 

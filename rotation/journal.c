@@ -9,13 +9,13 @@
 
 static const char *const step_names[] = {
 #define X(name, text) text,
-    CFR_MINT_STEP_LIST(X)
+    CFR_ROTATION_STEP_LIST(X)
 #undef X
 };
 
-const char *cfr_mint_step_name(enum cfr_mint_step step)
+const char *cfr_rotation_step_name(enum cfr_rotation_step step)
 {
-    return (unsigned)step < CFR_MINT_STEP_COUNT ? step_names[step] : "unknown";
+    return (unsigned)step < CFR_ROTATION_STEP_COUNT ? step_names[step] : "unknown";
 }
 
 /* 64-bit numbers are text, because JSON's are doubles to most readers. */
@@ -30,7 +30,7 @@ static void put_text(struct cfr_str *out, const char *key, const char *value)
     cfr_str_add_json(out, cfr_view_of(value));
 }
 
-int cfr_mint_journal_write(const struct cfr_mint_journal *j, struct cfr_str *out)
+int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_str *out)
 {
     cfr_str_addf(out, "{\"version\":1,\"step\":\"%s\"", step_names[j->step]);
     put_number(out, "rotation", (int64_t)j->rotation);
@@ -99,44 +99,45 @@ static void get_text(struct reader *r, const char *key, char *to, size_t size)
     copy_text(r, cfr_json_get(r->doc, key), to, size);
 }
 
-static enum cfr_mint_step get_step(struct reader *r)
+static enum cfr_rotation_step get_step(struct reader *r)
 {
     char text[16] = "";
 
     get_text(r, "step", text, sizeof text);
-    for (int i = 0; i < CFR_MINT_STEP_COUNT; i++) {
+    for (int i = 0; i < CFR_ROTATION_STEP_COUNT; i++) {
         if (strcmp(text, step_names[i]) == 0)
-            return (enum cfr_mint_step)i;
+            return (enum cfr_rotation_step)i;
     }
     r->good = false;
-    return CFR_MINT_REST;
+    return CFR_ROTATION_REST;
 }
 
-static bool is_current(const struct cfr_mint_journal *j, const char *id)
+static bool is_current(const struct cfr_rotation_journal *j, const char *id)
 {
     return id[0] != '\0' && strcmp(id, j->current) == 0;
 }
 
 /* What a step needs is there: a journal that was changed by hand must not lead to a key without a name, or
  * the one that is published, being deleted. */
-static bool is_whole(const struct cfr_mint_journal *j)
+static bool is_whole(const struct cfr_rotation_journal *j)
 {
-    bool has_new = j->step == CFR_MINT_MINTED || j->step == CFR_MINT_VERIFIED || j->step == CFR_MINT_UNDOING;
+    bool has_new =
+        j->step == CFR_ROTATION_MINTED || j->step == CFR_ROTATION_VERIFIED || j->step == CFR_ROTATION_UNDOING;
     bool has_old =
-        j->step == CFR_MINT_RETIRING || j->step == CFR_MINT_INACTIVE || j->step == CFR_MINT_DELETING;
+        j->step == CFR_ROTATION_RETIRING || j->step == CFR_ROTATION_INACTIVE || j->step == CFR_ROTATION_DELETING;
 
-    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') &&
-           !is_current(j, j->minted) && !is_current(j, j->old);
+    return (!has_new || j->minted[0] != '\0') && (!has_old || j->old[0] != '\0') && !is_current(j, j->minted) &&
+           !is_current(j, j->old);
 }
 
-static void get_aside(struct reader *r, struct cfr_mint_journal *out)
+static void get_aside(struct reader *r, struct cfr_rotation_journal *out)
 {
     const struct cfr_json *aside = cfr_json_get(r->doc, "aside");
     size_t count = cfr_json_count(aside);
 
-    r->good = r->good && cfr_json_is_array(aside) && count <= CFR_MINT_ASIDE_MAX;
+    r->good = r->good && cfr_json_is_array(aside) && count <= CFR_ROTATION_ASIDE_MAX;
     for (out->aside_count = 0; r->good && out->aside_count < count; out->aside_count++) {
-        struct cfr_mint_aside *one = &out->aside[out->aside_count];
+        struct cfr_rotation_aside *one = &out->aside[out->aside_count];
         struct reader item = {cfr_json_at(aside, out->aside_count), true};
 
         get_text(&item, "id", one->id, sizeof one->id);
@@ -145,13 +146,13 @@ static void get_aside(struct reader *r, struct cfr_mint_journal *out)
     }
 }
 
-static void decode(struct reader *r, struct cfr_mint_journal *out)
+static void decode(struct reader *r, struct cfr_rotation_journal *out)
 {
     const struct cfr_json *known = cfr_json_get(r->doc, "known");
     int64_t version;
 
-    r->good = cfr_json_integer(cfr_json_get(r->doc, "version"), &version) && version == 1 &&
-              cfr_json_is_array(known) && cfr_json_count(known) <= CFR_MINT_KEYS_MAX &&
+    r->good = cfr_json_integer(cfr_json_get(r->doc, "version"), &version) && version == 1 && cfr_json_is_array(known) &&
+              cfr_json_count(known) <= CFR_ROTATION_KEYS_MAX &&
               cfr_json_bool(cfr_json_get(r->doc, "late_use"), &out->late_use) &&
               cfr_json_bool(cfr_json_get(r->doc, "asked"), &out->asked);
     if (!r->good)
@@ -170,7 +171,7 @@ static void decode(struct reader *r, struct cfr_mint_journal *out)
     out->published_s = get_number(r, "published_s");
     out->generation = (uint64_t)get_number(r, "generation");
     for (out->known_count = 0; out->known_count < cfr_json_count(known); out->known_count++)
-        copy_text(r, cfr_json_at(known, out->known_count), out->known[out->known_count], CFR_MINT_ID_MAX);
+        copy_text(r, cfr_json_at(known, out->known_count), out->known[out->known_count], CFR_ROTATION_ID_MAX);
     /* Journals of the first version have none of these. */
     if (cfr_json_get(r->doc, "current_ends_s") != NULL) {
         out->current_ends_s = get_number(r, "current_ends_s");
@@ -182,13 +183,13 @@ static void decode(struct reader *r, struct cfr_mint_journal *out)
         get_aside(r, out);
 }
 
-int cfr_mint_journal_read(struct cfr_view text, struct cfr_mint_journal *out, struct cfr_err *err)
+int cfr_rotation_journal_read(struct cfr_view text, struct cfr_rotation_journal *out, struct cfr_err *err)
 {
     struct reader r = {NULL, true};
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(text, &doc, err);
 
-    *out = (struct cfr_mint_journal){.step = CFR_MINT_REST};
+    *out = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
     if (rc != 0)
         return rc;
     r.doc = doc;
@@ -196,6 +197,6 @@ int cfr_mint_journal_read(struct cfr_view text, struct cfr_mint_journal *out, st
     cfr_json_free(doc);
     if (r.good && is_whole(out))
         return 0;
-    *out = (struct cfr_mint_journal){.step = CFR_MINT_REST};
+    *out = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
     return cfr_err_set(err, CFR_E_ANSWER, "it is not a journal of this version, or not a whole one");
 }

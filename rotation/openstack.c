@@ -13,10 +13,10 @@
 #define HOUR_MS   3600000
 #define YEARS_MS  315360000000 /* ten */
 
-#define FIELD(member, kind)                                                                                  \
-    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_mint_openstack, member)
+#define FIELD(member, kind)                                                                                            \
+    .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_openstack, member)
 static const struct cfr_field fields[] = {
-    {FIELD(auth_url, STRING), .min = 8, .max = CFR_MINT_URL_MAX,
+    {FIELD(auth_url, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
      .doc = "URL of Keystone, with or without its last part `/v3`. Default: that of `with`."},
     {FIELD(user_id, STRING), .min = 1, .max = ID_MAX,
      .doc = "Id of the user whose application credentials these are: always the one that `with` is, for "
@@ -29,7 +29,7 @@ static const struct cfr_field fields[] = {
      .doc = "Whether a new credential may itself make and delete application credentials and trusts."},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
-     .offset = offsetof(struct cfr_mint_openstack, lifetime_ms),
+     .offset = offsetof(struct cfr_rotation_openstack, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
@@ -48,18 +48,18 @@ static const struct cfr_field fields[] = {
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_mint_openstack *c = node;
+    const struct cfr_rotation_openstack *c = node;
 
     for (size_t i = 0; i < c->roles.count; i++) {
         if (c->roles.items[i][0] == '\0' || strlen(c->roles.items[i]) > NAME_MAX)
             return cfr_err_set(err, CFR_E_CONFIG, "roles: a role has a name of 1 to %d characters", NAME_MAX);
     }
-    return cfr_mint_rest_check_url("auth_url", c->auth_url, err);
+    return cfr_rotation_rest_check_url("auth_url", c->auth_url, err);
 }
 
-const struct cfr_table cfr_mint_openstack_table = {
+const struct cfr_table cfr_rotation_openstack_table = {
     .name = "OpenStack application credentials",
-    .size = sizeof(struct cfr_mint_openstack),
+    .size = sizeof(struct cfr_rotation_openstack),
     .fields = fields,
     .check = check,
     .doc = "Application credentials of an OpenStack user. `with` is the same user, by a password or by an "
@@ -69,21 +69,20 @@ const struct cfr_table cfr_mint_openstack_table = {
 
 /* ---- requests ---- */
 
-struct cfr_view cfr_mint_openstack_url(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask)
+struct cfr_view cfr_rotation_openstack_url(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask)
 {
-    struct cfr_view url = c->auth_url != NULL
-                              ? cfr_view_of(c->auth_url)
-                              : cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_AUTH_URL);
+    struct cfr_view url = c->auth_url != NULL ? cfr_view_of(c->auth_url)
+                                              : cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_AUTH_URL);
 
     if (url.n != 0 && url.p[url.n - 1] == '/')
         url.n--;
     return url;
 }
 
-struct cfr_view cfr_mint_openstack_user(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask)
+struct cfr_view cfr_rotation_openstack_user(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask)
 {
     return c->user_id != NULL ? cfr_view_of(c->user_id)
-                              : cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_USER_ID);
+                              : cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_USER_ID);
 }
 
 static bool has_version(struct cfr_view url)
@@ -91,63 +90,61 @@ static bool has_version(struct cfr_view url)
     return url.n > 3 && memcmp(url.p + url.n - 3, "/v3", 3) == 0;
 }
 
-static int put_url(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask, struct cfr_str *url,
+static int put_url(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask, struct cfr_str *url,
                    struct cfr_err *err)
 {
-    struct cfr_view base = cfr_mint_openstack_url(c, ask);
-    struct cfr_view user = cfr_mint_openstack_user(c, ask);
+    struct cfr_view base = cfr_rotation_openstack_url(c, ask);
+    struct cfr_view user = cfr_rotation_openstack_user(c, ask);
     char id[ID_MAX + 1];
 
     if (base.n == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "auth_url: is missing, and `with`, which is no exchange with `openstack`, has none");
-    if (!cfr_mint_rest_copy(id, sizeof id, user))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "user_id: is missing, and `with`, which is no exchange with `openstack`, has none");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "auth_url: is missing, and `with`, which is no exchange with `openstack`, has none");
+    if (!cfr_rotation_rest_copy(id, sizeof id, user))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "user_id: is missing, and `with`, which is no exchange with `openstack`, has none");
     cfr_str_add(url, base);
     cfr_str_addz(url, has_version(base) ? "/users/" : "/v3/users/");
-    cfr_mint_rest_part(url, id);
+    cfr_rotation_rest_part(url, id);
     cfr_str_addz(url, "/application_credentials");
-    if (ask->op == CFR_MINT_DELETE) {
+    if (ask->op == CFR_ROTATION_DELETE) {
         cfr_str_addz(url, "/");
-        cfr_mint_rest_part(url, ask->id);
+        cfr_rotation_rest_part(url, ask->id);
     }
     return 0;
 }
 
-static int put_body(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask,
-                    struct cfr_mint_request *out, struct cfr_err *err)
+static int put_body(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
+                    struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    struct cfr_mint_pen pen = cfr_mint_rest_body(out, err);
+    struct cfr_rotation_pen pen = cfr_rotation_rest_body(out, err);
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_mint_rest_put(&pen, "{\"application_credential\":{\"name\":");
-    cfr_mint_rest_put_json(&pen, ask->name);
-    cfr_mint_rest_put(&pen, c->unrestricted ? ",\"unrestricted\":true" : ",\"unrestricted\":false");
+    cfr_rotation_rest_put(&pen, "{\"application_credential\":{\"name\":");
+    cfr_rotation_rest_put_json(&pen, ask->name);
+    cfr_rotation_rest_put(&pen, c->unrestricted ? ",\"unrestricted\":true" : ",\"unrestricted\":false");
     for (size_t i = 0; i < c->roles.count; i++) {
-        cfr_mint_rest_put(&pen, i == 0 ? ",\"roles\":[{\"name\":" : ",{\"name\":");
-        cfr_mint_rest_put_json(&pen, c->roles.items[i]);
-        cfr_mint_rest_put(&pen, i + 1 == c->roles.count ? "}]" : "}");
+        cfr_rotation_rest_put(&pen, i == 0 ? ",\"roles\":[{\"name\":" : ",{\"name\":");
+        cfr_rotation_rest_put_json(&pen, c->roles.items[i]);
+        cfr_rotation_rest_put(&pen, i + 1 == c->roles.count ? "}]" : "}");
     }
     if (c->lifetime_ms > 0) {
-        cfr_mint_rest_put(&pen, ",\"expires_at\":");
-        cfr_mint_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
+        cfr_rotation_rest_put(&pen, ",\"expires_at\":");
+        cfr_rotation_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
     }
-    cfr_mint_rest_put(&pen, "}}");
+    cfr_rotation_rest_put(&pen, "}}");
     return pen.rc;
 }
 
-static int build(const void *config, const struct cfr_mint_ask *ask, const char *page,
-                 struct cfr_mint_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
+                 struct cfr_rotation_request *out, struct cfr_err *err)
 {
-    const struct cfr_mint_openstack *c = config;
-    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 1024};
+    const struct cfr_rotation_openstack *c = config;
+    struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 1024};
     int rc;
 
     (void)page;
-    if (ask->op != CFR_MINT_LIST && ask->op != CFR_MINT_CREATE && ask->op != CFR_MINT_DELETE)
+    if (ask->op != CFR_ROTATION_LIST && ask->op != CFR_ROTATION_CREATE && ask->op != CFR_ROTATION_DELETE)
         return cfr_err_set(err, CFR_E_INTERNAL, "application credentials have no such operation");
     rc = put_url(c, ask, &url, err);
     if (rc != 0) {
@@ -155,22 +152,22 @@ static int build(const void *config, const struct cfr_mint_ask *ask, const char 
         return rc;
     }
     out->ca_file = c->ca_file;
-    rc = cfr_mint_rest_begin(out,
-                             ask->op == CFR_MINT_LIST     ? "GET"
-                             : ask->op == CFR_MINT_CREATE ? "POST"
-                                                          : "DELETE",
-                             &url, err);
+    rc = cfr_rotation_rest_begin(out,
+                                 ask->op == CFR_ROTATION_LIST     ? "GET"
+                                 : ask->op == CFR_ROTATION_CREATE ? "POST"
+                                                                  : "DELETE",
+                                 &url, err);
     if (rc == 0)
-        rc = cfr_mint_rest_token(
-            out, "X-Auth-Token", "", cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN),
-            "`with` has no token of Keystone: it must be an exchange with `openstack`", err);
-    return rc != 0 || ask->op != CFR_MINT_CREATE ? rc : put_body(c, ask, out, err);
+        rc = cfr_rotation_rest_token(out, "X-Auth-Token", "",
+                                     cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN),
+                                     "`with` has no token of Keystone: it must be an exchange with `openstack`", err);
+    return rc != 0 || ask->op != CFR_ROTATION_CREATE ? rc : put_body(c, ask, out, err);
 }
 
-static int trial(const void *config, const struct cfr_mint_ask *ask, struct cfr_mint_trial *out,
+static int trial(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,
                  struct cfr_err *err)
 {
-    const struct cfr_mint_openstack *c = config;
+    const struct cfr_rotation_openstack *c = config;
     struct cfr_view id = cfr_grant_get(ask->fresh, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID);
     struct cfr_view secret = cfr_grant_get(ask->fresh, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
     struct cfr_view url = cfr_grant_get(ask->fresh, CFR_FIELD_OPENSTACK_AUTH_URL);
@@ -178,19 +175,18 @@ static int trial(const void *config, const struct cfr_mint_ask *ask, struct cfr_
     if (id.n == 0 || secret.n == 0 || url.n == 0)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no application credential to try");
     out->provider = "openstack";
-    out->settings[out->setting_count++] = (struct cfr_mint_trial_value){"auth_url", url};
-    out->settings[out->setting_count++] = (struct cfr_mint_trial_value){"application_credential_id", id};
+    out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"auth_url", url};
+    out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"application_credential_id", id};
     if (c->ca_file != NULL)
-        out->settings[out->setting_count++] =
-            (struct cfr_mint_trial_value){"ca_file", cfr_view_of(c->ca_file)};
+        out->settings[out->setting_count++] = (struct cfr_rotation_trial_value){"ca_file", cfr_view_of(c->ca_file)};
     out->contents[out->content_count++] =
-        (struct cfr_mint_trial_value){"application_credential_secret_file", secret};
+        (struct cfr_rotation_trial_value){"application_credential_secret_file", secret};
     return 0;
 }
 
 static const char *subject(const void *config)
 {
-    const struct cfr_mint_openstack *c = config;
+    const struct cfr_rotation_openstack *c = config;
 
     return c->user_id;
 }
@@ -201,15 +197,15 @@ static size_t places(const void *config)
     return 1;
 }
 
-const struct cfr_mint_provider cfr_mint_openstack_provider = {
+const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .name = "openstack",
-    .table = &cfr_mint_openstack_table,
+    .table = &cfr_rotation_openstack_table,
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 10,
     .subject = subject,
     .places = places,
     .build = build,
-    .parse = cfr_mint_openstack_parse,
+    .parse = cfr_rotation_openstack_parse,
     .trial = trial,
 };

@@ -6,7 +6,7 @@
 
 #include "rotation/provider.h"
 
-struct cfr_mint_openstack {
+struct cfr_rotation_openstack {
     struct cfr_node node;
     char *auth_url; /* NULL = that of `with`, as is the next */
     char *user_id;
@@ -17,16 +17,16 @@ struct cfr_mint_openstack {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_mint_openstack_table;
-extern const struct cfr_mint_provider cfr_mint_openstack_provider;
+extern const struct cfr_table cfr_rotation_openstack_table;
+extern const struct cfr_rotation_provider cfr_rotation_openstack_provider;
 
 /* What the configuration says, else what `with` was granted; never with a slash at its end. */
-struct cfr_view cfr_mint_openstack_url(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask);
-struct cfr_view cfr_mint_openstack_user(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask);
+struct cfr_view cfr_rotation_openstack_url(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask);
+struct cfr_view cfr_rotation_openstack_user(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask);
 
 /* rotation/openstack_answer.c: the provider's parse. */
-int cfr_mint_openstack_parse(const void *config, const struct cfr_mint_ask *ask,
-                             const struct cfr_mint_reply *reply, struct cfr_mint_answer *out,
-                             struct cfr_err *err);
+int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_ask *ask,
+                                 const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                                 struct cfr_err *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {NULL, "maximum of", 403, CFR_E_LIMIT,
      "{who} has as many application credentials as this Keystone allows; remove one that nobody uses"},
     {NULL, "additional application credentials", 403, CFR_E_DENIED,
@@ -17,10 +17,8 @@ static const struct cfr_refusal_row rows[] = {
      "leave it out"},
     {NULL, NULL, 403, CFR_E_DENIED,
      "Keystone's policy does not let `with` do this for {who}; `user_id` must be its own user"},
-    {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED,
-     "Keystone does not take the token of `with`; is it still refreshed?"},
-    {NULL, NULL, 404, CFR_E_REJECTED,
-     "there is no such user in this Keystone; check `user_id` and `auth_url`"},
+    {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, "Keystone does not take the token of `with`; is it still refreshed?"},
+    {NULL, NULL, 404, CFR_E_REJECTED, "there is no such user in this Keystone; check `user_id` and `auth_url`"},
     {NULL, "role", 400, CFR_E_REJECTED,
      "a new credential can have only the roles that the token of `with` has in its project, and those not by "
      "a group; check "
@@ -35,9 +33,8 @@ static const struct cfr_refusal_row rows[] = {
 };
 
 /* Answers that are not Keystone's own. */
-static const struct cfr_refusal_row web[] = {
-    {NULL, NULL, 300, CFR_E_REDIRECT,
-     "this is a list of the API's versions; write an `auth_url` that ends in /v3"},
+static const struct cfr_error_table_row web[] = {
+    {NULL, NULL, 300, CFR_E_REDIRECT, "this is a list of the API's versions; write an `auth_url` that ends in /v3"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no Keystone v3 at this URL; check `auth_url`"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no Keystone v3 at this URL; check `auth_url`"},
     {0},
@@ -48,28 +45,26 @@ static bool is_id(const char *id)
     return id[0] != '\0' && strpbrk(id, " /?#%") == NULL;
 }
 
-static bool take_key(const struct cfr_json *one, struct cfr_mint_key *out)
+static bool take_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
-    *out = (struct cfr_mint_key){.active = true};
-    (void)cfr_mint_rest_copy(out->name, sizeof out->name, cfr_mint_rest_text(one, "name"));
-    return cfr_mint_rest_copy(out->id, sizeof out->id, cfr_mint_rest_text(one, "id")) && is_id(out->id);
+    *out = (struct cfr_rotation_key){.active = true};
+    (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "name"));
+    return cfr_rotation_rest_copy(out->id, sizeof out->id, cfr_rotation_rest_text(one, "id")) && is_id(out->id);
 }
 
-static int read_list(const struct cfr_json *doc, struct cfr_mint_answer *out, struct cfr_err *err)
+static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *list = cfr_json_get(doc, "application_credentials");
     int rc = 0;
 
     if (!cfr_json_is_array(list))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no list application_credentials");
-    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL;
-         one = cfr_json_next(one)) {
-        struct cfr_mint_key key;
+    for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
+        struct cfr_rotation_key key;
 
         if (!take_key(one, &key))
-            return cfr_err_set(err, CFR_E_ANSWER,
-                               "the list has an application credential without a proper id");
-        rc = cfr_mint_rest_keep(&out->keys, &key, true, err);
+            return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
+        rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
     return rc;
 }
@@ -94,7 +89,7 @@ static int set_all(struct cfr_grant *g, const struct value *values, size_t count
 
 static int set_url(struct cfr_grant *g, struct cfr_view base, struct cfr_err *err)
 {
-    struct cfr_str url = {.limit = CFR_MINT_URL_MAX + 8};
+    struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 8};
     bool whole = base.n > 3 && memcmp(base.p + base.n - 3, "/v3", 3) == 0;
     int rc;
 
@@ -106,23 +101,23 @@ static int set_url(struct cfr_grant *g, struct cfr_view base, struct cfr_err *er
     return rc;
 }
 
-static int fill(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask,
-                const struct cfr_json *made, struct cfr_mint_answer *out, struct cfr_err *err)
+static int fill(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask, const struct cfr_json *made,
+                struct cfr_rotation_answer *out, struct cfr_err *err)
 {
-    struct cfr_view region = cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_REGION_NAME);
+    struct cfr_view region = cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_REGION_NAME);
     const struct value values[] = {
         {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID, cfr_view_of(out->made.id)},
-        {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET, cfr_mint_rest_text(made, "secret")},
-        {CFR_FIELD_OPENSTACK_USER_ID, cfr_mint_openstack_user(c, ask)},
-        {CFR_FIELD_OPENSTACK_PROJECT_ID, cfr_mint_rest_text(made, "project_id")},
+        {CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET, cfr_rotation_rest_text(made, "secret")},
+        {CFR_FIELD_OPENSTACK_USER_ID, cfr_rotation_openstack_user(c, ask)},
+        {CFR_FIELD_OPENSTACK_PROJECT_ID, cfr_rotation_rest_text(made, "project_id")},
         {CFR_FIELD_OPENSTACK_REGION_NAME, c->region_name != NULL ? cfr_view_of(c->region_name) : region},
-        {CFR_FIELD_OPENSTACK_INTERFACE, cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_INTERFACE)},
+        {CFR_FIELD_OPENSTACK_INTERFACE, cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_INTERFACE)},
         {CFR_FIELD_OPENSTACK_CACERT, c->ca_file != NULL
                                          ? cfr_view_of(c->ca_file)
-                                         : cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_CACERT)},
+                                         : cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_CACERT)},
     };
-    char identity[CFR_MINT_ID_MAX + CFR_MINT_NAME_MAX + 8];
-    int rc = set_url(&out->grant, cfr_mint_openstack_url(c, ask), err);
+    char identity[CFR_ROTATION_ID_MAX + CFR_ROTATION_NAME_MAX + 8];
+    int rc = set_url(&out->grant, cfr_rotation_openstack_url(c, ask), err);
 
     (void)snprintf(identity, sizeof identity, "%s (%s)", out->made.name, out->made.id);
     if (rc == 0)
@@ -130,68 +125,67 @@ static int fill(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *a
     return rc != 0 ? rc : cfr_grant_set_identity(&out->grant, cfr_view_of(identity), err);
 }
 
-static int read_made(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask,
-                     const struct cfr_json *doc, struct cfr_mint_answer *out, struct cfr_err *err)
+static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
+                     const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *made = cfr_json_get(doc, "application_credential");
-    struct cfr_view secret = cfr_mint_rest_text(made, "secret");
+    struct cfr_view secret = cfr_rotation_rest_text(made, "secret");
 
     if (!take_key(made, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper id");
     if (strcmp(out->made.name, ask->name) != 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application credential than %s",
-                           ask->name);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application credential than %s", ask->name);
     if (secret.n == 0 || !cfr_view_printable(secret))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper secret");
-    out->grant.expires_s = cfr_mint_rest_time(made, "expires_at");
+    out->grant.expires_s = cfr_rotation_rest_time(made, "expires_at");
     return fill(c, ask, made, out, err);
 }
 
 /* ---- judging ---- */
 
-static int refuse(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask,
-                  const struct cfr_mint_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
+                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
-    const struct cfr_view token = cfr_mint_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN);
-    const struct cfr_refusal r = {
+    const struct cfr_view token = cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN);
+    const struct cfr_error_table r = {
         .rows = cfr_json_is_object(error) ? rows : web,
         .status = reply->status,
-        .code = cfr_mint_rest_text(error, "title"),
-        .message = cfr_mint_rest_text(error, "message"),
+        .code = cfr_rotation_rest_text(error, "title"),
+        .message = cfr_rotation_rest_text(error, "message"),
         .request_id = reply->request_id,
-        .who = cfr_mint_openstack_user(c, ask),
+        .who = cfr_rotation_openstack_user(c, ask),
         .who_is = "user",
         .secrets = &token,
         .secret_count = 1,
     };
 
-    return cfr_refusal_set(&r, err);
+    return cfr_error_table_set(&r, err);
 }
 
-static int judge(const struct cfr_mint_openstack *c, const struct cfr_mint_ask *ask,
-                 const struct cfr_mint_reply *reply, const struct cfr_json *doc, struct cfr_mint_answer *out,
+static int judge(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
+                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
-    long wanted = ask->op == CFR_MINT_LIST ? 200 : ask->op == CFR_MINT_CREATE ? 201 : 204;
+    long wanted = ask->op == CFR_ROTATION_LIST ? 200 : ask->op == CFR_ROTATION_CREATE ? 201 : 204;
 
     /* A 404 that Keystone did not say is one of something else at this URL. */
-    if (ask->op == CFR_MINT_DELETE && reply->status == 404 && cfr_json_is_object(error))
+    if (ask->op == CFR_ROTATION_DELETE && reply->status == 404 && cfr_json_is_object(error))
         return 0;
     if (reply->status != wanted || error != NULL)
         return refuse(c, ask, reply, error, err);
-    if (ask->op == CFR_MINT_LIST)
+    if (ask->op == CFR_ROTATION_LIST)
         return read_list(doc, out, err);
-    return ask->op == CFR_MINT_CREATE ? read_made(c, ask, doc, out, err) : 0;
+    return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 
-int cfr_mint_openstack_parse(const void *config, const struct cfr_mint_ask *ask,
-                             const struct cfr_mint_reply *reply, struct cfr_mint_answer *out,
-                             struct cfr_err *err)
+int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_ask *ask,
+                                 const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                                 struct cfr_err *err)
 {
-    const char *doing = ask->op == CFR_MINT_LIST     ? "listing application credentials"
-                        : ask->op == CFR_MINT_CREATE ? "making an application credential"
-                                                     : "deleting an application credential";
+    const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing application credentials"
+                        : ask->op == CFR_ROTATION_CREATE ? "making an application credential"
+                                                         : "deleting an application credential";
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(reply->body, &doc, err);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct cfr_view cfr_mint_admin_field(const struct cfr_grant *g, const char *name)
+struct cfr_view cfr_rotation_admin_field(const struct cfr_grant *g, const char *name)
 {
     struct cfr_view value = cfr_grant_get(g, name);
     char key[sizeof CFR_FIELD_SECRET_PREFIX + 64];
@@ -16,17 +16,18 @@ struct cfr_view cfr_mint_admin_field(const struct cfr_grant *g, const char *name
     return cfr_view_trim(cfr_grant_get(g, key));
 }
 
-bool cfr_mint_is_certain(long status)
+bool cfr_rotation_is_certain(long status)
 {
     return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429 && status != 499;
 }
 
-int cfr_mint_request_header(struct cfr_mint_request *r, const char *name, struct cfr_view value, struct cfr_err *err)
+int cfr_rotation_request_header(struct cfr_rotation_request *r, const char *name, struct cfr_view value,
+                                struct cfr_err *err)
 {
     struct cfr_secret *h = &r->headers[r->header_count];
     int rc;
 
-    if (r->header_count == CFR_MINT_HEADERS_MAX)
+    if (r->header_count == CFR_ROTATION_HEADERS_MAX)
         return cfr_err_set(err, CFR_E_INTERNAL, "no room for the header %s", name);
     cfr_secret_init(h, 65536);
     r->header_count++;
@@ -35,17 +36,17 @@ int cfr_mint_request_header(struct cfr_mint_request *r, const char *name, struct
     return rc != 0 ? rc : cfr_secret_append(h, value, err);
 }
 
-void cfr_mint_request_free(struct cfr_mint_request *r)
+void cfr_rotation_request_free(struct cfr_rotation_request *r)
 {
     free(r->url);
     for (size_t i = 0; i < r->header_count; i++)
         cfr_secret_free(&r->headers[i]);
     cfr_secret_free(&r->body);
-    *r = (struct cfr_mint_request){.method = NULL};
+    *r = (struct cfr_rotation_request){.method = NULL};
 }
 
-void cfr_mint_answer_free(struct cfr_mint_answer *a)
+void cfr_rotation_answer_free(struct cfr_rotation_answer *a)
 {
     cfr_grant_free(&a->grant);
-    *a = (struct cfr_mint_answer){.used_s = 0};
+    *a = (struct cfr_rotation_answer){.used_s = 0};
 }

@@ -1,62 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cloud's keys need for being minted and removed: a table of configuration keys and two pure functions around each
- * HTTP request. A *key* is the cloud's long-lived credential: an IAM access key, a service-account key, an application
- * credential, an application's secret. */
+/* What a cloud's keys need for being minted and removed: a table of configuration keys and two pure functions around
+ * each HTTP request. A *key* is the cloud's long-lived credential: an IAM access key, a service-account key, an
+ * application credential, an application's secret. */
 #ifndef CFR_ROTATION_PROVIDER_H
 #define CFR_ROTATION_PROVIDER_H
 
 #include "base/field.h"
 #include "base/grant.h"
 
-#define CFR_MINT_ID_MAX      132    /* with its NUL; of what the cloud calls a key */
-#define CFR_MINT_NAME_MAX    96     /* of what we call it, where the cloud takes names */
-#define CFR_MINT_NAME_OURS   "credfresh-" /* how the names of our keys begin */
-#define CFR_MINT_MAKER_MAX   320    /* of whom the cloud says that he made it */
-#define CFR_MINT_KEYS_MAX    64     /* that a list may hold; clouds allow 2 to 20 */
-#define CFR_MINT_NEXT_MAX    1024   /* of what names the next page of a list */
-#define CFR_MINT_HEADERS_MAX 8      /* with those that a signature adds */
-#define CFR_MINT_BODY_MAX    65536  /* of a request */
-#define CFR_MINT_ANSWER_MAX  262144 /* of an answer: larger ones are refused while they arrive */
+#define CFR_ROTATION_ID_MAX      132          /* with its NUL; of what the cloud calls a key */
+#define CFR_ROTATION_NAME_MAX    96           /* of what we call it, where the cloud takes names */
+#define CFR_ROTATION_NAME_OURS   "credfresh-" /* how the names of our keys begin */
+#define CFR_ROTATION_MAKER_MAX   320          /* of whom the cloud says that he made it */
+#define CFR_ROTATION_KEYS_MAX    64           /* that a list may hold; clouds allow 2 to 20 */
+#define CFR_ROTATION_NEXT_MAX    1024         /* of what names the next page of a list */
+#define CFR_ROTATION_HEADERS_MAX 8            /* with those that a signature adds */
+#define CFR_ROTATION_BODY_MAX    65536        /* of a request */
+#define CFR_ROTATION_ANSWER_MAX  262144       /* of an answer: larger ones are refused while they arrive */
 
-enum cfr_mint_op {
-    CFR_MINT_LIST,       /* every key that may be in our way, whoever made it */
-    CFR_MINT_CREATE,     /* not idempotent anywhere: an answer that is lost leaves a key whose secret nobody knows */
-    CFR_MINT_VERIFY,     /* real use of the new key, in one place */
-    CFR_MINT_DEACTIVATE, /* the key is refused from then on and can be brought back */
-    CFR_MINT_LAST_USED,
-    CFR_MINT_DELETE,     /* that it is gone already is success */
+enum cfr_rotation_op {
+    CFR_ROTATION_LIST,   /* every key that may be in our way, whoever made it */
+    CFR_ROTATION_CREATE, /* not idempotent anywhere: an answer that is lost leaves a key whose secret nobody knows */
+    CFR_ROTATION_VERIFY, /* real use of the new key, in one place */
+    CFR_ROTATION_DEACTIVATE, /* the key is refused from then on and can be brought back */
+    CFR_ROTATION_LAST_USED,
+    CFR_ROTATION_DELETE, /* that it is gone already is success */
 };
 
-struct cfr_mint_key {
-    char id[CFR_MINT_ID_MAX];
-    char name[CFR_MINT_NAME_MAX]; /* "" where the cloud's keys have none */
-    char maker[CFR_MINT_MAKER_MAX]; /* who made it, in the cloud's words; "" = it does not say */
-    int64_t created_s;            /* by the cloud's clock; 0 = it does not say */
-    int64_t ends_s;               /* of a new one: when it ends by itself; 0 = it does not */
+struct cfr_rotation_key {
+    char id[CFR_ROTATION_ID_MAX];
+    char name[CFR_ROTATION_NAME_MAX];   /* "" where the cloud's keys have none */
+    char maker[CFR_ROTATION_MAKER_MAX]; /* who made it, in the cloud's words; "" = it does not say */
+    int64_t created_s;                  /* by the cloud's clock; 0 = it does not say */
+    int64_t ends_s;                     /* of a new one: when it ends by itself; 0 = it does not */
     bool active;
     bool foreign; /* made in a way that is not ours */
 };
 
-struct cfr_mint_keys {
-    struct cfr_mint_key key[CFR_MINT_KEYS_MAX];
+struct cfr_rotation_keys {
+    struct cfr_rotation_key key[CFR_ROTATION_KEYS_MAX];
     size_t count;
 };
 
 /* What is asked for; borrowed for one call. */
-struct cfr_mint_ask {
-    enum cfr_mint_op op;
-    const char *id;              /* for DEACTIVATE, LAST_USED and DELETE */
-    const char *name;            /* for CREATE: what the new key is to be called */
+struct cfr_rotation_ask {
+    enum cfr_rotation_op op;
+    const char *id;   /* for DEACTIVATE, LAST_USED and DELETE */
+    const char *name; /* for CREATE: what the new key is to be called */
     int64_t now_s;
-    const struct cfr_grant *admin; /* what the credential named `with` was granted: whoever may do this; not for VERIFY */
+    const struct cfr_grant
+        *admin; /* what the credential named `with` was granted: whoever may do this; not for VERIFY */
     const struct cfr_grant *fresh; /* for VERIFY: what CREATE gave */
     size_t place;                  /* for VERIFY: which of the provider's places, from 0 */
 };
 
-struct cfr_mint_request {
+struct cfr_rotation_request {
     const char *method; /* literal */
     char *url;          /* heap */
-    struct cfr_secret headers[CFR_MINT_HEADERS_MAX]; /* "Name: value", each; the one that authorises among them, but see sign */
+    struct cfr_secret
+        headers[CFR_ROTATION_HEADERS_MAX]; /* "Name: value", each; the one that authorises among them, but see sign */
     size_t header_count;
     struct cfr_secret body;
     const char *content_type; /* literal: of the body, which no header names; NULL = none */
@@ -69,7 +71,7 @@ struct cfr_mint_request {
     struct cfr_view sign_session; /* empty for long-lived keys */
 };
 
-struct cfr_mint_reply {
+struct cfr_rotation_reply {
     long status;
     struct cfr_view content_type;
     struct cfr_view body;
@@ -77,33 +79,33 @@ struct cfr_mint_reply {
 };
 
 /* What an answer says; which members are set depends on the operation. Zero-initialised is empty; freed by
- * cfr_mint_answer_free. */
-struct cfr_mint_answer {
-    struct cfr_mint_keys keys;    /* LIST; adds to what is there, for lists of several pages */
-    char next[CFR_MINT_NEXT_MAX]; /* LIST: where the next page begins; "" = it was the last */
-    struct cfr_mint_key made;     /* CREATE */
-    struct cfr_grant grant;       /* CREATE: what consumers need, as fields, and its identity */
-    int64_t used_s;               /* LAST_USED: 0 = never, or not known */
+ * cfr_rotation_answer_free. */
+struct cfr_rotation_answer {
+    struct cfr_rotation_keys keys;    /* LIST; adds to what is there, for lists of several pages */
+    char next[CFR_ROTATION_NEXT_MAX]; /* LIST: where the next page begins; "" = it was the last */
+    struct cfr_rotation_key made;     /* CREATE */
+    struct cfr_grant grant;           /* CREATE: what consumers need, as fields, and its identity */
+    int64_t used_s;                   /* LAST_USED: 0 = never, or not known */
 };
 
-/* How a new key is tried where that takes more than one request: an exchange with the provider of sts that is named. Texts
- * are borrowed from the configuration and from the fresh grant. */
-#define CFR_MINT_TRIAL_MAX 4
-struct cfr_mint_trial_value {
+/* How a new key is tried where that takes more than one request: an exchange with the provider of sts that is named.
+ * Texts are borrowed from the configuration and from the fresh grant. */
+#define CFR_ROTATION_TRIAL_MAX 4
+struct cfr_rotation_trial_value {
     const char *key; /* literal, of that provider's table */
     struct cfr_view value;
 };
 
-struct cfr_mint_trial {
-    const char *provider;                                     /* literal: the key under `exchange:` */
-    struct cfr_mint_trial_value settings[CFR_MINT_TRIAL_MAX]; /* what is not among them has its default */
+struct cfr_rotation_trial {
+    const char *provider;                                             /* literal: the key under `exchange:` */
+    struct cfr_rotation_trial_value settings[CFR_ROTATION_TRIAL_MAX]; /* what is not among them has its default */
     size_t setting_count;
     /* What the files of the configuration hold; each key has to have some text in the configuration, too. */
-    struct cfr_mint_trial_value contents[CFR_MINT_TRIAL_MAX];
+    struct cfr_rotation_trial_value contents[CFR_ROTATION_TRIAL_MAX];
     size_t content_count;
 };
 
-struct cfr_mint_provider {
+struct cfr_rotation_provider {
     const char *name;              /* the key under `mint:` */
     const struct cfr_table *table; /* its configuration */
     bool names;                    /* keys carry a name of ours, by which a lost one is found again */
@@ -117,27 +119,29 @@ struct cfr_mint_provider {
     const char *(*subject)(const void *config);
     /* In how many places a new key is tried. */
     size_t (*places)(const void *config);
-    /* Builds the request into the zeroed OUT; PAGE is the former answer's `next`, or "". The caller frees OUT also after an
-     * error. CFR_E_CONFIG if the ask's `admin` holds nothing that fits this cloud. */
-    int (*build)(const void *config, const struct cfr_mint_ask *ask, const char *page, struct cfr_mint_request *out,
+    /* Builds the request into the zeroed OUT; PAGE is the former answer's `next`, or "". The caller frees OUT also
+     * after an error. CFR_E_CONFIG if the ask's `admin` holds nothing that fits this cloud. */
+    int (*build)(const void *config, const struct cfr_rotation_ask *ask, const char *page,
+                 struct cfr_rotation_request *out, struct cfr_err *err);
+    /* Reads the answer. CFR_E_LIMIT: no more keys can be made until one is removed. Whether an error to CREATE says
+     * that nothing was made is told by the status alone; see cfr_rotation_is_certain. */
+    int (*parse)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_rotation_reply *reply,
+                 struct cfr_rotation_answer *out, struct cfr_err *err);
+    /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted
+     * yet and that it never will be look the same: an error of any kind but LOCAL is a failed try. */
+    int (*trial)(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,
                  struct cfr_err *err);
-    /* Reads the answer. CFR_E_LIMIT: no more keys can be made until one is removed. Whether an error to CREATE says that nothing
-     * was made is told by the status alone; see cfr_mint_is_certain. */
-    int (*parse)(const void *config, const struct cfr_mint_ask *ask, const struct cfr_mint_reply *reply,
-                 struct cfr_mint_answer *out, struct cfr_err *err);
-    /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted yet and
-     * that it never will be look the same: an error of any kind but LOCAL is a failed try. */
-    int (*trial)(const void *config, const struct cfr_mint_ask *ask, struct cfr_mint_trial *out, struct cfr_err *err);
 };
 
 /* The value of the field NAME of G, or of the key of that name in a mounted Secret that is passed on. */
-struct cfr_view cfr_mint_admin_field(const struct cfr_grant *g, const char *name);
-/* True if a CREATE that was answered with STATUS (0 = no answer came) made nothing for certain: the server refused it (4xx but
- * 408, 425, 429 and 499). */
-bool cfr_mint_is_certain(long status);
+struct cfr_view cfr_rotation_admin_field(const struct cfr_grant *g, const char *name);
+/* True if a CREATE that was answered with STATUS (0 = no answer came) made nothing for certain: the server refused it
+ * (4xx but 408, 425, 429 and 499). */
+bool cfr_rotation_is_certain(long status);
 /* Appends a "Name: value" header. */
-int cfr_mint_request_header(struct cfr_mint_request *r, const char *name, struct cfr_view value, struct cfr_err *err);
-void cfr_mint_request_free(struct cfr_mint_request *r);
-void cfr_mint_answer_free(struct cfr_mint_answer *a);
+int cfr_rotation_request_header(struct cfr_rotation_request *r, const char *name, struct cfr_view value,
+                                struct cfr_err *err);
+void cfr_rotation_request_free(struct cfr_rotation_request *r);
+void cfr_rotation_answer_free(struct cfr_rotation_answer *a);
 
 #endif

@@ -7,19 +7,19 @@
 #include "rotation/gcp.h"
 #include "rotation/openstack.h"
 
-const struct cfr_mint_provider *const cfr_mint_providers[] = {
-    &cfr_mint_aws_provider,
-    &cfr_mint_azure_provider,
-    &cfr_mint_gcp_provider,
-    &cfr_mint_openstack_provider,
+const struct cfr_rotation_provider *const cfr_rotation_providers[] = {
+    &cfr_rotation_aws_provider,
+    &cfr_rotation_azure_provider,
+    &cfr_rotation_gcp_provider,
+    &cfr_rotation_openstack_provider,
     NULL,
 };
 
-const struct cfr_mint_provider *cfr_mint_find(struct cfr_view name)
+const struct cfr_rotation_provider *cfr_rotation_find(struct cfr_view name)
 {
-    for (size_t i = 0; cfr_mint_providers[i] != NULL; i++) {
-        if (cfr_view_is(name, cfr_mint_providers[i]->name))
-            return cfr_mint_providers[i];
+    for (size_t i = 0; cfr_rotation_providers[i] != NULL; i++) {
+        if (cfr_view_is(name, cfr_rotation_providers[i]->name))
+            return cfr_rotation_providers[i];
     }
     return NULL;
 }

@@ -27,7 +27,7 @@ static size_t host_of(const char *authority)
     return n != 0 && authority[n] == ']' ? n + 1 : strcspn(authority, ":/");
 }
 
-int cfr_mint_rest_check_url(const char *key, const char *url, struct cfr_err *err)
+int cfr_rotation_rest_check_url(const char *key, const char *url, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_of(url);
     size_t scheme = cfr_view_starts(text, "https://") ? 8 : cfr_view_starts(text, "http://") ? 7 : 0;
@@ -37,36 +37,35 @@ int cfr_mint_rest_check_url(const char *key, const char *url, struct cfr_err *er
         return 0;
     host = host_of(url + scheme);
     if (scheme == 0 || host == 0 || (scheme == 7 && !is_loopback(url + scheme, host)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: write a URL that begins with https:// (or http:// and localhost or a loopback address)",
-            key);
-    if (!cfr_view_printable(text) || strpbrk(url, " \"'<>?#@%\\") != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: must be a host, perhaps with a port and a path, and nothing else", key);
+                           "%s: write a URL that begins with https:// (or http:// and localhost or a loopback address)",
+                           key);
+    if (!cfr_view_printable(text) || strpbrk(url, " \"'<>?#@%\\") != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: must be a host, perhaps with a port and a path, and nothing else",
+                           key);
     return 0;
 }
 
-void cfr_mint_rest_base(struct cfr_str *url, const char *base)
+void cfr_rotation_rest_base(struct cfr_str *url, const char *base)
 {
     size_t n = strlen(base);
 
     cfr_str_add(url, (struct cfr_view){base, n != 0 && base[n - 1] == '/' ? n - 1 : n});
 }
 
-void cfr_mint_rest_part(struct cfr_str *url, const char *text)
+void cfr_rotation_rest_part(struct cfr_str *url, const char *text)
 {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~", c) != NULL;
+        bool plain =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) != NULL;
 
         cfr_str_addf(url, plain ? "%c" : "%%%02X", c);
     }
 }
 
-int cfr_mint_rest_begin(struct cfr_mint_request *out, const char *method, struct cfr_str *url,
-                        struct cfr_err *err)
+int cfr_rotation_rest_begin(struct cfr_rotation_request *out, const char *method, struct cfr_str *url,
+                            struct cfr_err *err)
 {
     out->method = method;
     if (url->failed) {
@@ -81,12 +80,11 @@ int cfr_mint_rest_begin(struct cfr_mint_request *out, const char *method, struct
 
 static bool is_token(struct cfr_view token)
 {
-    return token.n != 0 && token.n < TOKEN_MAX && cfr_view_printable(token) &&
-           memchr(token.p, ' ', token.n) == NULL;
+    return token.n != 0 && token.n < TOKEN_MAX && cfr_view_printable(token) && memchr(token.p, ' ', token.n) == NULL;
 }
 
-int cfr_mint_rest_token(struct cfr_mint_request *out, const char *name, const char *prefix,
-                        struct cfr_view token, const char *missing, struct cfr_err *err)
+int cfr_rotation_rest_token(struct cfr_rotation_request *out, const char *name, const char *prefix,
+                            struct cfr_view token, const char *missing, struct cfr_err *err)
 {
     struct cfr_secret value;
     int rc;
@@ -98,25 +96,25 @@ int cfr_mint_rest_token(struct cfr_mint_request *out, const char *name, const ch
     if (rc == 0)
         rc = cfr_secret_append(&value, token, err);
     if (rc == 0)
-        rc = cfr_mint_request_header(out, name, cfr_secret_view(&value), err);
+        rc = cfr_rotation_request_header(out, name, cfr_secret_view(&value), err);
     cfr_secret_free(&value);
     return rc;
 }
 
-struct cfr_mint_pen cfr_mint_rest_body(struct cfr_mint_request *out, struct cfr_err *err)
+struct cfr_rotation_pen cfr_rotation_rest_body(struct cfr_rotation_request *out, struct cfr_err *err)
 {
     out->content_type = "application/json";
-    cfr_secret_init(&out->body, CFR_MINT_BODY_MAX);
-    return (struct cfr_mint_pen){&out->body, err, 0};
+    cfr_secret_init(&out->body, CFR_ROTATION_BODY_MAX);
+    return (struct cfr_rotation_pen){&out->body, err, 0};
 }
 
-void cfr_mint_rest_put(struct cfr_mint_pen *pen, const char *text)
+void cfr_rotation_rest_put(struct cfr_rotation_pen *pen, const char *text)
 {
     if (pen->rc == 0)
         pen->rc = cfr_secret_append_str(pen->out, text, pen->err);
 }
 
-void cfr_mint_rest_put_json(struct cfr_mint_pen *pen, const char *text)
+void cfr_rotation_rest_put_json(struct cfr_rotation_pen *pen, const char *text)
 {
     if (pen->rc == 0)
         pen->rc = cfr_secret_append_json(pen->out, cfr_view_of(text), pen->err);
@@ -124,7 +122,7 @@ void cfr_mint_rest_put_json(struct cfr_mint_pen *pen, const char *text)
 
 /* ---- what is answered ---- */
 
-struct cfr_view cfr_mint_rest_text(const struct cfr_json *object, const char *key)
+struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key)
 {
     struct cfr_view text = {NULL, 0};
 
@@ -132,14 +130,14 @@ struct cfr_view cfr_mint_rest_text(const struct cfr_json *object, const char *ke
     return text;
 }
 
-int64_t cfr_mint_rest_time(const struct cfr_json *object, const char *key)
+int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key)
 {
     int64_t when_s = 0;
 
-    return cfr_time_parse(cfr_mint_rest_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
+    return cfr_time_parse(cfr_rotation_rest_text(object, key), &when_s) && when_s < NEVER_S ? when_s : 0;
 }
 
-bool cfr_mint_rest_copy(char *to, size_t size, struct cfr_view text)
+bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text)
 {
     bool fits = text.n != 0 && text.n < size && cfr_view_printable(text);
 
@@ -149,13 +147,13 @@ bool cfr_mint_rest_copy(char *to, size_t size, struct cfr_view text)
     return fits;
 }
 
-static bool is_ours(const struct cfr_mint_key *key)
+static bool is_ours(const struct cfr_rotation_key *key)
 {
-    return strncmp(key->name, CFR_MINT_NAME_OURS, sizeof CFR_MINT_NAME_OURS - 1) == 0;
+    return strncmp(key->name, CFR_ROTATION_NAME_OURS, sizeof CFR_ROTATION_NAME_OURS - 1) == 0;
 }
 
 /* Makes room by leaving out one that is not ours. */
-static bool drop_other(struct cfr_mint_keys *keys)
+static bool drop_other(struct cfr_rotation_keys *keys)
 {
     for (size_t i = 0; i < keys->count; i++) {
         if (!is_ours(&keys->key[i])) {
@@ -166,16 +164,16 @@ static bool drop_other(struct cfr_mint_keys *keys)
     return false;
 }
 
-int cfr_mint_rest_keep(struct cfr_mint_keys *keys, const struct cfr_mint_key *key, bool names,
-                       struct cfr_err *err)
+int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key, bool names,
+                           struct cfr_err *err)
 {
-    bool full = keys->count == CFR_MINT_KEYS_MAX;
+    bool full = keys->count == CFR_ROTATION_KEYS_MAX;
 
     if (full && names && !is_ours(key))
         return 0;
     if (full && !(names && drop_other(keys)))
         return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that nobody uses",
-                           CFR_MINT_KEYS_MAX);
+                           CFR_ROTATION_KEYS_MAX);
     keys->key[keys->count++] = *key;
     return 0;
 }

@@ -8,46 +8,46 @@
 #include "base/str.h"
 #include "rotation/provider.h"
 
-#define CFR_MINT_URL_MAX 2048 /* of what a configuration may hold */
+#define CFR_ROTATION_URL_MAX 2048 /* of what a configuration may hold */
 
 /* A URL of a configuration: https, or http to localhost or a literal loopback address; no user, query or
  * fragment. URL may be NULL. CFR_E_CONFIG, with a text that begins with KEY. */
-int cfr_mint_rest_check_url(const char *key, const char *url, struct cfr_err *err);
+int cfr_rotation_rest_check_url(const char *key, const char *url, struct cfr_err *err);
 /* Appends BASE without the slash that it may end in. */
-void cfr_mint_rest_base(struct cfr_str *url, const char *base);
+void cfr_rotation_rest_base(struct cfr_str *url, const char *base);
 /* Appends TEXT percent-encoded. */
-void cfr_mint_rest_part(struct cfr_str *url, const char *text);
+void cfr_rotation_rest_part(struct cfr_str *url, const char *text);
 /* Begins OUT with METHOD and URL, which is moved from. */
-int cfr_mint_rest_begin(struct cfr_mint_request *out, const char *method, struct cfr_str *url,
-                        struct cfr_err *err);
+int cfr_rotation_rest_begin(struct cfr_rotation_request *out, const char *method, struct cfr_str *url,
+                            struct cfr_err *err);
 /* The header that authorises: NAME, and PREFIX with TOKEN. CFR_E_CONFIG, with MISSING as its text, if TOKEN
  * is empty or no token. */
-int cfr_mint_rest_token(struct cfr_mint_request *out, const char *name, const char *prefix,
-                        struct cfr_view token, const char *missing, struct cfr_err *err);
+int cfr_rotation_rest_token(struct cfr_rotation_request *out, const char *name, const char *prefix,
+                            struct cfr_view token, const char *missing, struct cfr_err *err);
 
 /* A body being written: the first error stays, and what follows it does nothing. */
-struct cfr_mint_pen {
+struct cfr_rotation_pen {
     struct cfr_secret *out;
     struct cfr_err *err;
     int rc;
 };
 
 /* Starts OUT's body, of JSON. */
-struct cfr_mint_pen cfr_mint_rest_body(struct cfr_mint_request *out, struct cfr_err *err);
-void cfr_mint_rest_put(struct cfr_mint_pen *pen, const char *text);
+struct cfr_rotation_pen cfr_rotation_rest_body(struct cfr_rotation_request *out, struct cfr_err *err);
+void cfr_rotation_rest_put(struct cfr_rotation_pen *pen, const char *text);
 /* As a JSON string with its quotes. */
-void cfr_mint_rest_put_json(struct cfr_mint_pen *pen, const char *text);
+void cfr_rotation_rest_put_json(struct cfr_rotation_pen *pen, const char *text);
 
 /* A member's text, trimmed by nothing; empty where there is none. */
-struct cfr_view cfr_mint_rest_text(const struct cfr_json *object, const char *key);
+struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key);
 /* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which stands for never.
  */
-int64_t cfr_mint_rest_time(const struct cfr_json *object, const char *key);
+int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
 /* Copies TEXT to TO, which is empty if TEXT is too long or not printable. True if it was copied. */
-bool cfr_mint_rest_copy(char *to, size_t size, struct cfr_view text);
+bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text);
 /* The longest list of keys is limited: where they have names, those of others are left out of a longer one.
  * CFR_E_ANSWER. */
-int cfr_mint_rest_keep(struct cfr_mint_keys *keys, const struct cfr_mint_key *key, bool names,
-                       struct cfr_err *err);
+int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rotation_key *key, bool names,
+                           struct cfr_err *err);
 
 #endif

@@ -17,7 +17,7 @@ static void copy(char *to, size_t size, const char *from)
 }
 
 /* Everything that belongs to the step before is forgotten. */
-static bool enter(struct cfr_mint_rotation *r, enum cfr_mint_step step, int64_t now_s)
+static bool enter(struct cfr_rotation_rotation *r, enum cfr_rotation_step step, int64_t now_s)
 {
     r->journal.step = step;
     r->journal.step_s = now_s;
@@ -26,23 +26,23 @@ static bool enter(struct cfr_mint_rotation *r, enum cfr_mint_step step, int64_t 
     r->successes = 0;
     r->judged = false;
     r->suspect[0] = '\0';
-    r->begun = step == CFR_MINT_INTENT;
+    r->begun = step == CFR_ROTATION_INTENT;
     return true;
 }
 
-static void act(struct cfr_mint_todo *out, enum cfr_mint_action action, const char *id)
+static void act(struct cfr_rotation_todo *out, enum cfr_rotation_action action, const char *id)
 {
     out->action = action;
     out->id = id;
 }
 
-static void wait_until(struct cfr_mint_todo *out, int64_t at_s)
+static void wait_until(struct cfr_rotation_todo *out, int64_t at_s)
 {
-    out->action = CFR_MINT_ACT_WAIT;
+    out->action = CFR_ROTATION_ACT_WAIT;
     out->at_s = at_s;
 }
 
-static bool is_known(const struct cfr_mint_journal *j, const char *id)
+static bool is_known(const struct cfr_rotation_journal *j, const char *id)
 {
     for (size_t i = 0; i < j->known_count; i++) {
         if (strcmp(j->known[i], id) == 0)
@@ -53,7 +53,7 @@ static bool is_known(const struct cfr_mint_journal *j, const char *id)
 
 /* ---- rest, and the way into a rotation ---- */
 
-int64_t cfr_mint_due_s(const struct cfr_mint_journal *j, const struct cfr_mint_rules *rules)
+int64_t cfr_rotation_due_s(const struct cfr_rotation_journal *j, const struct cfr_rotation_rules *rules)
 {
     int64_t life_s = rules->expire_after_s;
 
@@ -65,44 +65,44 @@ int64_t cfr_mint_due_s(const struct cfr_mint_journal *j, const struct cfr_mint_r
     return j->current_s + life_s - (int64_t)(rules->spread * (double)life_s / 10);
 }
 
-bool cfr_mint_is_full(const struct cfr_mint_rotation *r)
+bool cfr_rotation_is_full(const struct cfr_rotation_rotation *r)
 {
     return r->provider->most != 0 && r->seen.count >= r->provider->most;
 }
 
-static bool begin(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
+static bool begin(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
 {
-    struct cfr_mint_journal *j = &r->journal;
+    struct cfr_rotation_journal *j = &r->journal;
 
     j->rotation++;
-    (void)snprintf(j->name, sizeof j->name, CFR_MINT_NAME_OURS "%.48s-%llu-%08lx", r->credential,
+    (void)snprintf(j->name, sizeof j->name, CFR_ROTATION_NAME_OURS "%.48s-%llu-%08lx", r->credential,
                    (unsigned long long)j->rotation, (unsigned long)f->chance);
     j->known_count = 0;
     for (size_t i = 0; i < r->seen.count; i++)
-        copy(j->known[j->known_count++], CFR_MINT_ID_MAX, r->seen.key[i].id);
+        copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->seen.key[i].id);
     j->minted[0] = '\0';
     j->minted_s = 0;
     j->minted_ends_s = 0;
     j->late_use = false;
     j->asked = f->wanted;
     j->intent_s = f->now_s;
-    return enter(r, CFR_MINT_INTENT, f->now_s);
+    return enter(r, CFR_ROTATION_INTENT, f->now_s);
 }
 
 /* An old list would make keys of the time since look like ours. */
-static bool is_stale(const struct cfr_mint_rotation *r, int64_t now_s, int64_t age_s)
+static bool is_stale(const struct cfr_rotation_rotation *r, int64_t now_s, int64_t age_s)
 {
     return r->listed_s == 0 || now_s >= r->listed_s + age_s || now_s < r->listed_s;
 }
 
-int64_t cfr_mint_aside_due_s(const struct cfr_mint_rotation *r)
+int64_t cfr_rotation_aside_due_s(const struct cfr_rotation_rotation *r)
 {
     int64_t wait_s = r->rules.inactive_s > r->rules.settle_s ? r->rules.inactive_s : r->rules.settle_s;
 
     return r->journal.aside_count == 0 ? INT64_MAX : r->journal.aside[0].since_s + wait_s;
 }
 
-static void forget_aside(struct cfr_mint_journal *j)
+static void forget_aside(struct cfr_rotation_journal *j)
 {
     j->aside_count--;
     memmove(&j->aside[0], &j->aside[1], j->aside_count * sizeof j->aside[0]);
@@ -110,20 +110,20 @@ static void forget_aside(struct cfr_mint_journal *j)
 
 /* Removes the oldest that is aside, unless somebody made it active again. *DONE: there is nothing to do about
  * it. */
-static bool tidy(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out,
+static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
                  bool *done)
 {
-    *done = f->now_s < cfr_mint_aside_due_s(r);
+    *done = f->now_s < cfr_rotation_aside_due_s(r);
     if (*done)
         return false;
     if (is_stale(r, f->now_s, LOOK_AGAIN_S)) {
-        act(out, CFR_MINT_ACT_LIST, NULL);
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
     copy(r->suspect, sizeof r->suspect, r->journal.aside[0].id);
     for (size_t i = 0; i < r->seen.count; i++) {
         if (strcmp(r->seen.key[i].id, r->suspect) == 0 && !r->seen.key[i].active) {
-            act(out, CFR_MINT_ACT_DELETE, r->suspect);
+            act(out, CFR_ROTATION_ACT_DELETE, r->suspect);
             return false;
         }
     }
@@ -131,9 +131,9 @@ static bool tidy(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
     return true;
 }
 
-static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
-    int64_t due_s = cfr_mint_due_s(&r->journal, &r->rules);
+    int64_t due_s = cfr_rotation_due_s(&r->journal, &r->rules);
     bool tidied;
     bool save = tidy(r, f, out, &tidied);
 
@@ -141,14 +141,14 @@ static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
         return save;
     if (f->alone || (!f->wanted && f->now_s < due_s)) {
         r->listed_s = 0;
-        wait_until(out, f->alone || cfr_mint_aside_due_s(r) < due_s ? cfr_mint_aside_due_s(r) : due_s);
+        wait_until(out, f->alone || cfr_rotation_aside_due_s(r) < due_s ? cfr_rotation_aside_due_s(r) : due_s);
         return false;
     }
-    if (is_stale(r, f->now_s, cfr_mint_is_full(r) ? FULL_S : LOOK_AGAIN_S)) {
-        act(out, CFR_MINT_ACT_LIST, NULL);
+    if (is_stale(r, f->now_s, cfr_rotation_is_full(r) ? FULL_S : LOOK_AGAIN_S)) {
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
-    if (cfr_mint_is_full(r)) {
+    if (cfr_rotation_is_full(r)) {
         wait_until(out, r->listed_s + FULL_S);
         return false;
     }
@@ -157,26 +157,26 @@ static bool rest(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
 
 /* ---- a key that may or may not exist ---- */
 
-static bool intent(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     /* It took long to write it down, and nothing was sent: what was listed then says nothing about now. */
     if (r->begun && (f->now_s < r->journal.intent_s || f->now_s > r->journal.intent_s + LOOK_AGAIN_S))
-        return enter(r, CFR_MINT_REST, f->now_s);
+        return enter(r, CFR_ROTATION_REST, f->now_s);
     if (r->begun) {
-        act(out, CFR_MINT_ACT_CREATE, NULL);
+        act(out, CFR_ROTATION_ACT_CREATE, NULL);
         return false;
     }
     /* An earlier run wrote it down. Whether it sent the request nobody knows, unless it came to seal the
      * answer. */
     if (!f->sealed)
-        return enter(r, CFR_MINT_LOST, f->now_s);
-    copy(r->journal.minted, CFR_MINT_ID_MAX, f->sealed_id);
+        return enter(r, CFR_ROTATION_LOST, f->now_s);
+    copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->sealed_id);
     r->journal.minted_s = f->now_s;
     r->journal.minted_ends_s = f->sealed_ends_s;
-    return enter(r, CFR_MINT_MINTED, f->now_s);
+    return enter(r, CFR_ROTATION_MINTED, f->now_s);
 }
 
-static bool is_aside(const struct cfr_mint_journal *j, const char *id)
+static bool is_aside(const struct cfr_rotation_journal *j, const char *id)
 {
     for (size_t i = 0; i < j->aside_count; i++) {
         if (strcmp(j->aside[i].id, id) == 0)
@@ -186,19 +186,18 @@ static bool is_aside(const struct cfr_mint_journal *j, const char *id)
 }
 
 /* Of a key without a name: whether it can be the one whose answer was lost. */
-static bool may_be_lost(const struct cfr_mint_rotation *r, const struct cfr_mint_key *key)
+static bool may_be_lost(const struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key)
 {
-    const struct cfr_mint_journal *j = &r->journal;
+    const struct cfr_rotation_journal *j = &r->journal;
     bool other = j->maker[0] != '\0' && key->maker[0] != '\0' && strcmp(j->maker, key->maker) != 0;
-    bool then =
-        key->created_s >= j->intent_s - SKEW_S && key->created_s <= j->intent_s + r->rules.settle_s + SKEW_S;
+    bool then = key->created_s >= j->intent_s - SKEW_S && key->created_s <= j->intent_s + r->rules.settle_s + SKEW_S;
 
     return !key->foreign && !other && (key->created_s == 0 || then);
 }
 
-static bool may_be_ours(const struct cfr_mint_rotation *r, const struct cfr_mint_key *key)
+static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key)
 {
-    const struct cfr_mint_journal *j = &r->journal;
+    const struct cfr_rotation_journal *j = &r->journal;
 
     if (is_known(j, key->id) || is_aside(j, key->id) || strcmp(key->id, j->current) == 0)
         return false;
@@ -210,7 +209,7 @@ static bool may_be_ours(const struct cfr_mint_rotation *r, const struct cfr_mint
 
 /* A secret that nobody knows was used by nobody; one that was undone was used by us. Where nothing tells
  * whether it is ours, it can be brought back for a while. */
-static void suspect(struct cfr_mint_rotation *r, const char *id, struct cfr_mint_todo *out)
+static void suspect(struct cfr_rotation_rotation *r, const char *id, struct cfr_rotation_todo *out)
 {
     bool certain = r->provider->names || strcmp(id, r->journal.minted) == 0;
 
@@ -219,13 +218,13 @@ static void suspect(struct cfr_mint_rotation *r, const char *id, struct cfr_mint
         r->judged = certain || !r->provider->tells_use;
     }
     act(out,
-        !r->judged                                                       ? CFR_MINT_ACT_LAST_USED
-        : certain || r->provider->tells_use || !r->provider->deactivates ? CFR_MINT_ACT_DELETE
-                                                                         : CFR_MINT_ACT_DEACTIVATE,
+        !r->judged                                                       ? CFR_ROTATION_ACT_LAST_USED
+        : certain || r->provider->tells_use || !r->provider->deactivates ? CFR_ROTATION_ACT_DELETE
+                                                                         : CFR_ROTATION_ACT_DEACTIVATE,
         r->suspect);
 }
 
-static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     int64_t end_s = r->journal.intent_s + r->rules.settle_s;
     bool settled = f->now_s >= end_s || f->now_s < r->journal.intent_s - SKEW_S;
@@ -238,7 +237,7 @@ static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
     }
     if (r->listed_s == 0 || (f->now_s >= r->listed_s + LOOK_AGAIN_S && !settled) ||
         (settled && r->listed_s < end_s && f->now_s >= end_s)) {
-        act(out, CFR_MINT_ACT_LIST, NULL);
+        act(out, CFR_ROTATION_ACT_LIST, NULL);
         return false;
     }
     for (size_t i = 0; i < r->seen.count; i++) {
@@ -249,7 +248,7 @@ static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
     }
     if (settled) {
         r->journal.minted[0] = '\0';
-        return enter(r, CFR_MINT_REST, f->now_s);
+        return enter(r, CFR_ROTATION_REST, f->now_s);
     }
     wait_until(out, r->listed_s + LOOK_AGAIN_S < end_s ? r->listed_s + LOOK_AGAIN_S : end_s);
     return false;
@@ -257,37 +256,37 @@ static bool lost(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, st
 
 /* ---- a new key ---- */
 
-bool cfr_mint_has_seal(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *f)
+bool cfr_rotation_has_seal(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
 {
     return f->sealed && strcmp(f->sealed_id, r->journal.minted) == 0;
 }
 
-static bool minted(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     bool enough = r->successes >= r->provider->verify_count;
 
-    if (!cfr_mint_has_seal(r, f))
-        return enter(r, CFR_MINT_UNDOING, f->now_s);
+    if (!cfr_rotation_has_seal(r, f))
+        return enter(r, CFR_ROTATION_UNDOING, f->now_s);
     if (enough && f->now_s >= r->verified_s + r->rules.verify_wait_s)
-        return enter(r, CFR_MINT_VERIFIED, f->now_s);
+        return enter(r, CFR_ROTATION_VERIFIED, f->now_s);
     if (enough)
         wait_until(out, r->verified_s + r->rules.verify_wait_s);
     else if (f->now_s >= r->journal.step_s + r->rules.verify_most_s)
-        return enter(r, CFR_MINT_UNDOING, f->now_s);
+        return enter(r, CFR_ROTATION_UNDOING, f->now_s);
     else if (f->now_s < r->try_s)
         wait_until(out, r->try_s);
     else
-        act(out, CFR_MINT_ACT_VERIFY, NULL);
+        act(out, CFR_ROTATION_ACT_VERIFY, NULL);
     return false;
 }
 
-static bool verified(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     /* It may have been published just before a crash: then removing it would end what consumers use. */
-    if (cfr_mint_has_seal(r, f))
-        act(out, CFR_MINT_ACT_PUBLISH, r->journal.minted);
+    if (cfr_rotation_has_seal(r, f))
+        act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (f->stands)
-        act(out, CFR_MINT_ACT_ADOPT, r->journal.minted);
+        act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
     else
         wait_until(out, INT64_MAX);
     return false;
@@ -295,122 +294,123 @@ static bool verified(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f
 
 /* ---- the old key ---- */
 
-static bool published(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                      struct cfr_rotation_todo *out)
 {
-    const struct cfr_mint_journal *j = &r->journal;
+    const struct cfr_rotation_journal *j = &r->journal;
     int64_t least_s = j->published_s + r->rules.grace_s;
     int64_t held_s = f->now_s + f->grace_left_s;
     int64_t most_s = j->published_s + r->rules.grace_most_s;
 
     if (j->old[0] == '\0')
-        return enter(r, CFR_MINT_REST, f->now_s);
+        return enter(r, CFR_ROTATION_REST, f->now_s);
     if (f->now_s < least_s || f->now_s < held_s)
         wait_until(out, least_s > held_s ? least_s : held_s);
     else if (!f->used_by_all && f->now_s < most_s)
         wait_until(out, most_s);
     else
-        return enter(r, CFR_MINT_RETIRING, f->now_s);
+        return enter(r, CFR_ROTATION_RETIRING, f->now_s);
     return false;
 }
 
-static bool retiring(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     if (!r->provider->deactivates)
-        return enter(r, CFR_MINT_DELETING, f->now_s);
-    act(out, CFR_MINT_ACT_DEACTIVATE, r->journal.old);
+        return enter(r, CFR_ROTATION_DELETING, f->now_s);
+    act(out, CFR_ROTATION_ACT_DEACTIVATE, r->journal.old);
     return false;
 }
 
-static bool inactive(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, struct cfr_mint_todo *out)
+static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     int64_t end_s = r->journal.step_s + r->rules.inactive_s;
 
     if (!r->journal.late_use && !r->judged && r->provider->tells_use) {
-        act(out, CFR_MINT_ACT_LAST_USED, r->journal.old);
+        act(out, CFR_ROTATION_ACT_LAST_USED, r->journal.old);
         return false;
     }
     /* Whoever asks for another key needs its room, and knows what he does. */
     if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
-        return enter(r, CFR_MINT_DELETING, f->now_s);
+        return enter(r, CFR_ROTATION_DELETING, f->now_s);
     wait_until(out, end_s);
     return false;
 }
 
-void cfr_mint_next(struct cfr_mint_rotation *r, const struct cfr_mint_facts *f, bool *save,
-                   struct cfr_mint_todo *out)
+void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, bool *save,
+                       struct cfr_rotation_todo *out)
 {
-    *out = (struct cfr_mint_todo){.at_s = INT64_MAX};
+    *out = (struct cfr_rotation_todo){.at_s = INT64_MAX};
     *save = false;
     switch (r->journal.step) {
-    case CFR_MINT_REST:
+    case CFR_ROTATION_REST:
         *save = rest(r, f, out);
         out->drop_seal = f->sealed;
         break;
-    case CFR_MINT_INTENT:
+    case CFR_ROTATION_INTENT:
         *save = intent(r, f, out);
         break;
-    case CFR_MINT_LOST:
+    case CFR_ROTATION_LOST:
         *save = lost(r, f, out);
         break;
-    case CFR_MINT_MINTED:
+    case CFR_ROTATION_MINTED:
         *save = minted(r, f, out);
         break;
-    case CFR_MINT_VERIFIED:
+    case CFR_ROTATION_VERIFIED:
         *save = verified(r, f, out);
         break;
-    case CFR_MINT_PUBLISHED:
+    case CFR_ROTATION_PUBLISHED:
         *save = published(r, f, out);
         out->drop_seal = f->sealed;
         break;
-    case CFR_MINT_RETIRING:
+    case CFR_ROTATION_RETIRING:
         *save = retiring(r, f, out);
         break;
-    case CFR_MINT_INACTIVE:
+    case CFR_ROTATION_INACTIVE:
         *save = inactive(r, f, out);
         break;
-    case CFR_MINT_DELETING:
-        act(out, CFR_MINT_ACT_DELETE, r->journal.old);
+    case CFR_ROTATION_DELETING:
+        act(out, CFR_ROTATION_ACT_DELETE, r->journal.old);
         break;
     default: /* UNDOING */
-        act(out, CFR_MINT_ACT_DELETE, r->journal.minted);
+        act(out, CFR_ROTATION_ACT_DELETE, r->journal.minted);
         break;
     }
 }
 
 /* ---- reports ---- */
 
-bool cfr_mint_listed(struct cfr_mint_rotation *r, const struct cfr_mint_keys *keys, int64_t now_s)
+bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
 {
     r->seen = *keys;
     r->listed_s = now_s;
     return false;
 }
 
-bool cfr_mint_is_new(const struct cfr_mint_rotation *r, const char *id)
+bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id)
 {
     return !is_known(&r->journal, id) && strcmp(r->journal.current, id) != 0;
 }
 
-bool cfr_mint_made(struct cfr_mint_rotation *r, const struct cfr_mint_key *key, int64_t now_s)
+bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s)
 {
-    copy(r->journal.minted, CFR_MINT_ID_MAX, key->id);
-    copy(r->journal.maker, CFR_MINT_MAKER_MAX, key->maker);
+    copy(r->journal.minted, CFR_ROTATION_ID_MAX, key->id);
+    copy(r->journal.maker, CFR_ROTATION_MAKER_MAX, key->maker);
     r->journal.minted_s = now_s;
     r->journal.minted_ends_s = key->ends_s;
-    return enter(r, CFR_MINT_MINTED, now_s);
+    return enter(r, CFR_ROTATION_MINTED, now_s);
 }
 
-bool cfr_mint_refused(struct cfr_mint_rotation *r, int64_t now_s)
+bool cfr_rotation_refused(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    return enter(r, CFR_MINT_REST, now_s);
+    return enter(r, CFR_ROTATION_REST, now_s);
 }
 
-bool cfr_mint_unknown(struct cfr_mint_rotation *r, int64_t now_s)
+bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    return enter(r, CFR_MINT_LOST, now_s);
+    return enter(r, CFR_ROTATION_LOST, now_s);
 }
 
-bool cfr_mint_verified(struct cfr_mint_rotation *r, bool everywhere, int64_t now_s)
+bool cfr_rotation_verified(struct cfr_rotation_rotation *r, bool everywhere, int64_t now_s)
 {
     r->successes = everywhere ? r->successes + 1 : 0;
     r->verified_s = now_s;
@@ -418,70 +418,70 @@ bool cfr_mint_verified(struct cfr_mint_rotation *r, bool everywhere, int64_t now
     return false;
 }
 
-bool cfr_mint_published(struct cfr_mint_rotation *r, uint64_t generation, int64_t now_s)
+bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation, int64_t now_s)
 {
-    struct cfr_mint_journal *j = &r->journal;
+    struct cfr_rotation_journal *j = &r->journal;
 
-    copy(j->old, CFR_MINT_ID_MAX, j->current);
-    copy(j->current, CFR_MINT_ID_MAX, j->minted);
+    copy(j->old, CFR_ROTATION_ID_MAX, j->current);
+    copy(j->current, CFR_ROTATION_ID_MAX, j->minted);
     j->current_s = j->minted_s;
     j->current_ends_s = j->minted_ends_s;
     j->minted[0] = '\0';
     j->published_s = now_s;
     j->generation = generation;
-    return enter(r, CFR_MINT_PUBLISHED, now_s);
+    return enter(r, CFR_ROTATION_PUBLISHED, now_s);
 }
 
-bool cfr_mint_deactivated(struct cfr_mint_rotation *r, int64_t now_s)
+bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    struct cfr_mint_journal *j = &r->journal;
+    struct cfr_rotation_journal *j = &r->journal;
 
-    if (j->step != CFR_MINT_LOST)
-        return enter(r, CFR_MINT_INACTIVE, now_s);
+    if (j->step != CFR_ROTATION_LOST)
+        return enter(r, CFR_ROTATION_INACTIVE, now_s);
     /* More than there is room for: the oldest stays deactivated. */
-    if (j->aside_count == CFR_MINT_ASIDE_MAX)
+    if (j->aside_count == CFR_ROTATION_ASIDE_MAX)
         forget_aside(j);
-    copy(j->aside[j->aside_count].id, CFR_MINT_ID_MAX, r->suspect);
+    copy(j->aside[j->aside_count].id, CFR_ROTATION_ID_MAX, r->suspect);
     j->aside[j->aside_count++].since_s = now_s;
     r->suspect[0] = '\0';
     return true;
 }
 
-bool cfr_mint_used(struct cfr_mint_rotation *r, int64_t used_s, int64_t now_s)
+bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t now_s)
 {
-    struct cfr_mint_journal *j = &r->journal;
+    struct cfr_rotation_journal *j = &r->journal;
 
     (void)now_s;
     r->judged = true;
-    if (j->step == CFR_MINT_INACTIVE) {
+    if (j->step == CFR_ROTATION_INACTIVE) {
         /* Once it is deactivated nobody can use it, so what tells is who still did near the end. */
         j->late_use = used_s > j->published_s + r->rules.grace_s / 2;
         return j->late_use;
     }
-    if (used_s == 0 || j->known_count == CFR_MINT_KEYS_MAX)
+    if (used_s == 0 || j->known_count == CFR_ROTATION_KEYS_MAX)
         return false;
     /* Somebody knows its secret, so it is not the one that was lost. */
-    copy(j->known[j->known_count++], CFR_MINT_ID_MAX, r->suspect);
+    copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->suspect);
     r->suspect[0] = '\0';
     return true;
 }
 
-bool cfr_mint_deleted(struct cfr_mint_rotation *r, int64_t now_s)
+bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s)
 {
-    struct cfr_mint_journal *j = &r->journal;
+    struct cfr_rotation_journal *j = &r->journal;
 
-    if (j->step == CFR_MINT_LOST || j->step == CFR_MINT_REST) {
+    if (j->step == CFR_ROTATION_LOST || j->step == CFR_ROTATION_REST) {
         r->listed_s = 0;
         r->try_s = now_s + LOOK_AGAIN_S;
         r->suspect[0] = '\0';
-        if (j->step == CFR_MINT_REST)
+        if (j->step == CFR_ROTATION_REST)
             forget_aside(j);
-        return j->step == CFR_MINT_REST;
+        return j->step == CFR_ROTATION_REST;
     }
     /* Gone may mean that it was not known yet where it was asked for: it is looked for until the lists have
      * settled. */
-    if (j->step == CFR_MINT_UNDOING)
-        return enter(r, CFR_MINT_LOST, now_s);
+    if (j->step == CFR_ROTATION_UNDOING)
+        return enter(r, CFR_ROTATION_LOST, now_s);
     j->old[0] = '\0';
-    return enter(r, CFR_MINT_REST, now_s);
+    return enter(r, CFR_ROTATION_REST, now_s);
 }

@@ -17,66 +17,65 @@
 #include "base/str.h"
 #include "rotation/provider.h"
 
-#define CFR_MINT_WORDS_MAX   192
-#define CFR_MINT_SUBJECT_MAX 320 /* with its NUL */
+#define CFR_ROTATION_WORDS_MAX   192
+#define CFR_ROTATION_SUBJECT_MAX 320 /* with its NUL */
 
-#define CFR_MINT_ASIDE_MAX   16
+#define CFR_ROTATION_ASIDE_MAX   16
 
 /* Each is written down before what it is named for is done. */
-#define CFR_MINT_STEP_LIST(X)                                                                                \
-    X(REST, "rest")           /* nothing is under way */                                                     \
-    X(INTENT, "intent")       /* a key is being made: it may exist or not */                                 \
-    X(MINTED, "minted")       /* it exists, its secret is sealed; whether it works is being tried */         \
-    X(VERIFIED, "verified")   /* it works, and is being published */                                         \
-    X(PUBLISHED, "published") /* it stands; the old one works on for the grace */                            \
-    X(RETIRING, "retiring")   /* the old one is being deactivated */                                         \
-    X(INACTIVE, "inactive")   /* it is, and its last use is looked at */                                     \
-    X(DELETING, "deleting")   /* it is being deleted */                                                      \
-    X(UNDOING, "undoing")     /* the new one never worked, and is being deleted */                           \
+#define CFR_ROTATION_STEP_LIST(X)                                                                                      \
+    X(REST, "rest")           /* nothing is under way */                                                               \
+    X(INTENT, "intent")       /* a key is being made: it may exist or not */                                           \
+    X(MINTED, "minted")       /* it exists, its secret is sealed; whether it works is being tried */                   \
+    X(VERIFIED, "verified")   /* it works, and is being published */                                                   \
+    X(PUBLISHED, "published") /* it stands; the old one works on for the grace */                                      \
+    X(RETIRING, "retiring")   /* the old one is being deactivated */                                                   \
+    X(INACTIVE, "inactive")   /* it is, and its last use is looked at */                                               \
+    X(DELETING, "deleting")   /* it is being deleted */                                                                \
+    X(UNDOING, "undoing")     /* the new one never worked, and is being deleted */                                     \
     X(LOST, "lost")           /* nobody knows whether one was made: it is looked for, and removed */
 
-enum cfr_mint_step {
-#define X(name, text) CFR_MINT_##name,
-    CFR_MINT_STEP_LIST(X)
+enum cfr_rotation_step {
+#define X(name, text) CFR_ROTATION_##name,
+    CFR_ROTATION_STEP_LIST(X)
 #undef X
-        CFR_MINT_STEP_COUNT
+        CFR_ROTATION_STEP_COUNT
 };
 
 /* A key that may be a lost one or somebody else's: it is deactivated, so that whoever uses it can bring it
  * back. */
-struct cfr_mint_aside {
-    char id[CFR_MINT_ID_MAX];
+struct cfr_rotation_aside {
+    char id[CFR_ROTATION_ID_MAX];
     int64_t since_s;
 };
 
 /* What is written down; no secrets. Times are Unix seconds by this machine's wall clock. */
-struct cfr_mint_journal {
-    enum cfr_mint_step step;
-    uint64_t rotation;             /* counts; the present or last one */
-    char name[CFR_MINT_NAME_MAX];  /* of the key that is, or was last, made */
-    char current[CFR_MINT_ID_MAX]; /* that is published; "" = none yet */
-    int64_t current_s;             /* when it was minted */
-    int64_t current_ends_s;        /* when it ends by itself; 0 = it does not */
-    char minted[CFR_MINT_ID_MAX]; /* the new one, from MINTED to VERIFIED, in UNDOING, and in LOST after it */
+struct cfr_rotation_journal {
+    enum cfr_rotation_step step;
+    uint64_t rotation;                 /* counts; the present or last one */
+    char name[CFR_ROTATION_NAME_MAX];  /* of the key that is, or was last, made */
+    char current[CFR_ROTATION_ID_MAX]; /* that is published; "" = none yet */
+    int64_t current_s;                 /* when it was minted */
+    int64_t current_ends_s;            /* when it ends by itself; 0 = it does not */
+    char minted[CFR_ROTATION_ID_MAX];  /* the new one, from MINTED to VERIFIED, in UNDOING, and in LOST after it */
     int64_t minted_s;
     int64_t minted_ends_s;
-    char old[CFR_MINT_ID_MAX]; /* from PUBLISHED on; "" = there was none */
-    char known[CFR_MINT_KEYS_MAX]
-              [CFR_MINT_ID_MAX]; /* keys that existed before INTENT: never ours to remove */
+    char old[CFR_ROTATION_ID_MAX];                          /* from PUBLISHED on; "" = there was none */
+    char known[CFR_ROTATION_KEYS_MAX][CFR_ROTATION_ID_MAX]; /* keys that existed before INTENT: never ours to remove */
     size_t known_count;
-    char maker[CFR_MINT_MAKER_MAX]; /* of the key that was last made, and so of a lost one; "" = not known */
-    struct cfr_mint_aside aside[CFR_MINT_ASIDE_MAX]; /* the oldest first */
+    char maker[CFR_ROTATION_MAKER_MAX]; /* of the key that was last made, and so of a lost one; "" = not known */
+    struct cfr_rotation_aside aside[CFR_ROTATION_ASIDE_MAX]; /* the oldest first */
     size_t aside_count;
     int64_t intent_s; /* when the last INTENT was written down */
     int64_t step_s;   /* when this step was */
     int64_t published_s;
-    uint64_t generation; /* that the new key was published as */
-    bool late_use;       /* the old key was used in the second half of the grace */
-    bool asked;          /* the present or last rotation was begun because somebody asked for one */
-    char subject[CFR_MINT_SUBJECT_MAX]; /* whose keys these are */
+    uint64_t generation;                    /* that the new key was published as */
+    bool late_use;                          /* the old key was used in the second half of the grace */
+    bool asked;                             /* the present or last rotation was begun because somebody asked for one */
+    char subject[CFR_ROTATION_SUBJECT_MAX]; /* whose keys these are */
 };
 
-struct cfr_mint_rules {
+struct cfr_rotation_rules {
     int64_t expire_after_s;
     int64_t grace_s;       /* at least this long */
     int64_t grace_most_s;  /* and at most this long for consumers that do not acknowledge */
@@ -85,25 +84,25 @@ struct cfr_mint_rules {
     int64_t inactive_s;    /* a key that was used in the second half of the grace, or that may be somebody
                               else's, stays deactivated this long before it is deleted */
     int64_t settle_s;      /* how long after INTENT a key whose answer was lost may still turn up */
-    double spread; /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, so that fleets
-                      spread */
+    double spread;         /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, so that fleets
+                              spread */
 };
 
-enum cfr_mint_action {
-    CFR_MINT_ACT_WAIT,    /* until `at_s`, or until a fact changes */
-    CFR_MINT_ACT_LIST,    /* then cfr_mint_listed */
-    CFR_MINT_ACT_CREATE,  /* then: seal the answer (fsynced), cfr_mint_made; or cfr_mint_refused,
-                             cfr_mint_unknown */
-    CFR_MINT_ACT_VERIFY,  /* one try in every place; then cfr_mint_verified */
-    CFR_MINT_ACT_PUBLISH, /* what is sealed; then cfr_mint_published */
-    CFR_MINT_ACT_ADOPT,   /* the new key is published already, and its seal gone; then cfr_mint_published */
-    CFR_MINT_ACT_DEACTIVATE, /* `id`; then cfr_mint_deactivated */
-    CFR_MINT_ACT_LAST_USED,  /* of `id`; then cfr_mint_used */
-    CFR_MINT_ACT_DELETE,     /* `id`; then cfr_mint_deleted */
+enum cfr_rotation_action {
+    CFR_ROTATION_ACT_WAIT,       /* until `at_s`, or until a fact changes */
+    CFR_ROTATION_ACT_LIST,       /* then cfr_rotation_listed */
+    CFR_ROTATION_ACT_CREATE,     /* then: seal the answer (fsynced), cfr_rotation_made; or cfr_rotation_refused,
+                                cfr_rotation_unknown */
+    CFR_ROTATION_ACT_VERIFY,     /* one try in every place; then cfr_rotation_verified */
+    CFR_ROTATION_ACT_PUBLISH,    /* what is sealed; then cfr_rotation_published */
+    CFR_ROTATION_ACT_ADOPT,      /* the new key is published already, and its seal gone; then cfr_rotation_published */
+    CFR_ROTATION_ACT_DEACTIVATE, /* `id`; then cfr_rotation_deactivated */
+    CFR_ROTATION_ACT_LAST_USED,  /* of `id`; then cfr_rotation_used */
+    CFR_ROTATION_ACT_DELETE,     /* `id`; then cfr_rotation_deleted */
 };
 
 /* What is seen at this moment. */
-struct cfr_mint_facts {
+struct cfr_rotation_facts {
     int64_t now_s;
     uint32_t chance; /* random: a part of the next name */
     bool wanted;     /* somebody asked for a rotation */
@@ -116,61 +115,61 @@ struct cfr_mint_facts {
     bool used_by_all;     /* every consumer that acknowledges has `generation`, or there is none */
 };
 
-struct cfr_mint_todo {
-    enum cfr_mint_action action;
+struct cfr_rotation_todo {
+    enum cfr_rotation_action action;
     const char *id; /* within the journal */
     int64_t at_s;   /* WAIT; INT64_MAX = for an event only */
     bool drop_seal; /* remove the sealed secret before the action: it is published, or was undone */
 };
 
-struct cfr_mint_rotation {
-    const struct cfr_mint_provider *provider;
+struct cfr_rotation_rotation {
+    const struct cfr_rotation_provider *provider;
     const char *credential; /* its name in the configuration, borrowed */
-    struct cfr_mint_rules rules;
-    struct cfr_mint_journal journal;
+    struct cfr_rotation_rules rules;
+    struct cfr_rotation_journal journal;
     /* Since the program began, or since this step did; not written down. */
-    struct cfr_mint_keys seen; /* by the last list */
-    int64_t listed_s;          /* 0 = not in this step */
-    int64_t try_s;             /* not before then */
+    struct cfr_rotation_keys seen; /* by the last list */
+    int64_t listed_s;              /* 0 = not in this step */
+    int64_t try_s;                 /* not before then */
     unsigned successes;
-    int64_t verified_s; /* of the last of them */
-    bool begun;         /* INTENT was written down by this run, and its CREATE was not reported on yet */
-    bool judged;        /* the last use of the key in question is known */
-    char suspect[CFR_MINT_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being
+    int64_t verified_s;                /* of the last of them */
+    bool begun;                        /* INTENT was written down by this run, and its CREATE was not reported on yet */
+    bool judged;                       /* the last use of the key in question is known */
+    char suspect[CFR_ROTATION_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being
                                       removed; at REST: the one of those aside that was looked at last */
 };
 
 /* The next action. It may change the journal: *SAVE is then true, the caller writes it down and asks again
  * before it does anything. */
-void cfr_mint_next(struct cfr_mint_rotation *r, const struct cfr_mint_facts *facts, bool *save,
-                   struct cfr_mint_todo *out);
+void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts, bool *save,
+                       struct cfr_rotation_todo *out);
 
 /* Reports of what came of an action. Each may change the journal, which is to be written down then (true). */
-bool cfr_mint_listed(struct cfr_mint_rotation *r, const struct cfr_mint_keys *keys, int64_t now_s);
+bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s);
 /* False for a key that was there before: such an answer is not one to our request. */
-bool cfr_mint_is_new(const struct cfr_mint_rotation *r, const char *id);
-bool cfr_mint_made(struct cfr_mint_rotation *r, const struct cfr_mint_key *key, int64_t now_s);
-bool cfr_mint_refused(struct cfr_mint_rotation *r, int64_t now_s); /* nothing was made for certain */
-bool cfr_mint_unknown(struct cfr_mint_rotation *r, int64_t now_s); /* the answer is lost */
-bool cfr_mint_verified(struct cfr_mint_rotation *r, bool everywhere, int64_t now_s);
-bool cfr_mint_published(struct cfr_mint_rotation *r, uint64_t generation, int64_t now_s);
-bool cfr_mint_deactivated(struct cfr_mint_rotation *r, int64_t now_s);
-bool cfr_mint_used(struct cfr_mint_rotation *r, int64_t used_s, int64_t now_s);
-bool cfr_mint_deleted(struct cfr_mint_rotation *r, int64_t now_s);
+bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id);
+bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s);
+bool cfr_rotation_refused(struct cfr_rotation_rotation *r, int64_t now_s); /* nothing was made for certain */
+bool cfr_rotation_unknown(struct cfr_rotation_rotation *r, int64_t now_s); /* the answer is lost */
+bool cfr_rotation_verified(struct cfr_rotation_rotation *r, bool everywhere, int64_t now_s);
+bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation, int64_t now_s);
+bool cfr_rotation_deactivated(struct cfr_rotation_rotation *r, int64_t now_s);
+bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t now_s);
+bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s);
 
 /* When the next rotation is due, Unix seconds; 0 = now, because nothing is published. */
-int64_t cfr_mint_due_s(const struct cfr_mint_journal *j, const struct cfr_mint_rules *rules);
+int64_t cfr_rotation_due_s(const struct cfr_rotation_journal *j, const struct cfr_rotation_rules *rules);
 /* As it is written down: "published". */
-const char *cfr_mint_step_name(enum cfr_mint_step step);
+const char *cfr_rotation_step_name(enum cfr_rotation_step step);
 /* UPDATE_IN_PROGRESS, UPDATE_COMPLETE or UPDATE_FAILED; FAILED tells that what was last tried did. */
-const char *cfr_mint_state(const struct cfr_mint_journal *j, bool failed);
+const char *cfr_rotation_state(const struct cfr_rotation_journal *j, bool failed);
 /* What is waited for, in words, for status; "" = nothing. */
-void cfr_mint_words(const struct cfr_mint_rotation *r, const struct cfr_mint_facts *facts,
-                    char out[CFR_MINT_WORDS_MAX]);
+void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts,
+                        char out[CFR_ROTATION_WORDS_MAX]);
 
 /* The journal as JSON, and back. CFR_E_ANSWER if it cannot be understood, so that nothing is done on a guess.
  */
-int cfr_mint_journal_write(const struct cfr_mint_journal *j, struct cfr_str *out);
-int cfr_mint_journal_read(struct cfr_view text, struct cfr_mint_journal *out, struct cfr_err *err);
+int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_str *out);
+int cfr_rotation_journal_read(struct cfr_view text, struct cfr_rotation_journal *out, struct cfr_err *err);
 
 #endif

@@ -10,12 +10,12 @@
 #include "sts/openstack/openstack.h"
 
 const struct cfr_sts_provider *const cfr_sts_providers[] = {
-    &cfr_sts_aws_provider,
-    &cfr_sts_azure_provider,
-    &cfr_sts_gcp_provider,
-    &cfr_sts_openstack_provider,
-    &cfr_sts_aws_container_provider,
-    &cfr_sts_oauth_provider,
+    &cfr_aws_provider,
+    &cfr_azure_provider,
+    &cfr_gcp_provider,
+    &cfr_openstack_provider,
+    &cfr_aws_container_provider,
+    &cfr_oauth_provider,
     NULL,
 };
 

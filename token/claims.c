@@ -34,12 +34,10 @@ static int parse_part(struct cfr_view part, const char *what, struct cfr_json **
 }
 
 /* Splits at the two dots. The signature may not be empty: a token without one is as good as `alg` none. */
-static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view *payload,
-                 struct cfr_err *err)
+static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view *payload, struct cfr_err *err)
 {
     const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;
-    const char *second =
-        first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
+    const char *second = first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
     size_t rest;
 
     if (token.n == 0)
@@ -59,8 +57,7 @@ static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view
     for (size_t i = 0; i < rest; i++) {
         char c = second[1 + i];
 
-        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-              c == '_'))
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
             return cfr_err_set(err, CFR_E_TOKEN, "not a JSON Web Token: its signature is not base64url");
     }
     return 0;
@@ -110,8 +107,7 @@ static int check_audience(const struct cfr_json *payload, struct cfr_err *err)
     return 0;
 }
 
-static int take_name_of(const struct cfr_json *kubernetes, const char *key, struct cfr_view *out,
-                        struct cfr_err *err)
+static int take_name_of(const struct cfr_json *kubernetes, const char *key, struct cfr_view *out, struct cfr_err *err)
 {
     const struct cfr_json *object = cfr_json_get(kubernetes, key);
 
@@ -126,12 +122,11 @@ static int take_kubernetes(struct cfr_claims *c, struct cfr_err *err)
     int rc;
 
     if (k == NULL) {
-        rc = take_text(c->payload, "kubernetes.io/serviceaccount/namespace",
-                       "kubernetes.io/serviceaccount/namespace", &c->namespace_name, err);
-        return rc != 0
-                   ? rc
-                   : take_text(c->payload, "kubernetes.io/serviceaccount/service-account.name",
-                               "kubernetes.io/serviceaccount/service-account.name", &c->service_account, err);
+        rc = take_text(c->payload, "kubernetes.io/serviceaccount/namespace", "kubernetes.io/serviceaccount/namespace",
+                       &c->namespace_name, err);
+        return rc != 0 ? rc
+                       : take_text(c->payload, "kubernetes.io/serviceaccount/service-account.name",
+                                   "kubernetes.io/serviceaccount/service-account.name", &c->service_account, err);
     }
     if (!cfr_json_is_object(k))
         return cfr_err_set(err, CFR_E_TOKEN, "the token's `kubernetes.io` is not an object");
@@ -204,13 +199,11 @@ int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_er
 static int check_life(const struct cfr_claims *c, struct cfr_err *err)
 {
     if (cfr_claims_is_legacy(c))
-        return cfr_err_set(
-            err, CFR_E_TOKEN,
-            "the token is of the old kind that a Secret holds: it never expires and has no audience, so "
-            "every cloud refuses it; mount a projected serviceAccountToken volume instead");
-    if (c->exp == 0)
         return cfr_err_set(err, CFR_E_TOKEN,
-                           "the token has no `exp`: it never expires, and every cloud refuses it");
+                           "the token is of the old kind that a Secret holds: it never expires and has no audience, so "
+                           "every cloud refuses it; mount a projected serviceAccountToken volume instead");
+    if (c->exp == 0)
+        return cfr_err_set(err, CFR_E_TOKEN, "the token has no `exp`: it never expires, and every cloud refuses it");
     if (c->exp <= c->iat)
         return cfr_err_set(err, CFR_E_TOKEN, "the token's `exp` is not after its `iat`");
     return 0;

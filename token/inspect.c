@@ -89,8 +89,7 @@ static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
     if (c->nbf != c->iat)
         show_time(r, "valid from", c->nbf, s->now_s);
     if (c->iat != 0 && expires > c->iat)
-        show_time(r, "80 % of life", c->iat + (expires - c->iat) / 5 * 4 + (expires - c->iat) % 5 * 4 / 5,
-                  s->now_s);
+        show_time(r, "80 % of life", c->iat + (expires - c->iat) / 5 * 4 + (expires - c->iat) % 5 * 4 / 5, s->now_s);
     show_time(r, "warn after", c->warnafter, s->now_s);
     show_time(r, "expires", c->exp, s->now_s);
 }

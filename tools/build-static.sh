@@ -147,7 +147,7 @@ if grep -Eq 'INTERP|NEEDED' "$work/readelf"; then
 fi
 grep -q 'Type: *DYN' "$work/readelf" || die "$out/credfresh is not position independent"
 grep -q GNU_RELRO "$work/readelf" || die "$out/credfresh has no RELRO"
-"$triplet-nm" -A $out/agent/libcfr_agent.a $out/base/libcfr_base.a "$prefix"/usr/lib/lib[cm]*.a >"$work/symbols"
+"$triplet-nm" -A $out/base/libcfr_base.a $out/agent/*/libcfr_agent_*.a "$prefix"/usr/lib/lib[cm]*.a >"$work/symbols"
 if grep -v libcrypto.a "$work/symbols" | grep -E ' U (pthread_exit|pthread_cancel)$'; then
     die "$program would unwind the stack, see cmake/static.ld"
 fi

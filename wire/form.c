@@ -31,8 +31,7 @@ int cfr_form_add(struct cfr_secret *body, const char *key, struct cfr_view value
     return rc != 0 ? rc : cfr_secret_append_percent(body, value, err);
 }
 
-int cfr_form_add_joined(struct cfr_secret *body, const char *key, char *const *items, size_t count,
-                        struct cfr_err *err)
+int cfr_form_add_joined(struct cfr_secret *body, const char *key, char *const *items, size_t count, struct cfr_err *err)
 {
     bool begun = false;
     int rc = 0;

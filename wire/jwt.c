@@ -73,8 +73,7 @@ static int read_key(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err)
     if (encrypted)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "the private key is encrypted; give it without a passphrase (openssl pkey)");
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "it holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
+    return cfr_err_set(err, CFR_E_CONFIG, "it holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
 }
 
 static bool is_p256(const EVP_PKEY *key)
@@ -91,15 +90,14 @@ static int check_type(const EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_err 
     int bits = EVP_PKEY_get_bits(key);
 
     if (alg == CFR_JWT_ES256)
-        return is_p256(key)
-                   ? 0
-                   : cfr_err_set(err, CFR_E_CONFIG, "ES256 needs a key on the curve P-256, and this is none");
+        return is_p256(key) ? 0
+                            : cfr_err_set(err, CFR_E_CONFIG, "ES256 needs a key on the curve P-256, and this is none");
     if (!EVP_PKEY_is_a(key, "RSA"))
         return cfr_err_set(err, CFR_E_CONFIG, "%s needs an RSA key, and this is none",
                            alg == CFR_JWT_PS256 ? "PS256" : "RS256");
     if (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX)
-        return cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits; from %d to %d are taken", bits,
-                           RSA_BITS_MIN, RSA_BITS_MAX);
+        return cfr_err_set(err, CFR_E_CONFIG, "the RSA key has %d bits; from %d to %d are taken", bits, RSA_BITS_MIN,
+                           RSA_BITS_MAX);
     return 0;
 }
 
@@ -128,15 +126,15 @@ static bool set_padding(EVP_PKEY_CTX *ctx, enum cfr_jwt_alg alg)
                                     EVP_PKEY_CTX_set_rsa_pss_saltlen(ctx, RSA_PSS_SALTLEN_DIGEST) == 1);
 }
 
-static int make_signature(EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_view text, unsigned char *sig,
-                          size_t *n, struct cfr_err *err)
+static int make_signature(EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_view text, unsigned char *sig, size_t *n,
+                          struct cfr_err *err)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     EVP_PKEY_CTX *key_ctx = NULL;
     int rc = 0;
 
-    if (ctx == NULL || EVP_DigestSignInit(ctx, &key_ctx, EVP_sha256(), NULL, key) != 1 ||
-        !set_padding(key_ctx, alg) || EVP_DigestSign(ctx, sig, n, (const unsigned char *)text.p, text.n) != 1)
+    if (ctx == NULL || EVP_DigestSignInit(ctx, &key_ctx, EVP_sha256(), NULL, key) != 1 || !set_padding(key_ctx, alg) ||
+        EVP_DigestSign(ctx, sig, n, (const unsigned char *)text.p, text.n) != 1)
         rc = library_failed("", err);
     EVP_MD_CTX_free(ctx);
     if (rc == CFR_E_INTERNAL) /* numbers that do not belong together, which reading does not notice */
@@ -206,8 +204,7 @@ static int next_certificate(BIO *bio, size_t number, X509 **out, struct cfr_err 
     ERR_clear_error();
     if (*out != NULL || (ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE))
         return 0;
-    return cfr_err_set(err, CFR_E_CONFIG, "certificate %zu cannot be read; it must be X.509 in PEM form",
-                       number);
+    return cfr_err_set(err, CFR_E_CONFIG, "certificate %zu cannot be read; it must be X.509 in PEM form", number);
 }
 
 /* Calls USE for each certificate, at most LIMIT of them. CFR_E_CONFIG if there is none. */
@@ -235,8 +232,7 @@ static int each_certificate(struct cfr_view pem, size_t limit, int (*use)(X509 *
     }
     BIO_free(bio);
     if (rc == 0 && n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+        return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
     return rc;
 }
 

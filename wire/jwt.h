@@ -8,7 +8,7 @@
 
 enum cfr_jwt_alg { CFR_JWT_RS256, CFR_JWT_PS256, CFR_JWT_ES256 };
 
-#define CFR_JWT_MAX 16384
+#define CFR_JWT_MAX            16384
 #define CFR_JWT_THUMBPRINT_MAX 44 /* base64url of a SHA-256 with its NUL */
 
 /* Appends header.claims.signature to OUT. HEADER and CLAIMS are JSON objects; HEADER gets no member added, so it names

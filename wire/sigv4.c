@@ -39,8 +39,7 @@ static int hmac(struct cfr_view key, struct cfr_view text, unsigned char out[DIG
 {
     unsigned n = 0;
 
-    if (HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)text.p, text.n, out, &n) == NULL ||
-        n != DIGEST)
+    if (HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)text.p, text.n, out, &n) == NULL || n != DIGEST)
         return cfr_err_set(err, CFR_E_INTERNAL, "HMAC-SHA-256 failed (out of memory?)");
     return 0;
 }
@@ -174,8 +173,8 @@ static int derive_key(const struct cfr_sigv4_request *r, const char *day, unsign
 }
 
 /* The signature over the string to sign, which is no secret. */
-static int signature(const struct cfr_sigv4_request *r, const struct headers *h, const char *date,
-                     const char *scope, char hex[HEX], struct cfr_err *err)
+static int signature(const struct cfr_sigv4_request *r, const struct headers *h, const char *date, const char *scope,
+                     char hex[HEX], struct cfr_err *err)
 {
     struct cfr_secret text;
     unsigned char key[DIGEST] = {0};
@@ -187,8 +186,7 @@ static int signature(const struct cfr_sigv4_request *r, const struct headers *h,
     day[8] = '\0';
     cfr_secret_init(&text, 1024);
     if (rc == 0)
-        rc =
-            join(&text, err, (const char *const[]){"AWS4-HMAC-SHA256\n", date, "\n", scope, "\n", hex, NULL});
+        rc = join(&text, err, (const char *const[]){"AWS4-HMAC-SHA256\n", date, "\n", scope, "\n", hex, NULL});
     if (rc == 0)
         rc = derive_key(r, day, key, err);
     if (rc == 0)
@@ -200,8 +198,8 @@ static int signature(const struct cfr_sigv4_request *r, const struct headers *h,
     return rc;
 }
 
-int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX],
-                   struct cfr_secret *authorization, struct cfr_err *err)
+int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX], struct cfr_secret *authorization,
+                   struct cfr_err *err)
 {
     struct cfr_secret scope;
     struct headers h;
@@ -214,8 +212,7 @@ int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_M
     memcpy(day, date, 8);
     day[8] = '\0';
     cfr_secret_init(&scope, 256);
-    rc =
-        join(&scope, err, (const char *const[]){day, "/", r->region, "/", r->service, "/aws4_request", NULL});
+    rc = join(&scope, err, (const char *const[]){day, "/", r->region, "/", r->service, "/aws4_request", NULL});
     if (rc == 0)
         rc = signature(r, &h, date, scope.p, hex, err);
     if (rc == 0)

@@ -35,7 +35,7 @@ struct cfr_sigv4_request {
 
 /* Writes the value of X-Amz-Date into DATE and appends the value of Authorization to AUTHORIZATION (whose
  * limit must allow it). Every derived key is wiped. CFR_E_NOMEM, CFR_E_LIMIT, CFR_E_INTERNAL. */
-int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX],
-                   struct cfr_secret *authorization, struct cfr_err *err);
+int cfr_sigv4_sign(const struct cfr_sigv4_request *r, char date[CFR_SIGV4_DATE_MAX], struct cfr_secret *authorization,
+                   struct cfr_err *err);
 
 #endif

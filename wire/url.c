@@ -85,8 +85,7 @@ static bool port_ok(struct cfr_view port)
 {
     int64_t n;
 
-    return port.n != 0 && port.n <= 5 && port.p[0] != '0' && digit(port.p[0]) && cfr_view_int(port, &n) &&
-           n <= 65535;
+    return port.n != 0 && port.n <= 5 && port.p[0] != '0' && digit(port.p[0]) && cfr_view_int(port, &n) && n <= 65535;
 }
 
 /* Parts HOST and `:PORT`; the port is empty, with p == NULL, if there is none. */
@@ -160,8 +159,7 @@ static int check_authority(struct cfr_view authority, struct cfr_url *out, struc
                            "it has a user or password before the host; leave out what stands before the @");
     out->host = split_port(authority, &port);
     if (!name_or_address_ok(out->host))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it has no valid host name; write https://HOST or https://HOST:PORT");
+        return cfr_err_set(err, CFR_E_CONFIG, "it has no valid host name; write https://HOST or https://HOST:PORT");
     if (port.p != NULL && !port_ok(port))
         return cfr_err_set(err, CFR_E_CONFIG, "its port must be a number from 1 to 65535");
     if (!out->tls && !is_loopback(out->host))

@@ -18,9 +18,11 @@ struct cfr_url {
 };
 
 /* Takes TEXT apart. CFR_E_CONFIG, without naming the key, says what is wrong: neither https nor http, http to anything
- * but localhost or a literal loopback address, a user, a fragment, blanks or other characters that no URL has, too long. */
+ * but localhost or a literal loopback address, a user, a fragment, blanks or other characters that no URL has, too
+ * long. */
 int cfr_url_parse(const char *text, struct cfr_url *out, struct cfr_err *err);
-/* True for a DNS name or literal address that may stand in a URL, with an optional port: for hosts that are composed. */
+/* True for a DNS name or literal address that may stand in a URL, with an optional port: for hosts that are composed.
+ */
 bool cfr_url_host_ok(struct cfr_view host);
 
 #endif

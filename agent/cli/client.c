@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define CALL_TIMEOUT_MS 10000
-#define ANSWER_MAX 33554432
+#define ANSWER_MAX      33554432
 
-char *cfr_client_socket(const struct cfr_options *o)
+char *cfr_cli_socket(const struct cfr_cli_options *o)
 {
     char *path = NULL;
 
@@ -25,12 +25,12 @@ char *cfr_client_socket(const struct cfr_options *o)
         return strdup(o->socket);
     path = cfr_config_socket(o->config);
     if (path == NULL && o->config_given)
-        cfr_command_complain("cannot read %s; trying %s", o->config, CFR_DEFAULT_SOCKET);
+        cfr_cli_complain("cannot read %s; trying %s", o->config, CFR_DEFAULT_SOCKET);
     return path != NULL ? path : strdup(CFR_DEFAULT_SOCKET);
 }
 
 struct call {
-    struct cfr_client_answer *out;
+    struct cfr_cli_answer *out;
     struct cfr_err *err;
     int rc;
     bool done;
@@ -61,8 +61,8 @@ static int look_at_socket(const char *socket, struct cfr_err *err)
     return cfr_err_sys(err, errno, "cannot use the socket %s", socket);
 }
 
-int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
-                           struct cfr_client_answer *out, struct cfr_err *err)
+int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
+                        struct cfr_cli_answer *out, struct cfr_err *err)
 {
     struct cfr_http *http = NULL;
     struct cfr_secret payload = {0};
@@ -78,7 +78,7 @@ int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *met
     struct call call = {out, err, 0, false};
     int rc = look_at_socket(socket, err);
 
-    *out = (struct cfr_client_answer){0};
+    *out = (struct cfr_cli_answer){0};
     cfr_secret_init(&out->text, ANSWER_MAX);
     cfr_secret_init(&payload, 4096);
     (void)snprintf(url, sizeof url, "http://localhost%s", path);
@@ -96,19 +96,19 @@ int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *met
     return rc != 0 ? rc : call.rc;
 }
 
-int cfr_client_call(const char *socket, const char *method, const char *path, const char *body,
-                    struct cfr_client_answer *out, struct cfr_err *err)
+int cfr_cli_call(const char *socket, const char *method, const char *path, const char *body, struct cfr_cli_answer *out,
+                 struct cfr_err *err)
 {
-    return cfr_client_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
+    return cfr_cli_call_within(CALL_TIMEOUT_MS, socket, method, path, body, out, err);
 }
 
-void cfr_client_answer_free(struct cfr_client_answer *a)
+void cfr_cli_answer_free(struct cfr_cli_answer *a)
 {
     cfr_json_free(a->json);
     cfr_secret_free(&a->text);
 }
 
-void cfr_client_explain(const struct cfr_client_answer *a, struct cfr_err *err)
+void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err)
 {
     const struct cfr_json *message = cfr_json_path(a->json, (const char *const[]){"error", "message", NULL});
     struct cfr_view text;

@@ -7,22 +7,23 @@
 #include "base/secret.h"
 #include "base/json.h"
 
-struct cfr_client_answer {
+struct cfr_cli_answer {
     long status;
     struct cfr_json *json; /* NULL if the body is none */
     struct cfr_secret text;
 };
 
 /* The socket by -s, $CREDFRESH_SOCKET, the configuration file where there is one, or the default. Heap. */
-char *cfr_client_socket(const struct cfr_options *o);
-/* One request; blocks up to 10 s. BODY may be NULL. CFR_E_MISSING (no socket), CFR_E_NET (nobody listens), CFR_E_PERM. */
-int cfr_client_call(const char *socket, const char *method, const char *path, const char *body,
-                    struct cfr_client_answer *out, struct cfr_err *err);
-/* As cfr_client_call, but blocks up to LIMIT_MS. */
-int cfr_client_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
-                           struct cfr_client_answer *out, struct cfr_err *err);
-void cfr_client_answer_free(struct cfr_client_answer *a);
+char *cfr_cli_socket(const struct cfr_cli_options *o);
+/* One request; blocks up to 10 s. BODY may be NULL. CFR_E_MISSING (no socket), CFR_E_NET (nobody listens), CFR_E_PERM.
+ */
+int cfr_cli_call(const char *socket, const char *method, const char *path, const char *body, struct cfr_cli_answer *out,
+                 struct cfr_err *err);
+/* As cfr_cli_call, but blocks up to LIMIT_MS. */
+int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method, const char *path, const char *body,
+                        struct cfr_cli_answer *out, struct cfr_err *err);
+void cfr_cli_answer_free(struct cfr_cli_answer *a);
 /* Puts the agent's words for an error answer into ERR. */
-void cfr_client_explain(const struct cfr_client_answer *a, struct cfr_err *err);
+void cfr_cli_explain(const struct cfr_cli_answer *a, struct cfr_err *err);
 
 #endif

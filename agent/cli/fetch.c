@@ -41,7 +41,7 @@ static char *token_socket(const char *path)
 }
 
 /* Heap; NULL when memory is short. */
-static char *find_socket(const struct cfr_options *o)
+static char *find_socket(const struct cfr_cli_options *o)
 {
     char *control = o->socket != NULL ? strdup(o->socket) : cfr_config_socket(o->config);
     char *token;
@@ -66,24 +66,24 @@ static int status_of(long http)
 /* True if it is worth asking again. */
 static bool ask_once(const char *socket, const char *path, struct cfr_grant *out, int *status, struct cfr_err *err)
 {
-    struct cfr_client_answer answer;
-    int rc = cfr_client_call(socket, "GET", path, NULL, &answer, err);
+    struct cfr_cli_answer answer;
+    int rc = cfr_cli_call(socket, "GET", path, NULL, &answer, err);
     bool again = rc == CFR_E_MISSING || rc == CFR_E_NET;
 
     *status = again ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
     if (rc == 0 && answer.status == 200) {
-        (void)cfr_get_read(cfr_secret_view(&answer.text), out, err);
+        (void)cfr_sdk_plugin_read(cfr_secret_view(&answer.text), out, err);
     } else if (rc == 0) {
         again = answer.status == 503;
         *status = status_of(answer.status);
-        cfr_client_explain(&answer, err);
+        cfr_cli_explain(&answer, err);
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     return again;
 }
 
-int cfr_ask(const struct cfr_options *o, const char *name, int64_t end_boot_ms, struct cfr_grant *out, int *status,
-            struct cfr_err *err)
+int cfr_cli_fetch(const struct cfr_cli_options *o, const char *name, int64_t end_boot_ms, struct cfr_grant *out,
+                  int *status, struct cfr_err *err)
 {
     struct timespec pause = {0, STEP_MS * 1000000L};
     char *socket = find_socket(o);

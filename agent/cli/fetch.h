@@ -9,7 +9,7 @@
 /* Asks on the socket that O names, else on the configuration's control socket, else, where that is not ours to use, on
  * its token socket. Until END_BOOT_MS it asks again while nobody answers or the credential is not there yet. On errors
  * *STATUS is what a command ends with. Says nothing on standard error. The caller frees OUT in every case. */
-int cfr_ask(const struct cfr_options *o, const char *name, int64_t end_boot_ms, struct cfr_grant *out, int *status,
-            struct cfr_err *err);
+int cfr_cli_fetch(const struct cfr_cli_options *o, const char *name, int64_t end_boot_ms, struct cfr_grant *out,
+                  int *status, struct cfr_err *err);
 
 #endif

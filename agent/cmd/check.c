@@ -121,8 +121,9 @@ static void check_target(struct tally *t, const struct cfr_config_credential *c,
         check_parent(t, c->name, p->file->path);
         check_ids(t, c->name, p->file->owner, p->file->group);
         if (!p->file->in_place && cfr_file_is_mount(p->file->path))
-            problem(t, c->name, "the file is a mount point of its own and cannot be replaced by rename: mount its "
-                                "directory, or set in_place: true");
+            problem(t, c->name,
+                    "the file is a mount point of its own and cannot be replaced by rename: mount its "
+                    "directory, or set in_place: true");
     }
     if (p->secret != NULL)
         check_server(t, c->name, p->secret->kubeconfig, p->secret->context);
@@ -163,7 +164,7 @@ static void check_acknowledged(struct tally *t, const char *credential, const ch
         problem(t, credential, err.text);
 }
 
-static void tell_material(struct tally *t, const struct cfr_config_credential *c, const struct cfr_material *m)
+static void tell_material(struct tally *t, const struct cfr_config_credential *c, const struct cfr_source_inputs *m)
 {
     char words[CFR_TIME_WORDS_MAX];
 
@@ -183,10 +184,10 @@ static void tell_material(struct tally *t, const struct cfr_config_credential *c
 
 static void check_material(struct tally *t, const struct cfr_config_credential *c)
 {
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_err err = {0};
     int64_t wait_ms;
-    int rc = cfr_material_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
+    int rc = cfr_source_inputs_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
 
     if (rc == CFR_E_MISSING)
         warning(t, c->name, err.text);
@@ -196,7 +197,7 @@ static void check_material(struct tally *t, const struct cfr_config_credential *
         tell_material(t, c, &m);
     if (c->token != NULL && c->token->request != NULL)
         check_server(t, c->name, c->token->request->kubeconfig, c->token->request->context);
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
 }
 
 static void check_credential(struct tally *t, const struct cfr_config_credential *c)
@@ -219,7 +220,7 @@ static void check_credential(struct tally *t, const struct cfr_config_credential
 /* What the kubelet's request says is not known here. */
 static void check_image(struct tally *t, const struct cfr_config_image *c)
 {
-    struct cfr_token_file token;
+    struct cfr_source_token_file token;
     struct cfr_err err = {0};
     int64_t wait_ms;
     void *config;
@@ -227,9 +228,9 @@ static void check_image(struct tally *t, const struct cfr_config_image *c)
     if (c->token != NULL && c->token->request != NULL)
         check_server(t, c->name, c->token->request->kubeconfig, c->token->request->context);
     if (c->token != NULL && c->token->file != NULL) {
-        if (cfr_token_file_read(c->token, cfr_clock_now().wall_ms, &token, &wait_ms, &err) != 0)
+        if (cfr_source_token_file_read(c->token, cfr_clock_now().wall_ms, &token, &wait_ms, &err) != 0)
             warning(t, c->name, err.text);
-        cfr_token_file_free(&token);
+        cfr_source_token_file_free(&token);
     }
     say("ok", c->name, "logins by %s for %zu patterns of images",
         cfr_config_exchange_provider(c->exchange, &config)->name, c->match.count);
@@ -243,7 +244,7 @@ struct online {
     bool done;
 };
 
-static void judge(struct online *o, struct cfr_exchange_result *result)
+static void judge(struct online *o, struct cfr_source_exchange_result *result)
 {
     const char *name = o->credential->name;
     struct cfr_err err = result->err;
@@ -253,17 +254,17 @@ static void judge(struct online *o, struct cfr_exchange_result *result)
 
     struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count, NULL};
 
-    struct cfr_render render = {name, &from, result->grant, 1, NULL};
+    struct cfr_publish_render render = {name, &from, result->grant, 1, NULL};
 
     if (result->rc == 0 && cfr_publish_rehearse(o->credential, &from, result->grant, &err) == 0 &&
-        cfr_delivery_rehearse(o->credential, &render, &err) == 0)
+        cfr_publish_secret_rehearse(o->credential, &render, &err) == 0)
         say("ok", name, "exchanged in %.0f ms: %s, good for %s", result->duration_s * 1000,
             result->grant->identity != NULL ? result->grant->identity : "no name", life);
     else
         problem(o->tally, name, err.text);
 }
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct online *o = ctx;
 
@@ -294,21 +295,21 @@ static void exchange(const struct engines *g, const struct cfr_config_credential
 {
     struct online o = {g->tally, c, false};
     struct cfr_exchange *e = NULL;
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_err err = {0};
     int64_t wait_ms;
-    int rc = cfr_material_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
+    int rc = cfr_source_inputs_read(c, cfr_clock_now().wall_ms, 0, &m, &wait_ms, &err);
 
     if (rc == CFR_E_MISSING)
         problem(g->tally, c->name, err.text); /* only a warning before, but nothing can be exchanged without it */
-    if (rc == 0 && !cfr_material_is_final(&m)) {
-        rc = cfr_exchange_start(g->http, g->kube, c, &m, on_exchanged, &o, &e, &err);
+    if (rc == 0 && !cfr_source_inputs_is_final(&m)) {
+        rc = cfr_source_exchange_start(g->http, g->kube, c, &m, on_exchanged, &o, &e, &err);
         if (rc != 0)
             problem(g->tally, c->name, err.text);
         else
             (void)wait_for(g, &o, &err);
     }
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
 }
 
 static int check_online(struct tally *t, const struct cfr_config *config)
@@ -320,7 +321,7 @@ static int check_online(struct tally *t, const struct cfr_config *config)
     if (rc == 0)
         rc = cfr_kube_open(g.http, &g.kube, &err);
     if (rc != 0)
-        cfr_command_complain("%s", err.text);
+        cfr_cli_complain("%s", err.text);
     for (size_t i = 0; rc == 0 && i < config->credentials.count; i++) {
         if (cfr_config_may_send(cfr_config_at(config, i)))
             exchange(&g, cfr_config_at(config, i));
@@ -337,7 +338,7 @@ static void print_mistakes(const struct cfr_str *all, const struct cfr_err *err)
     if (all->len != 0)
         (void)fwrite(all->p, 1, all->len, stderr);
     else
-        cfr_command_complain("%s", err->text);
+        cfr_cli_complain("%s", err->text);
 }
 
 /* To be kept: what it says is what was checked. */
@@ -345,13 +346,13 @@ static void print_environment(void)
 {
     struct cfr_str yaml = {.limit = 1048576};
 
-    if (cfr_environment_yaml(environment, &yaml, NULL) == 0)
+    if (cfr_config_environment_yaml(environment, &yaml, NULL) == 0)
         (void)printf("%s\n", yaml.p);
     margin = "# ";
     cfr_str_free(&yaml);
 }
 
-int cfr_command_check(const struct cfr_options *o)
+int cfr_cmd_check(const struct cfr_cli_options *o)
 {
     struct cfr_config *config = NULL;
     struct cfr_str all = {.limit = 65536};
@@ -375,8 +376,8 @@ int cfr_command_check(const struct cfr_options *o)
         check_image(&t, cfr_config_image_at(config, i));
     if (o->online && check_online(&t, config) != CFR_EXIT_OK)
         t.errors++;
-    (void)printf("%s%s: %zu credentials, %u errors, %u warnings\n", margin, o->config != NULL ? o->config : "environment", config->credentials.count, t.errors,
-                 t.warnings);
+    (void)printf("%s%s: %zu credentials, %u errors, %u warnings\n", margin,
+                 o->config != NULL ? o->config : "environment", config->credentials.count, t.errors, t.warnings);
     cfr_config_free(config);
     return t.errors != 0 ? CFR_EXIT_FAILED : CFR_EXIT_OK;
 }

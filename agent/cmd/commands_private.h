@@ -5,24 +5,24 @@
 
 #include "agent/cli/command.h"
 
-int cfr_command_run(const struct cfr_options *o);
-int cfr_command_once(const struct cfr_options *o);
-int cfr_command_check(const struct cfr_options *o);
-int cfr_command_status(const struct cfr_options *o);
-int cfr_command_rotate(const struct cfr_options *o);
-int cfr_command_reload(const struct cfr_options *o);
-int cfr_command_wait(const struct cfr_options *o);
-int cfr_command_image(const struct cfr_options *o);
-int cfr_command_get(const struct cfr_options *o);
-int cfr_command_env(const struct cfr_options *o);
-int cfr_command_exec(const struct cfr_options *o);
-int cfr_command_quit(const struct cfr_options *o);
-int cfr_command_doctor(const struct cfr_options *o);
-int cfr_command_oidc(const struct cfr_options *o);
-int cfr_command_inspect(const struct cfr_options *o);
-int cfr_command_reference(const struct cfr_options *o);
-int cfr_command_completion(const struct cfr_options *o);
-int cfr_command_version(const struct cfr_options *o);
-int cfr_command_help(const struct cfr_options *o);
+int cfr_cmd_run(const struct cfr_cli_options *o);
+int cfr_cmd_once(const struct cfr_cli_options *o);
+int cfr_cmd_check(const struct cfr_cli_options *o);
+int cfr_cmd_status(const struct cfr_cli_options *o);
+int cfr_cmd_rotate(const struct cfr_cli_options *o);
+int cfr_cmd_reload(const struct cfr_cli_options *o);
+int cfr_cmd_wait(const struct cfr_cli_options *o);
+int cfr_cmd_image(const struct cfr_cli_options *o);
+int cfr_cmd_get(const struct cfr_cli_options *o);
+int cfr_cmd_env(const struct cfr_cli_options *o);
+int cfr_cmd_exec(const struct cfr_cli_options *o);
+int cfr_cmd_quit(const struct cfr_cli_options *o);
+int cfr_cmd_doctor(const struct cfr_cli_options *o);
+int cfr_cmd_oidc(const struct cfr_cli_options *o);
+int cfr_cmd_inspect(const struct cfr_cli_options *o);
+int cfr_cmd_reference(const struct cfr_cli_options *o);
+int cfr_cmd_completion(const struct cfr_cli_options *o);
+int cfr_cmd_version(const struct cfr_cli_options *o);
+int cfr_cmd_help(const struct cfr_cli_options *o);
 
 #endif

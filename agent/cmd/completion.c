@@ -19,19 +19,18 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
-static bool names_of_agent(struct cfr_options o)
+static bool names_of_agent(struct cfr_cli_options o)
 {
     char *socket;
-    struct cfr_client_answer answer = {0};
+    struct cfr_cli_answer answer = {0};
     struct cfr_err err = {0};
     const struct cfr_json *list;
     bool known = false;
 
     o.config_given = false; /* whose file cannot be read has not asked for an explanation */
-    socket = cfr_client_socket(&o);
+    socket = cfr_cli_socket(&o);
     if (socket != NULL)
-        known = cfr_client_call_within(NAMES_LIMIT_MS, socket, "GET", "/v1/credentials", NULL, &answer,
-                                       &err) == 0;
+        known = cfr_cli_call_within(NAMES_LIMIT_MS, socket, "GET", "/v1/credentials", NULL, &answer, &err) == 0;
     list = cfr_json_get(answer.json, "credentials");
     known = known && answer.status == 200;
     for (size_t i = 0; known && i < cfr_json_count(list); i++) {
@@ -40,12 +39,12 @@ static bool names_of_agent(struct cfr_options o)
         if (cfr_json_string(cfr_json_get(cfr_json_at(list, i), "name"), &name))
             (void)printf("%.*s\n", (int)name.n, name.p);
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     free(socket);
     return known;
 }
 
-static void names_of_file(const struct cfr_options *o)
+static void names_of_file(const struct cfr_cli_options *o)
 {
     struct cfr_config *config = NULL;
     struct cfr_err err = {0};
@@ -57,7 +56,7 @@ static void names_of_file(const struct cfr_options *o)
     cfr_config_free(config);
 }
 
-static int print_names(const struct cfr_options *o)
+static int print_names(const struct cfr_cli_options *o)
 {
     cfr_json_setup();
     if (!names_of_agent(*o))
@@ -65,12 +64,13 @@ static int print_names(const struct cfr_options *o)
     return CFR_EXIT_OK;
 }
 
-int cfr_command_completion(const struct cfr_options *o)
+int cfr_cmd_completion(const struct cfr_cli_options *o)
 {
     static const struct {
         const char *shell;
         void (*print)(struct cfr_str *out);
-    } shells[] = {{"bash", cfr_completion_bash}, {"zsh", cfr_completion_zsh}, {"fish", cfr_completion_fish}};
+    } shells[] = {
+        {"bash", cfr_gen_completion_bash}, {"zsh", cfr_gen_completion_zsh}, {"fish", cfr_gen_completion_fish}};
     struct cfr_str page = {.limit = PAGE_MAX};
     int status = CFR_EXIT_USAGE;
 
@@ -80,11 +80,10 @@ int cfr_command_completion(const struct cfr_options *o)
         if (strcmp(o->args[0], shells[i].shell) != 0)
             continue;
         shells[i].print(&page);
-        status =
-            page.failed || fwrite(page.p, 1, page.len, stdout) != page.len ? CFR_EXIT_FAILED : CFR_EXIT_OK;
+        status = page.failed || fwrite(page.p, 1, page.len, stdout) != page.len ? CFR_EXIT_FAILED : CFR_EXIT_OK;
     }
     if (status == CFR_EXIT_USAGE)
-        cfr_command_complain("completion %s: write bash, zsh, fish or names", o->args[0]);
+        cfr_cli_complain("completion %s: write bash, zsh, fish or names", o->args[0]);
     cfr_str_free(&page);
     return status;
 }

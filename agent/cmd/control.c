@@ -13,16 +13,16 @@
 #include <string.h>
 #include <time.h>
 
-#define WAIT_STEP_MS 100
+#define WAIT_STEP_MS    100
 #define WAIT_DEFAULT_MS 30000
 
 static int report(const struct cfr_err *err)
 {
-    cfr_command_complain("%s", err->text);
+    cfr_cli_complain("%s", err->text);
     return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
 }
 
-bool cfr_command_plain_name(const char *name)
+bool cfr_cli_is_plain_name(const char *name)
 {
     return name[0] != '\0' && strlen(name) < 64 &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
@@ -30,15 +30,15 @@ bool cfr_command_plain_name(const char *name)
 
 static int rotate_one(const char *socket, const char *name, const char *reason)
 {
-    struct cfr_client_answer answer;
+    struct cfr_cli_answer answer;
     struct cfr_str body = {.limit = 4096};
     struct cfr_err err = {0};
     char path[160];
     double replaces = 0;
     int status = CFR_EXIT_OK;
 
-    if (!cfr_command_plain_name(name)) {
-        cfr_command_complain("%s is no name of a credential", name);
+    if (!cfr_cli_is_plain_name(name)) {
+        cfr_cli_complain("%s is no name of a credential", name);
         return CFR_EXIT_USAGE;
     }
     (void)snprintf(path, sizeof path, "/v1/credentials/%s/rotate", name);
@@ -47,29 +47,29 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
         cfr_str_add_json(&body, cfr_view_of(reason));
         cfr_str_addz(&body, "}");
     }
-    if (cfr_client_call(socket, "POST", path, body.len != 0 ? body.p : "", &answer, &err) != 0) {
+    if (cfr_cli_call(socket, "POST", path, body.len != 0 ? body.p : "", &answer, &err) != 0) {
         status = report(&err);
     } else if (answer.status != 202) {
-        cfr_client_explain(&answer, &err);
-        cfr_command_complain("%s: %s", name, err.text);
+        cfr_cli_explain(&answer, &err);
+        cfr_cli_complain("%s: %s", name, err.text);
         status = CFR_EXIT_REFUSED;
     } else {
         (void)cfr_json_number(cfr_json_get(answer.json, "replaces"), &replaces);
         (void)printf("%s: rotation accepted, replaces generation %.0f\n", name, replaces);
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     cfr_str_free(&body);
     return status;
 }
 
 static int rotate_all(const char *socket, const char *reason)
 {
-    struct cfr_client_answer answer;
+    struct cfr_cli_answer answer;
     struct cfr_err err = {0};
     const struct cfr_json *list;
     int status = CFR_EXIT_OK;
 
-    if (cfr_client_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0)
+    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0)
         status = report(&err);
     list = cfr_json_get(answer.json, "credentials");
     for (size_t i = 0; i < cfr_json_count(list); i++) {
@@ -81,20 +81,20 @@ static int rotate_all(const char *socket, const char *reason)
         one = rotate_one(socket, name.p, reason);
         status = one != CFR_EXIT_OK ? one : status;
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     return status;
 }
 
-int cfr_command_rotate(const struct cfr_options *o)
+int cfr_cmd_rotate(const struct cfr_cli_options *o)
 {
     char *socket;
     int status = CFR_EXIT_OK;
 
     if (o->all == (o->arg_count != 0)) {
-        cfr_command_complain("rotate takes names, or --all");
+        cfr_cli_complain("rotate takes names, or --all");
         return CFR_EXIT_USAGE;
     }
-    socket = cfr_client_socket(o);
+    socket = cfr_cli_socket(o);
     if (socket == NULL)
         return CFR_EXIT_FAILED;
     if (o->all)
@@ -109,40 +109,40 @@ int cfr_command_rotate(const struct cfr_options *o)
 }
 
 /* POSTs to PATH; any answer but WANTED is told after REFUSED. */
-static int post(const struct cfr_options *o, const char *path, int wanted, const char *refused)
+static int post(const struct cfr_cli_options *o, const char *path, int wanted, const char *refused)
 {
-    char *socket = cfr_client_socket(o);
-    struct cfr_client_answer answer = {0};
+    char *socket = cfr_cli_socket(o);
+    struct cfr_cli_answer answer = {0};
     struct cfr_err err = {0};
     int status = CFR_EXIT_OK;
 
     if (socket == NULL)
         return CFR_EXIT_FAILED;
-    if (cfr_client_call(socket, "POST", path, "", &answer, &err) != 0) {
+    if (cfr_cli_call(socket, "POST", path, "", &answer, &err) != 0) {
         status = report(&err);
     } else if (answer.status != wanted) {
-        cfr_client_explain(&answer, &err);
-        cfr_command_complain("%s%s", refused, err.text);
+        cfr_cli_explain(&answer, &err);
+        cfr_cli_complain("%s%s", refused, err.text);
         status = CFR_EXIT_REFUSED;
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     free(socket);
     return status;
 }
 
-int cfr_command_reload(const struct cfr_options *o)
+int cfr_cmd_reload(const struct cfr_cli_options *o)
 {
     return post(o, "/v1/reload", 200, "refused, the old configuration stays: ");
 }
 
-int cfr_command_quit(const struct cfr_options *o)
+int cfr_cmd_quit(const struct cfr_cli_options *o)
 {
     return post(o, "/v1/quit", 202, "");
 }
 
 /* ---- wait ---- */
 
-static bool in(const struct cfr_options *o, struct cfr_view name)
+static bool in(const struct cfr_cli_options *o, struct cfr_view name)
 {
     for (int i = 0; i < o->arg_count; i++) {
         if (cfr_view_is(name, o->args[i]))
@@ -163,7 +163,7 @@ struct waited {
     char missing[1024]; /* names that are not good yet, with why */
 };
 
-static void look(const struct cfr_options *o, const struct cfr_json *list, struct waited *w)
+static void look(const struct cfr_cli_options *o, const struct cfr_json *list, struct waited *w)
 {
     *w = (struct waited){0};
     for (size_t i = 0; i < cfr_json_count(list); i++) {
@@ -190,27 +190,27 @@ static int64_t boot_ms(void)
     return cfr_clock_now().boot_ms;
 }
 
-static bool wait_once(const struct cfr_options *o, const char *socket, struct waited *w, struct cfr_err *err)
+static bool wait_once(const struct cfr_cli_options *o, const char *socket, struct waited *w, struct cfr_err *err)
 {
-    struct cfr_client_answer answer;
+    struct cfr_cli_answer answer;
     bool good = false;
 
-    if (cfr_client_call(socket, "GET", "/v1/credentials", NULL, &answer, err) == 0) {
+    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, err) == 0) {
         *err = (struct cfr_err){0};
         look(o, cfr_json_get(answer.json, "credentials"), w);
         if (w->seen < o->arg_count)
             (void)snprintf(w->missing, sizeof w->missing, "the agent does not know every name given");
         good = w->missing[0] == '\0';
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     return good;
 }
 
-int cfr_command_wait(const struct cfr_options *o)
+int cfr_cmd_wait(const struct cfr_cli_options *o)
 {
     int64_t end_ms = boot_ms() + (o->timeout_ms >= 0 ? o->timeout_ms : WAIT_DEFAULT_MS);
     struct timespec pause = {0, WAIT_STEP_MS * 1000000L};
-    char *socket = cfr_client_socket(o);
+    char *socket = cfr_cli_socket(o);
     struct waited w = {0};
     struct cfr_err err = {0};
     bool good = false;
@@ -222,6 +222,6 @@ int cfr_command_wait(const struct cfr_options *o)
         return CFR_EXIT_OK;
     if (err.code != 0)
         return report(&err);
-    cfr_command_complain("time is up: %s", w.missing);
+    cfr_cli_complain("time is up: %s", w.missing);
     return CFR_EXIT_TIMEOUT;
 }

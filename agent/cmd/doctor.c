@@ -18,7 +18,7 @@ static void free_case(struct cfr_doctor_case *c)
     if (c->has_claims)
         cfr_claims_free(&c->claims);
     cfr_secret_free(&c->token_text);
-    cfr_material_free(&c->material);
+    cfr_source_inputs_free(&c->material);
 }
 
 static void look_at(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -103,8 +103,7 @@ static struct cfr_view take_place(struct cfr_doctor *d, struct cfr_view line)
     d->file = d->config_path;
     while (digits < line.n && line.p[digits] >= '0' && line.p[digits] <= '9')
         digits++;
-    if (digits != 0 && digits < 9 && digits < line.n &&
-        cfr_view_int((struct cfr_view){line.p, digits}, &number)) {
+    if (digits != 0 && digits < 9 && digits < line.n && cfr_view_int((struct cfr_view){line.p, digits}, &number)) {
         d->line = (int)number;
         line = (struct cfr_view){line.p + digits + 1, line.n - digits - 1};
     }
@@ -118,8 +117,8 @@ static void tell_mistakes(struct cfr_doctor *d, const struct cfr_str *all, const
 
     while (cfr_view_line(&rest, &line)) {
         line = take_place(d, line);
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "config", "`credfresh reference` describes every key", "%.*s",
-                       (int)line.n, line.p);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "config", "`credfresh reference` describes every key", "%.*s", (int)line.n,
+                       line.p);
     }
 }
 
@@ -132,7 +131,7 @@ static bool knows_names(const struct cfr_doctor *d)
         for (size_t k = 0; !found && k < d->config->image_credentials.count; k++)
             found = strcmp(cfr_config_image_at(d->config, k)->name, name) == 0;
         if (!found) {
-            cfr_command_complain("there is no credential %s in the configuration", name);
+            cfr_cli_complain("there is no credential %s in the configuration", name);
             return false;
         }
     }
@@ -151,11 +150,11 @@ static int write_report(const struct cfr_doctor *d)
     good = !out.failed && !d->nomem && fwrite(out.p, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
     cfr_str_free(&out);
     if (!good)
-        cfr_command_complain("the report could not be written whole");
+        cfr_cli_complain("the report could not be written whole");
     return good && d->tally[CFR_FINDING_WRONG] == 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 
-int cfr_command_doctor(const struct cfr_options *o)
+int cfr_cmd_doctor(const struct cfr_cli_options *o)
 {
     struct cfr_str all = {.limit = 65536};
     struct cfr_err err = {0};

@@ -36,7 +36,7 @@ static void add_quoted(struct cfr_str *out, const char *text)
     cfr_str_addz(out, "'");
 }
 
-static bool write_sh(const struct cfr_env *e, struct cfr_str *out)
+static bool write_sh(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
     for (size_t i = 0; i < e->count; i++) {
         cfr_str_addf(out, "export %s=", e->items[i].name);
@@ -48,20 +48,20 @@ static bool write_sh(const struct cfr_env *e, struct cfr_str *out)
     return true;
 }
 
-static bool write_env(const struct cfr_env *e, struct cfr_str *out)
+static bool write_env(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
     bool whole = true;
 
     for (size_t i = 0; i < e->count; i++) {
-        const struct cfr_env_variable *v = &e->items[i];
+        const struct cfr_sdk_env_variable *v = &e->items[i];
 
         if (v->from_file) {
-            cfr_command_complain("%s is left out: it is to be the content of %s, a secret, which is read when the program "
-                                 "starts: use `credfresh exec`, or --format sh",
-                                 v->name, v->value);
+            cfr_cli_complain("%s is left out: it is to be the content of %s, a secret, which is read when the program "
+                             "starts: use `credfresh exec`, or --format sh",
+                             v->name, v->value);
             whole = false;
         } else if (v->value[strspn(v->value, PLAIN)] != '\0') {
-            cfr_command_complain(
+            cfr_cli_complain(
                 "%s is left out: its value would need quotes, which readers of env files do not read alike: "
                 "use --format sh or json",
                 v->name);
@@ -73,7 +73,7 @@ static bool write_env(const struct cfr_env *e, struct cfr_str *out)
     return whole;
 }
 
-static void add_members(const struct cfr_env *e, bool from_file, struct cfr_str *out)
+static void add_members(const struct cfr_sdk_env *e, bool from_file, struct cfr_str *out)
 {
     const char *before = "";
 
@@ -88,7 +88,7 @@ static void add_members(const struct cfr_env *e, bool from_file, struct cfr_str 
     }
 }
 
-static bool write_json(const struct cfr_env *e, struct cfr_str *out)
+static bool write_json(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
     cfr_str_addz(out, "{\"variables\":{");
     add_members(e, false, out);
@@ -100,7 +100,7 @@ static bool write_json(const struct cfr_env *e, struct cfr_str *out)
 
 static const struct {
     const char *name;
-    bool (*write)(const struct cfr_env *e, struct cfr_str *out); /* false if something had to be left out */
+    bool (*write)(const struct cfr_sdk_env *e, struct cfr_str *out); /* false if something had to be left out */
 } formats[] = {{"sh", write_sh}, {"env", write_env}, {"json", write_json}};
 
 /* The index of the format, or -1. */
@@ -110,26 +110,26 @@ static int format_of(const char *name)
         if (name == NULL || strcmp(formats[i].name, name) == 0)
             return (int)i;
     }
-    cfr_command_complain("--format %s is none: write sh, env or json", name);
+    cfr_cli_complain("--format %s is none: write sh, env or json", name);
     return -1;
 }
 
-static void warn(const struct cfr_env *e)
+static void warn(const struct cfr_sdk_env *e)
 {
     struct cfr_str lines = {.limit = 65536};
     struct cfr_view rest;
     struct cfr_view line;
 
     for (size_t i = 0; i < e->note_count; i++)
-        cfr_command_complain("note: %s", e->notes[i]);
-    cfr_env_warn(e, &(struct cfr_env_place){environment, exists}, true, &lines);
+        cfr_cli_complain("note: %s", e->notes[i]);
+    cfr_sdk_env_warn(e, &(struct cfr_sdk_env_place){environment, exists}, true, &lines);
     rest = cfr_str_view(&lines);
     while (cfr_view_line(&rest, &line))
-        cfr_command_complain("warning: %.*s", (int)line.n, line.p);
+        cfr_cli_complain("warning: %.*s", (int)line.n, line.p);
     cfr_str_free(&lines);
 }
 
-static int print(const struct cfr_env *e, int format)
+static int print(const struct cfr_sdk_env *e, int format)
 {
     struct cfr_str out = {.limit = 1048576};
     bool whole = formats[format].write(e, &out);
@@ -137,12 +137,12 @@ static int print(const struct cfr_env *e, int format)
 
     cfr_str_free(&out);
     if (!good)
-        cfr_command_complain("cannot write the variables");
+        cfr_cli_complain("cannot write the variables");
     warn(e);
     return good && whole && e->count != 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 
-static int load(const struct cfr_options *o, struct cfr_config **out)
+static int load(const struct cfr_cli_options *o, struct cfr_config **out)
 {
     struct cfr_str all = {.limit = 65536};
     struct cfr_err err = {0};
@@ -153,17 +153,17 @@ static int load(const struct cfr_options *o, struct cfr_config **out)
     if (rc != 0 && all.len != 0)
         (void)fwrite(all.p, 1, all.len, stderr);
     else if (rc != 0)
-        cfr_command_complain("%s", err.text);
+        cfr_cli_complain("%s", err.text);
     cfr_str_free(&all);
     return rc;
 }
 
-int cfr_command_env(const struct cfr_options *o)
+int cfr_cmd_env(const struct cfr_cli_options *o)
 {
     int format = format_of(o->format);
     const struct cfr_config_credential *credential;
     struct cfr_config *config = NULL;
-    struct cfr_env e = {0};
+    struct cfr_sdk_env e = {0};
     struct cfr_err err = {0};
     int status = CFR_EXIT_FAILED;
 
@@ -173,12 +173,12 @@ int cfr_command_env(const struct cfr_options *o)
         return CFR_EXIT_CONFIG;
     credential = cfr_config_find(config, o->args[0]);
     if (credential == NULL)
-        cfr_command_complain("%s has no credential %s", o->config != NULL ? o->config : "the environment", o->args[0]);
-    else if (cfr_variables(config, credential, &e, &err) != 0)
-        cfr_command_complain("credential %s: %s", o->args[0], err.text);
+        cfr_cli_complain("%s has no credential %s", o->config != NULL ? o->config : "the environment", o->args[0]);
+    else if (cfr_config_sdk_environment(config, credential, &e, &err) != 0)
+        cfr_cli_complain("credential %s: %s", o->args[0], err.text);
     else
         status = print(&e, format);
-    cfr_env_free(&e);
+    cfr_sdk_env_free(&e);
     cfr_config_free(config);
     return status;
 }

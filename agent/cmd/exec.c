@@ -22,11 +22,11 @@ static const char *const cloud_names[CLOUDS] = {"AWS", "Google Cloud", "Azure", 
 
 /* One call of the command. */
 struct launch {
-    const struct cfr_options *o;
+    const struct cfr_cli_options *o;
     struct cfr_config *config;
-    char *items[CFR_OPTION_NAMES_MAX];
+    char *items[CFR_CLI_OPTION_NAMES_MAX];
     struct cfr_strings names;  /* of --name, borrowed; in items */
-    struct cfr_env env;        /* what is set for the command */
+    struct cfr_sdk_env env;    /* what is set for the command */
     const char *owner[CLOUDS]; /* the credential that a cloud's SDKs are pointed at; NULL = none */
     char **environment;        /* for execve; the texts up to `own` are our own environment's */
     size_t own;
@@ -44,19 +44,19 @@ static bool exists(const char *path)
 
 /* ---- the variables of each credential ---- */
 
-static enum cloud cloud_of(enum cfr_env_way way)
+static enum cloud cloud_of(enum cfr_sdk_env_way way)
 {
     switch (way) {
-    case CFR_ENV_AWS_CONTAINER:
-    case CFR_ENV_AWS_IMDS:
-    case CFR_ENV_AWS_FILE:
+    case CFR_SDK_ENV_AWS_CONTAINER:
+    case CFR_SDK_ENV_AWS_IMDS:
+    case CFR_SDK_ENV_AWS_FILE:
         return AWS;
-    case CFR_ENV_GCP_METADATA:
-    case CFR_ENV_GCP_FILE:
+    case CFR_SDK_ENV_GCP_METADATA:
+    case CFR_SDK_ENV_GCP_FILE:
         return GCP;
-    case CFR_ENV_OPENSTACK_FILE:
+    case CFR_SDK_ENV_OPENSTACK_FILE:
         return OPENSTACK;
-    case CFR_ENV_DOCKER_FILE:
+    case CFR_SDK_ENV_DOCKER_FILE:
         return DOCKER;
     default:
         return AZURE;
@@ -64,7 +64,7 @@ static enum cloud cloud_of(enum cfr_env_way way)
 }
 
 /* A way that wants a secret in the environment is not gone: others can read it there, and it is inherited. */
-static bool wants_secret(const struct cfr_env *e, enum cfr_env_way way)
+static bool wants_secret(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way)
 {
     for (size_t i = 0; i < e->count; i++) {
         if (e->items[i].way == way && e->items[i].from_file)
@@ -81,28 +81,28 @@ static bool is_ours(struct launch *l, const char *credential, enum cloud cloud)
     return l->owner[cloud] == credential;
 }
 
-static int take(struct launch *l, const char *credential, const struct cfr_env *from, struct cfr_err *err)
+static int take(struct launch *l, const char *credential, const struct cfr_sdk_env *from, struct cfr_err *err)
 {
     bool told[CLOUDS] = {false};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < from->count; i++) {
-        const struct cfr_env_variable *v = &from->items[i];
+        const struct cfr_sdk_env_variable *v = &from->items[i];
         enum cloud cloud = cloud_of(v->way);
 
         if (v->from_file)
-            cfr_command_complain(
+            cfr_cli_complain(
                 "%s: %s is not set, because a secret would stand in the environment: serve the credential in "
                 "another shape, or publish it as a file",
                 credential, v->name);
         if (wants_secret(from, v->way))
             continue;
         if (is_ours(l, credential, cloud)) {
-            rc = cfr_env_set(&l->env, v->way, v->name, v->value, err);
+            rc = cfr_sdk_env_set(&l->env, v->way, v->name, v->value, err);
         } else if (!told[cloud]) {
             told[cloud] = true;
-            cfr_command_complain("%s: the variables of %s are those of %s already; choose with --name", credential,
-                                 cloud_names[cloud], l->owner[cloud]);
+            cfr_cli_complain("%s: the variables of %s are those of %s already; choose with --name", credential,
+                             cloud_names[cloud], l->owner[cloud]);
         }
     }
     return rc;
@@ -110,14 +110,14 @@ static int take(struct launch *l, const char *credential, const struct cfr_env *
 
 static int add_credential(struct launch *l, const struct cfr_config_credential *c, struct cfr_err *err)
 {
-    struct cfr_env env = {.count = 0};
-    int rc = cfr_variables(l->config, c, &env, err);
+    struct cfr_sdk_env env = {.count = 0};
+    int rc = cfr_config_sdk_environment(l->config, c, &env, err);
 
     for (size_t i = 0; rc == 0 && i < env.note_count; i++)
-        cfr_command_complain("%s: %s", c->name, env.notes[i]);
+        cfr_cli_complain("%s: %s", c->name, env.notes[i]);
     if (rc == 0)
         rc = take(l, c->name, &env, err);
-    cfr_env_free(&env);
+    cfr_sdk_env_free(&env);
     return rc;
 }
 
@@ -150,11 +150,11 @@ static bool is_kept(const struct launch *l, const char *assignment)
         return true;
     memcpy(name, assignment, n);
     name[n] = '\0';
-    if (strcmp(name, SOCKET) == 0 || cfr_env_find(&l->env, name) != NULL)
+    if (strcmp(name, SOCKET) == 0 || cfr_sdk_env_find(&l->env, name) != NULL)
         return false;
-    why = cfr_env_wins(&l->env, name, assignment + n + 1);
+    why = cfr_sdk_env_wins(&l->env, name, assignment + n + 1);
     if (why != NULL)
-        cfr_command_complain("%s is taken out of the environment: %s", name, why);
+        cfr_cli_complain("%s is taken out of the environment: %s", name, why);
     return why == NULL;
 }
 
@@ -193,16 +193,16 @@ static int make_environment(struct launch *l, struct cfr_err *err)
 /* What is left: files that SDKs look into first, proxies. */
 static void warn(const struct launch *l)
 {
-    const struct cfr_env_place place = {look_up, exists};
+    const struct cfr_sdk_env_place place = {look_up, exists};
     struct cfr_str text = {.limit = 16384};
     struct cfr_view rest;
     struct cfr_view line;
 
-    cfr_env_warn(&l->env, &place, false, &text);
+    cfr_sdk_env_warn(&l->env, &place, false, &text);
     rest = cfr_str_view(&text);
     while (cfr_view_line(&rest, &line)) {
         if (cfr_view_find(line, " is set and wins: ") < 0)
-            cfr_command_complain("%.*s", (int)line.n, line.p);
+            cfr_cli_complain("%.*s", (int)line.n, line.p);
     }
     cfr_str_free(&text);
 }
@@ -212,10 +212,10 @@ static void warn(const struct launch *l)
 static int be_agent(void *ctx, int ready_fd)
 {
     const struct launch *l = ctx;
-    struct cfr_agent_options options = {.config_path = l->o->config, .ready_fd = ready_fd, .gate = &l->names};
+    struct cfr_daemon_options options = {.config_path = l->o->config, .ready_fd = ready_fd, .gate = &l->names};
 
-    cfr_agent_harden();
-    return cfr_agent_run(&options);
+    cfr_daemon_harden();
+    return cfr_daemon_run(&options);
 }
 
 static int load(struct launch *l, struct cfr_err *err)
@@ -226,14 +226,14 @@ static int load(struct launch *l, struct cfr_err *err)
     if (rc == 0)
         rc = cfr_config_need_credentials(l->o->config, l->config, err);
     else if (all.len != 0)
-        cfr_command_complain("the configuration has mistakes:\n%.*s", (int)all.len, all.p);
+        cfr_cli_complain("the configuration has mistakes:\n%.*s", (int)all.len, all.p);
     cfr_str_free(&all);
     return rc;
 }
 
 static int launch(struct launch *l)
 {
-    struct cfr_supervise s = {
+    struct cfr_cmd_supervise s = {
         .argv = l->o->args,
         .environment = l->environment,
         .agent = be_agent,
@@ -242,10 +242,10 @@ static int launch(struct launch *l)
         .grace_ms = l->config->stop_grace_ms + SPARE_MS,
     };
 
-    return cfr_supervise_run(&s);
+    return cfr_cmd_supervise_run(&s);
 }
 
-int cfr_command_exec(const struct cfr_options *o)
+int cfr_cmd_exec(const struct cfr_cli_options *o)
 {
     struct launch l = {.o = o};
     struct cfr_err err = {0};
@@ -264,12 +264,12 @@ int cfr_command_exec(const struct cfr_options *o)
         warn(&l);
         status = launch(&l);
     } else {
-        cfr_command_complain("%s", err.text);
+        cfr_cli_complain("%s", err.text);
     }
     for (size_t i = l.own; l.environment != NULL && l.environment[i] != NULL; i++)
         free(l.environment[i]);
     free((void *)l.environment);
-    cfr_env_free(&l.env);
+    cfr_sdk_env_free(&l.env);
     cfr_config_free(l.config);
     return status;
 }

@@ -23,7 +23,7 @@
 
 /* One call of the command. */
 struct get {
-    const struct cfr_options *o;
+    const struct cfr_cli_options *o;
     const char *name;
     int64_t end_boot_ms;
     struct cfr_grant grant;
@@ -55,7 +55,7 @@ static int exchange(struct get *g, struct cfr_err *err)
         g->status = CFR_EXIT_REFUSED;
         rc = cfr_err_set(err, CFR_E_MISSING, "%s has no credential %s", g->o->config, g->name);
     } else {
-        rc = cfr_standalone_grant(c, g->end_boot_ms, &g->grant, err);
+        rc = cfr_source_sync_grant(c, g->end_boot_ms, &g->grant, err);
         g->status = rc == CFR_E_TIMEOUT ? CFR_EXIT_TIMEOUT : CFR_EXIT_FAILED;
     }
     cfr_config_free(config);
@@ -92,7 +92,7 @@ static int print_aws(struct get *g, struct cfr_err *err)
 static int print_token(struct get *g, struct cfr_err *err)
 {
     const struct cfr_grant_field *f;
-    int rc = cfr_get_field(&g->grant, CFR_GET_ANY, g->o->field, &f, err);
+    int rc = cfr_sdk_plugin_field(&g->grant, CFR_SDK_PLUGIN_ANY, g->o->field, &f, err);
 
     if (rc == 0)
         rc = cfr_secret_append(&g->out, cfr_secret_view(&f->value), err);
@@ -110,7 +110,7 @@ static void keep_output(const struct get *g, const char *path)
 
     if (cfr_single_publish(path, &file, true, &changed, &err) != 0 &&
         environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
-        cfr_command_complain("%s: cannot keep the answer for the next time: %s", g->name, err.text);
+        cfr_cli_complain("%s: cannot keep the answer for the next time: %s", g->name, err.text);
 }
 
 static int print_gcp(struct get *g, struct cfr_err *err)
@@ -118,17 +118,17 @@ static int print_gcp(struct get *g, struct cfr_err *err)
     const char *output = environment("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE");
     const struct cfr_grant_field *f;
     int64_t expires_s = 0;
-    int rc = cfr_get_field(&g->grant, CFR_GET_SUBJECT, g->o->field, &f, err);
+    int rc = cfr_sdk_plugin_field(&g->grant, CFR_SDK_PLUGIN_SUBJECT, g->o->field, &f, err);
 
     if (rc == 0)
-        expires_s = cfr_get_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
+        expires_s = cfr_sdk_plugin_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
     if (rc == 0 && output != NULL && expires_s == 0)
         rc = cfr_err_set(err, CFR_E_CONFIG,
                          "the token's end is not known, so it must not be kept: take output_file out of the "
                          "credential file");
     if (rc == 0)
-        rc = cfr_get_gcp(cfr_secret_view(&f->value), environment("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"), expires_s,
-                         &g->out, err);
+        rc = cfr_sdk_plugin_gcp(cfr_secret_view(&f->value), environment("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"),
+                                expires_s, &g->out, err);
     if (rc == 0 && output != NULL)
         keep_output(g, output);
     return rc;
@@ -141,36 +141,36 @@ static int copy(struct cfr_secret *to, struct cfr_view from, struct cfr_err *err
 }
 
 /* A certificate with its key where a Secret has them, else a token. */
-static int fill_kube(const struct get *g, struct cfr_exec_credential *c, struct cfr_err *err)
+static int fill_kube(const struct get *g, struct cfr_k8s_exec_credential *c, struct cfr_err *err)
 {
     struct cfr_view cert = cfr_grant_get(&g->grant, CFR_FIELD_SECRET_PREFIX "tls.crt");
     struct cfr_view key = cfr_grant_get(&g->grant, CFR_FIELD_SECRET_PREFIX "tls.key");
     const struct cfr_grant_field *f;
     int rc;
 
-    c->expires_s = cfr_get_early(g->grant.expires_s, now_s());
+    c->expires_s = cfr_sdk_plugin_early(g->grant.expires_s, now_s());
     if (g->o->field == NULL && cert.n != 0 && key.n != 0) {
         rc = copy(&c->cert, cert, err);
         return rc != 0 ? rc : copy(&c->key, key, err);
     }
-    rc = cfr_get_field(&g->grant, CFR_GET_CLUSTER, g->o->field, &f, err);
+    rc = cfr_sdk_plugin_field(&g->grant, CFR_SDK_PLUGIN_CLUSTER, g->o->field, &f, err);
     if (rc != 0)
         return rc;
-    c->expires_s = cfr_get_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
+    c->expires_s = cfr_sdk_plugin_early(expires_of(g, cfr_secret_view(&f->value)), now_s());
     return copy(&c->token, cfr_view_trim(cfr_secret_view(&f->value)), err);
 }
 
 static int print_kube(struct get *g, struct cfr_err *err)
 {
-    struct cfr_exec_credential c = {.expires_s = 0};
+    struct cfr_k8s_exec_credential c = {.expires_s = 0};
     const char *version;
-    int rc = cfr_exec_credential_asked(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
+    int rc = cfr_k8s_exec_credential_asked(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
 
     if (rc == 0)
         rc = fill_kube(g, &c, err);
     if (rc == 0)
-        rc = cfr_exec_credential_write(version, &c, &g->out, err);
-    cfr_exec_credential_free(&c);
+        rc = cfr_k8s_exec_credential_write(version, &c, &g->out, err);
+    cfr_k8s_exec_credential_free(&c);
     return rc;
 }
 
@@ -180,7 +180,7 @@ static bool tell_gcp(struct get *g, const struct cfr_err *err)
     if (environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
         return false;
     cfr_secret_clear(&g->out);
-    return cfr_get_gcp_failed(err, &g->out, NULL) == 0;
+    return cfr_sdk_plugin_gcp_failed(err, &g->out, NULL) == 0;
 }
 
 static const struct kind {
@@ -218,15 +218,16 @@ static int get(struct get *g, const struct kind *kind, struct cfr_err *err)
     int rc;
 
     if (kind->print == print_gcp && cfr_view_is(cfr_view_of(environment("GOOGLE_EXTERNAL_ACCOUNT_REVOKE")), "1"))
-        return cfr_get_gcp_revoked(&g->out, err);
-    rc = g->o->config_option ? exchange(g, err) : cfr_ask(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);
+        return cfr_sdk_plugin_gcp_revoked(&g->out, err);
+    rc = g->o->config_option ? exchange(g, err)
+                             : cfr_cli_fetch(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);
     if (rc != 0)
         return rc;
     g->status = CFR_EXIT_FAILED;
     return kind->print(g, err);
 }
 
-int cfr_command_get(const struct cfr_options *o)
+int cfr_cmd_get(const struct cfr_cli_options *o)
 {
     int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : o->config_option ? EXCHANGE_WAIT_MS : AGENT_WAIT_MS;
     const struct kind *kind = find_kind(o->args[0]);
@@ -234,13 +235,13 @@ int cfr_command_get(const struct cfr_options *o)
     struct cfr_err err = {0};
     int status = CFR_EXIT_OK;
 
-    if (kind == NULL || !cfr_command_plain_name(g.name)) {
-        cfr_command_complain(kind == NULL ? "%s is none of aws, gcp, kube, token" : "%s is no name of a credential",
-                             kind == NULL ? o->args[0] : g.name);
+    if (kind == NULL || !cfr_cli_is_plain_name(g.name)) {
+        cfr_cli_complain(kind == NULL ? "%s is none of aws, gcp, kube, token" : "%s is no name of a credential",
+                         kind == NULL ? o->args[0] : g.name);
         return CFR_EXIT_USAGE;
     }
     cfr_json_setup();
-    cfr_secret_init(&g.out, CFR_GET_ANSWER_MAX);
+    cfr_secret_init(&g.out, CFR_SDK_PLUGIN_ANSWER_MAX);
     if (get(&g, kind, &err) != 0) {
         status = g.status;
         if (kind->print == print_gcp && tell_gcp(&g, &err))
@@ -251,7 +252,7 @@ int cfr_command_get(const struct cfr_options *o)
     if (status == CFR_EXIT_OK && write_out(&g.out, &err) != 0)
         status = CFR_EXIT_FAILED;
     if (status != CFR_EXIT_OK)
-        cfr_command_complain("%s: %s", g.name, err.text);
+        cfr_cli_complain("%s: %s", g.name, err.text);
     cfr_grant_free(&g.grant);
     cfr_secret_free(&g.out);
     return status;

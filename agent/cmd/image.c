@@ -14,15 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT_MS       50000 /* the kubelet waits one minute */
-#define CHUNK_BYTES    4096
-#define MARGIN_S       600 /* of life that a login has left at least when the kubelet asks for another */
-#define SKEW_S         30  /* as for all lives, see exchange.c */
+#define LIMIT_MS    50000 /* the kubelet waits one minute */
+#define CHUNK_BYTES 4096
+#define MARGIN_S    600 /* of life that a login has left at least when the kubelet asks for another */
+#define SKEW_S      30  /* as for all lives, see exchange.c */
 
 /* One question. */
 struct image_run {
     const struct cfr_config_image *item;
-    struct cfr_image_request request;
+    struct cfr_k8s_image_request request;
     struct cfr_secret response;
     int64_t end_boot_ms;
     int rc; /* of the exchange, with err */
@@ -59,7 +59,7 @@ static int wait_input(const struct image_run *r, struct cfr_err *err)
 /* Up to one byte more than is allowed, so that too much can be told from enough. */
 static int read_input(const struct image_run *r, struct cfr_secret *text, struct cfr_err *err)
 {
-    cfr_secret_init(text, CFR_IMAGE_REQUEST_MAX + 1);
+    cfr_secret_init(text, CFR_K8S_IMAGE_REQUEST_MAX + 1);
     while (text->len < text->limit) {
         size_t room = text->limit - text->len < CHUNK_BYTES ? text->limit - text->len : CHUNK_BYTES;
         int rc = wait_input(r, err);
@@ -85,7 +85,7 @@ static int read_request(struct image_run *r, struct cfr_err *err)
     int rc = read_input(r, &text, err);
 
     if (rc == 0)
-        rc = cfr_image_request_read(cfr_secret_view(&text), &r->request, err);
+        rc = cfr_k8s_image_request_read(cfr_secret_view(&text), &r->request, err);
     cfr_secret_free(&text);
     return rc;
 }
@@ -109,7 +109,7 @@ static int write_response(const struct cfr_secret *response, struct cfr_err *err
 /* ---- the exchange ---- */
 
 /* How long the kubelet may keep the login. A life ends by the clock of who grants it. */
-static int64_t cache_s(const struct cfr_config_image *item, const struct cfr_exchange_result *result)
+static int64_t cache_s(const struct cfr_config_image *item, const struct cfr_source_exchange_result *result)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     int64_t most_s = item->cache_ms >= 0 ? item->cache_ms / 1000 : INT64_MAX;
@@ -126,7 +126,7 @@ static int64_t cache_s(const struct cfr_config_image *item, const struct cfr_exc
     return left_s > 0 ? left_s : 0;
 }
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct image_run *r = ctx;
     struct cfr_view auths = cfr_grant_get(result->grant, CFR_FIELD_REGISTRY_AUTHS);
@@ -136,13 +136,13 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     if (r->rc == 0 && auths.n == 0)
         r->rc = cfr_err_set(&r->err, CFR_E_ANSWER, "the exchange gave no login to a registry");
     else if (r->rc == 0)
-        r->rc = cfr_image_response(auths, cache_s(r->item, result), &r->response, &r->err);
+        r->rc = cfr_k8s_image_response(auths, cache_s(r->item, result), &r->response, &r->err);
 }
 
-static int exchange(struct image_run *r, const struct cfr_config_credential *c, struct cfr_material *m,
+static int exchange(struct image_run *r, const struct cfr_config_credential *c, struct cfr_source_inputs *m,
                     struct cfr_err *err)
 {
-    int rc = cfr_standalone_exchange(c, m, r->end_boot_ms, on_exchanged, r, err);
+    int rc = cfr_source_sync_exchange(c, m, r->end_boot_ms, on_exchanged, r, err);
 
     if (rc != 0 || r->rc == 0)
         return rc;
@@ -152,26 +152,25 @@ static int exchange(struct image_run *r, const struct cfr_config_credential *c, 
 
 /* The token of the request, else the configured one. */
 static int read_material(const struct image_run *r, const struct cfr_config_credential *c,
-                         struct cfr_material *out, struct cfr_err *err)
+                         struct cfr_source_inputs *out, struct cfr_err *err)
 {
     int64_t now_ms = cfr_clock_now().wall_ms;
     const void *config;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
-    struct cfr_token_file token;
+    struct cfr_source_token_file token;
     int64_t wait_ms;
     int rc;
 
     if (r->request.token.n == 0 && c->token == NULL && cfr_sts_needs_token(provider, config))
-        return cfr_err_set(
-            err, CFR_E_TOKEN,
-            "the kubelet's request carries no service account token: set tokenAttributes in its "
-            "CredentialProviderConfig, or write `token` in this credential");
+        return cfr_err_set(err, CFR_E_TOKEN,
+                           "the kubelet's request carries no service account token: set tokenAttributes in its "
+                           "CredentialProviderConfig, or write `token` in this credential");
     if (r->request.token.n == 0)
-        return cfr_material_read(c, now_ms, 0, out, &wait_ms, err);
-    rc = cfr_image_token_read(r->request.token, r->item->audience, now_ms, &token, err);
+        return cfr_source_inputs_read(c, now_ms, 0, out, &wait_ms, err);
+    rc = cfr_source_image_token_read(r->request.token, r->item->audience, now_ms, &token, err);
     if (rc == 0)
-        rc = cfr_material_with_token(c, &token, out, err);
-    cfr_token_file_free(&token);
+        rc = cfr_source_inputs_with_token(c, &token, out, err);
+    cfr_source_token_file_free(&token);
     return rc;
 }
 
@@ -180,14 +179,14 @@ static int log_in(struct image_run *r, struct cfr_err *err)
     struct cfr_config_exchange x;
     struct cfr_config_credential c = {
         .name = r->item->name, .token = r->item->token, .exchange = &x, .keep_previous_ms = -1};
-    struct cfr_material m = {.provider = NULL};
-    int rc = cfr_image_settle(r->item, &r->request, environment, &x, err);
+    struct cfr_source_inputs m = {.provider = NULL};
+    int rc = cfr_config_image_settle(r->item, &r->request, environment, &x, err);
 
     if (rc == 0)
         rc = read_material(r, &c, &m, err);
     if (rc == 0)
         rc = exchange(r, &c, &m, err);
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
     cfr_field_free(&cfr_config_exchange_table, &x);
     return rc;
 }
@@ -198,9 +197,8 @@ static int answer(struct image_run *r, const struct cfr_config *config, struct c
 
     if (rc != 0)
         return rc;
-    r->item = cfr_image_find(config, r->request.image);
-    rc = r->item != NULL ? log_in(r, err)
-                         : cfr_image_response((struct cfr_view){NULL, 0}, 0, &r->response, err);
+    r->item = cfr_config_image_find(config, r->request.image);
+    rc = r->item != NULL ? log_in(r, err) : cfr_k8s_image_response((struct cfr_view){NULL, 0}, 0, &r->response, err);
     return rc != 0 ? rc : write_response(&r->response, err);
 }
 
@@ -214,9 +212,9 @@ static void complain(const struct cfr_config_image *item, struct cfr_err *err)
             *p = '?';
     }
     if (item != NULL)
-        cfr_command_complain("image credential %s: %s", item->name, err->text);
+        cfr_cli_complain("image credential %s: %s", item->name, err->text);
     else
-        cfr_command_complain("%s", err->text);
+        cfr_cli_complain("%s", err->text);
 }
 
 static int load(const char *path, struct cfr_config **out, struct cfr_err *err)
@@ -230,12 +228,12 @@ static int load(const char *path, struct cfr_config **out, struct cfr_err *err)
                            "its path with -c in `args` of the kubelet's CredentialProviderConfig");
     rc = cfr_config_load(path, environment, out, NULL, err);
     if (rc == 0 && (*out)->image_credentials.count == 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "%s: has no image_credentials; write who gives a login for which images", path);
+        rc = cfr_err_set(err, CFR_E_CONFIG, "%s: has no image_credentials; write who gives a login for which images",
+                         path);
     return rc;
 }
 
-int cfr_command_image(const struct cfr_options *o)
+int cfr_cmd_image(const struct cfr_cli_options *o)
 {
     struct image_run r = {.end_boot_ms = cfr_clock_now().boot_ms + LIMIT_MS};
     struct cfr_config *config = NULL;
@@ -244,7 +242,7 @@ int cfr_command_image(const struct cfr_options *o)
     int rc;
 
     cfr_json_setup();
-    cfr_secret_init(&r.response, CFR_IMAGE_RESPONSE_MAX);
+    cfr_secret_init(&r.response, CFR_K8S_IMAGE_RESPONSE_MAX);
     rc = load(o->config, &config, &err);
     if (rc == 0) {
         rc = answer(&r, config, &err);
@@ -253,7 +251,7 @@ int cfr_command_image(const struct cfr_options *o)
     if (rc != 0)
         complain(r.item, &err);
     cfr_secret_free(&r.response);
-    cfr_image_request_free(&r.request);
+    cfr_k8s_image_request_free(&r.request);
     cfr_config_free(config);
     return status;
 }

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-static int explain(const struct cfr_options *o, struct cfr_view file)
+static int explain(const struct cfr_cli_options *o, struct cfr_view file)
 {
     struct cfr_str report = {.limit = 65536};
     struct cfr_claims claims;
@@ -24,7 +24,7 @@ static int explain(const struct cfr_options *o, struct cfr_view file)
     unsigned problems;
 
     if (cfr_claims_read(cfr_view_trim(file), &claims, &err) != 0) {
-        cfr_command_complain("%s: %s", o->args[0], err.text);
+        cfr_cli_complain("%s: %s", o->args[0], err.text);
         return CFR_EXIT_FAILED;
     }
     problems = cfr_inspect_write(&subject, &report);
@@ -34,7 +34,7 @@ static int explain(const struct cfr_options *o, struct cfr_view file)
     return problems == 0 ? CFR_EXIT_OK : CFR_EXIT_FAILED;
 }
 
-int cfr_command_inspect(const struct cfr_options *o)
+int cfr_cmd_inspect(const struct cfr_cli_options *o)
 {
     struct cfr_secret raw;
     struct cfr_err err = {0};
@@ -43,7 +43,7 @@ int cfr_command_inspect(const struct cfr_options *o)
     cfr_json_setup();
     cfr_secret_init(&raw, CFR_TOKEN_MAX);
     if (cfr_file_read(o->args[0], &raw, &err) != 0)
-        cfr_command_complain("%s", err.text);
+        cfr_cli_complain("%s", err.text);
     else
         status = explain(o, cfr_secret_view(&raw));
     cfr_secret_free(&raw);

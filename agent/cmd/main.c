@@ -15,35 +15,35 @@
 #include <unistd.h>
 
 /* What the name of the program begins with where it is that command alone. */
-#define IMAGE_PROVIDER "credfresh-image-credential-provider"
+#define IMAGE_PROVIDER   "credfresh-image-credential-provider"
 #define LONG_OPTIONS_MAX 32
 
 static const struct {
-    const char *name; /* of cfr_commands */
-    int (*run)(const struct cfr_options *o);
+    const char *name; /* of cfr_cli_commands */
+    int (*run)(const struct cfr_cli_options *o);
 } runners[] = {
-    {"run", cfr_command_run},
-    {"once", cfr_command_once},
-    {"check", cfr_command_check},
-    {"doctor", cfr_command_doctor},
-    {"status", cfr_command_status},
-    {"rotate", cfr_command_rotate},
-    {"wait", cfr_command_wait},
-    {"reload", cfr_command_reload},
-    {"image-credential-provider", cfr_command_image},
-    {"exec", cfr_command_exec},
-    {"quit", cfr_command_quit},
-    {"get", cfr_command_get},
-    {"env", cfr_command_env},
-    {"oidc", cfr_command_oidc},
-    {"inspect", cfr_command_inspect},
-    {"reference", cfr_command_reference},
-    {"completion", cfr_command_completion},
-    {"version", cfr_command_version},
-    {"help", cfr_command_help},
+    {"run", cfr_cmd_run},
+    {"once", cfr_cmd_once},
+    {"check", cfr_cmd_check},
+    {"doctor", cfr_cmd_doctor},
+    {"status", cfr_cmd_status},
+    {"rotate", cfr_cmd_rotate},
+    {"wait", cfr_cmd_wait},
+    {"reload", cfr_cmd_reload},
+    {"image-credential-provider", cfr_cmd_image},
+    {"exec", cfr_cmd_exec},
+    {"quit", cfr_cmd_quit},
+    {"get", cfr_cmd_get},
+    {"env", cfr_cmd_env},
+    {"oidc", cfr_cmd_oidc},
+    {"inspect", cfr_cmd_inspect},
+    {"reference", cfr_cmd_reference},
+    {"completion", cfr_cmd_completion},
+    {"version", cfr_cmd_version},
+    {"help", cfr_cmd_help},
 };
 
-static int (*runner_of(const struct cfr_command *c))(const struct cfr_options *)
+static int (*runner_of(const struct cfr_cli_command *c))(const struct cfr_cli_options *)
 {
     size_t i = 0;
 
@@ -52,26 +52,26 @@ static int (*runner_of(const struct cfr_command *c))(const struct cfr_options *)
     return runners[i].run;
 }
 
-static const struct cfr_command *find(const char *name)
+static const struct cfr_cli_command *find(const char *name)
 {
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++) {
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
         if (strcmp(c->name, name) == 0)
             return c;
     }
     return NULL;
 }
 
-static bool add_name(struct cfr_options *o, char *name)
+static bool add_name(struct cfr_cli_options *o, char *name)
 {
-    if (o->name_count == CFR_OPTION_NAMES_MAX) {
-        cfr_command_complain("--name can be given %d times at most", CFR_OPTION_NAMES_MAX);
+    if (o->name_count == CFR_CLI_OPTION_NAMES_MAX) {
+        cfr_cli_complain("--name can be given %d times at most", CFR_CLI_OPTION_NAMES_MAX);
         return false;
     }
     o->names[o->name_count++] = name;
     return true;
 }
 
-static bool store_oidc(struct cfr_oidc_options *o, int letter, const char *value)
+static bool store_oidc(struct cfr_cli_oidc_options *o, int letter, const char *value)
 {
     switch (letter) {
     case 'd':
@@ -104,9 +104,9 @@ static bool store_oidc(struct cfr_oidc_options *o, int letter, const char *value
     return true;
 }
 
-static bool store(struct cfr_options *o, int letter, char *value)
+static bool store(struct cfr_cli_options *o, int letter, char *value)
 {
-    if (strchr(CFR_OIDC_LETTERS, letter) != NULL)
+    if (strchr(CFR_CLI_OIDC_LETTERS, letter) != NULL)
         return store_oidc(&o->oidc, letter, value);
     switch (letter) {
     case 'c':
@@ -161,26 +161,26 @@ static bool store(struct cfr_options *o, int letter, char *value)
     default: /* t */
         if (cfr_time_parse_duration(cfr_view_of(value), &o->timeout_ms))
             return true;
-        cfr_command_complain("--timeout %s is no duration: write 30s, 2m or 500ms", value);
+        cfr_cli_complain("--timeout %s is no duration: write 30s, 2m or 500ms", value);
         return false;
     }
 }
 
-static void usage_of(const struct cfr_command *c, FILE *to)
+static void usage_of(const struct cfr_cli_command *c, FILE *to)
 {
     (void)fprintf(to, "usage: credfresh %s %s\n  %s\n", c->name, c->usage, c->summary);
 }
 
-static void explain(const struct cfr_command *c)
+static void explain(const struct cfr_cli_command *c)
 {
     usage_of(c, stdout);
     (void)putchar('\n');
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL; o++) {
-        bool brief = cfr_option_is_short(o);
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        bool brief = cfr_cli_option_is_short(o);
 
-        if (cfr_command_takes(c, o))
-            (void)printf("  %c%c%c --%s %-*s %s\n", brief ? '-' : ' ', brief ? o->letter : ' ', brief ? ',' : ' ', o->name,
-                         26 - (int)strlen(o->name), o->value != NULL ? o->value : "", o->summary);
+        if (cfr_cli_takes(c, o))
+            (void)printf("  %c%c%c --%s %-*s %s\n", brief ? '-' : ' ', brief ? o->letter : ' ', brief ? ',' : ' ',
+                         o->name, 26 - (int)strlen(o->name), o->value != NULL ? o->value : "", o->summary);
     }
 }
 
@@ -188,19 +188,19 @@ static void make_long_options(struct option out[LONG_OPTIONS_MAX])
 {
     size_t n = 0;
 
-    for (const struct cfr_option *o = cfr_option_table; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++)
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++)
         out[n++] = (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL, o->letter};
     out[n] = (struct option){NULL, 0, NULL, 0};
 }
 
-static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr_options *o)
+static bool parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o)
 {
     const char *config = getenv("CREDFRESH_CONFIG");
     struct option long_options[LONG_OPTIONS_MAX];
     int letter;
 
     make_long_options(long_options);
-    *o = (struct cfr_options){
+    *o = (struct cfr_cli_options){
         .config = config != NULL ? config : CFR_DEFAULT_CONFIG,
         .config_given = config != NULL,
         .socket = getenv("CREDFRESH_SOCKET"),
@@ -213,7 +213,7 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
             exit(CFR_EXIT_OK); // NOLINT(concurrency-mt-unsafe): there is one thread
         }
         if (letter == '?' || strchr(c->options, letter) == NULL) {
-            cfr_command_complain("%s does not take %s", c->name, argv[optind - 1]);
+            cfr_cli_complain("%s does not take %s", c->name, argv[optind - 1]);
             return false;
         }
         if (!store(o, letter, optarg))
@@ -225,48 +225,50 @@ static bool parse(const struct cfr_command *c, int argc, char **argv, struct cfr
     o->args = argv + optind;
     o->arg_count = argc - optind;
     if (o->arg_count < c->min_args || (c->max_args >= 0 && o->arg_count > c->max_args)) {
-        cfr_command_complain("%s takes %s arguments", c->name, o->arg_count < c->min_args ? "more" : "fewer");
+        cfr_cli_complain("%s takes %s arguments", c->name, o->arg_count < c->min_args ? "more" : "fewer");
         return false;
     }
     return true;
 }
 
-int cfr_command_help(const struct cfr_options *o)
+int cfr_cmd_help(const struct cfr_cli_options *o)
 {
-    const struct cfr_command *one = o->arg_count == 1 ? find(o->args[0]) : NULL;
+    const struct cfr_cli_command *one = o->arg_count == 1 ? find(o->args[0]) : NULL;
 
     if (o->arg_count == 1 && one == NULL) {
-        cfr_command_complain("there is no command %s", o->args[0]);
+        cfr_cli_complain("there is no command %s", o->args[0]);
         return CFR_EXIT_USAGE;
     }
     if (one != NULL) {
         explain(one);
         return CFR_EXIT_OK;
     }
-    (void)puts("credfresh keeps the short-lived credentials that a workload reads fresh.\n\nusage: credfresh COMMAND\n");
-    for (const struct cfr_command *c = cfr_commands; c->name != NULL; c++)
+    (void)puts(
+        "credfresh keeps the short-lived credentials that a workload reads fresh.\n\nusage: credfresh COMMAND\n");
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
         (void)printf("  %-9s %s\n            %s\n", c->name, c->usage, c->summary);
     (void)puts("\nConfiguration: -c FILE, else $CREDFRESH_CONFIG, else " CFR_DEFAULT_CONFIG
-               ", else what the environment says.\nExit status: 0 good, 1 failed, 2 usage, 3 configuration, 4 time is up, 5 no agent, 6 refused.");
+               ", else what the environment says.\nExit status: 0 good, 1 failed, 2 usage, 3 configuration, 4 time is "
+               "up, 5 no agent, 6 refused.");
     return CFR_EXIT_OK;
 }
 
-int cfr_command_run(const struct cfr_options *o)
+int cfr_cmd_run(const struct cfr_cli_options *o)
 {
-    struct cfr_agent_options options = {.config_path = o->config};
+    struct cfr_daemon_options options = {.config_path = o->config};
 
-    return cfr_agent_run(&options);
+    return cfr_daemon_run(&options);
 }
 
-int cfr_command_once(const struct cfr_options *o)
+int cfr_cmd_once(const struct cfr_cli_options *o)
 {
-    struct cfr_agent_options options = {
+    struct cfr_daemon_options options = {
         .config_path = o->config,
         .once = true,
         .timeout_ms = o->timeout_ms >= 0 ? o->timeout_ms : 60000,
     };
 
-    return cfr_agent_run(&options);
+    return cfr_daemon_run(&options);
 }
 
 /* The kubelet names a provider by its file, and may give it no argument. */
@@ -278,9 +280,9 @@ static bool is_image_provider(const char *path)
     return name != NULL && strncmp(name, IMAGE_PROVIDER, sizeof IMAGE_PROVIDER - 1) == 0;
 }
 
-static int run(const struct cfr_command *c, int argc, char **argv)
+static int run(const struct cfr_cli_command *c, int argc, char **argv)
 {
-    struct cfr_options o;
+    struct cfr_cli_options o;
 
     if (parse(c, argc, argv, &o))
         return runner_of(c)(&o);
@@ -288,7 +290,8 @@ static int run(const struct cfr_command *c, int argc, char **argv)
     return CFR_EXIT_USAGE;
 }
 
-/* What is opened next must not get their numbers, or what is meant for people goes into it. Gone again for whom we exec. */
+/* What is opened next must not get their numbers, or what is meant for people goes into it. Gone again for whom we
+ * exec. */
 static void fill_standard_fds(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -299,12 +302,12 @@ static void fill_standard_fds(void)
 
 int main(int argc, char **argv)
 {
-    const struct cfr_command *c = argc > 1 ? find(argv[1]) : NULL;
+    const struct cfr_cli_command *c = argc > 1 ? find(argv[1]) : NULL;
 
     fill_standard_fds();
     /* The command that exec runs is to have its own limits; the agent beside it has these. */
-    if (c == NULL || runner_of(c) != cfr_command_exec)
-        cfr_agent_harden();
+    if (c == NULL || runner_of(c) != cfr_cmd_exec)
+        cfr_daemon_harden();
     if (is_image_provider(argv[0]))
         return run(find("image-credential-provider"), argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
@@ -313,9 +316,9 @@ int main(int argc, char **argv)
         c = find("version");
     if (c == NULL) {
         if (argc > 1)
-            cfr_command_complain("there is no command %s; `credfresh help` lists them", argv[1]);
+            cfr_cli_complain("there is no command %s; `credfresh help` lists them", argv[1]);
         else
-            cfr_command_complain("which command? `credfresh help` lists them");
+            cfr_cli_complain("which command? `credfresh help` lists them");
         return CFR_EXIT_USAGE;
     }
     return run(c, argc - 1, argv + 1);

@@ -24,7 +24,7 @@ static int64_t now_s(void)
 
 static int complain(const struct cfr_err *err)
 {
-    cfr_command_complain("%s", err->text);
+    cfr_cli_complain("%s", err->text);
     return err->code == CFR_E_CONFLICT ? CFR_EXIT_REFUSED : err->code == CFR_E_USAGE ? CFR_EXIT_USAGE : CFR_EXIT_FAILED;
 }
 
@@ -34,14 +34,14 @@ static const char *shown(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
 }
 
 /* What is to be done next, in words. */
-static void tell_next(const struct cfr_issuer *i)
+static void tell_next(const struct cfr_oidc_issuer *i)
 {
     char when[CFR_TIME_RFC3339_MAX];
-    int64_t ready_s = cfr_issuer_ready_s(i);
+    int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
-    if (i->phase == CFR_ISSUER_STEADY)
+    if (i->phase == CFR_OIDC_ISSUER_STEADY)
         (void)printf("one key: nothing to do until the next rotation\n");
-    else if (i->phase == CFR_ISSUER_PUBLISHED)
+    else if (i->phase == CFR_OIDC_ISSUER_PUBLISHED)
         (void)printf("both keys are published: let API servers read signing.pub, and switch the signer not before %s\n",
                      shown(ready_s, when));
     else if (ready_s < 0)
@@ -71,9 +71,10 @@ static int kind_of(const char *text, enum cfr_key_kind *out, struct cfr_err *err
     *out = DEFAULT_KEY;
     for (int i = 0; text != NULL; i++) {
         if (cfr_key_kinds[i] == NULL)
-            return cfr_err_set(err, CFR_E_USAGE,
-                               "--key %.40s: there is no such kind; write rsa-2048, rsa-3072, rsa-4096, ecdsa-p256 or ecdsa-p384",
-                               text);
+            return cfr_err_set(
+                err, CFR_E_USAGE,
+                "--key %.40s: there is no such kind; write rsa-2048, rsa-3072, rsa-4096, ecdsa-p256 or ecdsa-p384",
+                text);
         if (strcmp(cfr_key_kinds[i], text) == 0) {
             *out = (enum cfr_key_kind)i;
             break;
@@ -92,23 +93,24 @@ static bool holds(const char *web_root, const char *directory)
     return strncmp(directory, web_root, n) == 0 && (directory[n] == '\0' || directory[n] == '/');
 }
 
-static int check_init(const struct cfr_oidc_options *o, struct cfr_err *err)
+static int check_init(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
 {
     if (o->issuer == NULL || o->token_life == NULL)
-        return cfr_err_set(err, CFR_E_USAGE,
-                           "init needs --issuer URL and --token-life, the longest life of its tokens: what is too short cuts off "
-                           "tokens at the end of a rotation");
-    if (cfr_issuer_check_url(o->issuer, err) != 0)
+        return cfr_err_set(
+            err, CFR_E_USAGE,
+            "init needs --issuer URL and --token-life, the longest life of its tokens: what is too short cuts off "
+            "tokens at the end of a rotation");
+    if (cfr_oidc_issuer_check_url(o->issuer, err) != 0)
         return cfr_err_set(err, CFR_E_USAGE, "--issuer: %s", err->text);
     if (o->web_root != NULL && o->web_root[0] != '/')
         return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s is no absolute path", o->web_root);
     if (o->web_root != NULL && holds(o->web_root, o->directory))
-        return cfr_err_set(err, CFR_E_USAGE, "--web-root %.200s would hold the signing key, which -d names the place of",
-                           o->web_root);
+        return cfr_err_set(err, CFR_E_USAGE,
+                           "--web-root %.200s would hold the signing key, which -d names the place of", o->web_root);
     return 0;
 }
 
-static int settings(const struct cfr_oidc_options *o, struct cfr_issuer *i, struct cfr_err *err)
+static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer *i, struct cfr_err *err)
 {
     char web_root[PATH_MAX];
     int rc = check_init(o, err);
@@ -132,82 +134,84 @@ static int settings(const struct cfr_oidc_options *o, struct cfr_issuer *i, stru
 }
 
 /* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */
-static int begin(struct cfr_issuer *next, struct cfr_oidc *d, struct cfr_err *err)
+static int begin(struct cfr_oidc_issuer *next, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     int rc = 0;
 
     if (d->issuer.signing.kid[0] != '\0' && d->issuer.key == next->key) {
         next->signing = d->issuer.signing;
-        d->issuer.signing = (struct cfr_issuer_key){.public_pem = NULL};
+        d->issuer.signing = (struct cfr_oidc_issuer_key){.public_pem = NULL};
     } else {
-        rc = cfr_issuer_begin(next, err);
+        rc = cfr_oidc_issuer_begin(next, err);
     }
-    cfr_issuer_free(&d->issuer);
+    cfr_oidc_issuer_free(&d->issuer);
     d->issuer = *next;
-    *next = (struct cfr_issuer){.url = NULL};
-    return rc != 0 ? rc : cfr_oidc_save(d, err);
+    *next = (struct cfr_oidc_issuer){.url = NULL};
+    return rc != 0 ? rc : cfr_oidc_store_save(d, err);
 }
 
-static int init(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
-    struct cfr_issuer next = {.url = NULL};
+    struct cfr_oidc_issuer next = {.url = NULL};
     bool changed;
     int rc = settings(o, &next, err);
 
     if (rc == 0)
-        rc = cfr_oidc_open(o->directory, d, err);
-    if (rc == 0 && d->issuer.phase != CFR_ISSUER_BEGINNING)
-        rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status", o->directory,
-                         d->issuer.url);
+        rc = cfr_oidc_store_open(o->directory, d, err);
+    if (rc == 0 && d->issuer.phase != CFR_OIDC_ISSUER_BEGINNING)
+        rc = cfr_err_set(err, CFR_E_CONFLICT, "%s is the issuer %.200s already; see credfresh oidc status",
+                         o->directory, d->issuer.url);
     else if (rc == 0 || rc == CFR_E_MISSING)
         rc = begin(&next, d, err);
-    cfr_issuer_free(&next);
-    return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
+    cfr_oidc_issuer_free(&next);
+    return rc != 0 ? rc : cfr_oidc_store_settle(d, now_s(), &changed, err);
 }
 
 /* ---- rotate ---- */
 
-static int open_existing(const char *directory, struct cfr_oidc *d, struct cfr_err *err)
+static int open_existing(const char *directory, struct cfr_oidc_store *d, struct cfr_err *err)
 {
-    int rc = cfr_oidc_is_there(directory) ? cfr_oidc_open(directory, d, err) : CFR_E_MISSING;
+    int rc = cfr_oidc_store_is_there(directory) ? cfr_oidc_store_open(directory, d, err) : CFR_E_MISSING;
 
-    return rc != CFR_E_MISSING ? rc
-                               : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh oidc init", directory);
+    return rc != CFR_E_MISSING
+               ? rc
+               : cfr_err_set(err, rc, "%.200s holds no issuer: begin with credfresh oidc init", directory);
 }
 
-static int step(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool changed;
     int rc;
 
-    if (o->only_continue && d->issuer.phase == CFR_ISSUER_STEADY)
+    if (o->only_continue && d->issuer.phase == CFR_OIDC_ISSUER_STEADY)
         return 0;
-    rc = cfr_issuer_next(&d->issuer, now_s(), err);
+    rc = cfr_oidc_issuer_next(&d->issuer, now_s(), err);
     /* A timer comes again: not yet is no failure. */
     if (rc == CFR_E_CONFLICT && o->only_continue)
         return 0;
     if (rc == 0)
-        rc = cfr_oidc_save(d, err);
-    return rc != 0 ? rc : cfr_oidc_settle(d, now_s(), &changed, err);
+        rc = cfr_oidc_store_save(d, err);
+    return rc != 0 ? rc : cfr_oidc_store_settle(d, now_s(), &changed, err);
 }
 
 /* Nobody can have followed what was written this moment. */
-static int not_yet(const struct cfr_oidc_options *o, struct cfr_err *err)
+static int not_yet(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
 {
-    return cfr_err_set(err, CFR_E_CONFLICT,
-                       "files of %.200s had to be written just now, for a step was interrupted or they were changed: let every "
-                       "signer use the new key, then confirm again",
-                       o->directory);
+    return cfr_err_set(
+        err, CFR_E_CONFLICT,
+        "files of %.200s had to be written just now, for a step was interrupted or they were changed: let every "
+        "signer use the new key, then confirm again",
+        o->directory);
 }
 
-static int confirm(struct cfr_oidc *d, struct cfr_err *err)
+static int confirm(struct cfr_oidc_store *d, struct cfr_err *err)
 {
-    int rc = cfr_issuer_confirm(&d->issuer, now_s(), err);
+    int rc = cfr_oidc_issuer_confirm(&d->issuer, now_s(), err);
 
-    return rc != 0 ? rc : cfr_oidc_save(d, err);
+    return rc != 0 ? rc : cfr_oidc_store_save(d, err);
 }
 
-static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct cfr_err *err)
+static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
     bool resumed;
     bool changed;
@@ -215,11 +219,11 @@ static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct c
 
     if (rc != 0)
         return rc;
-    resumed = cfr_issuer_is_intent(&d->issuer);
-    rc = cfr_oidc_settle(d, now_s(), &changed, err);
+    resumed = cfr_oidc_issuer_is_intent(&d->issuer);
+    rc = cfr_oidc_store_settle(d, now_s(), &changed, err);
     if (rc == 0 && changed && !resumed)
-        cfr_command_complain("files were missing or changed, and were put back: see that %s is what is served",
-                             d->issuer.web_root);
+        cfr_cli_complain("files were missing or changed, and were put back: see that %s is what is served",
+                         d->issuer.web_root);
     if (rc == 0 && o->confirm)
         return resumed || changed ? not_yet(o, err) : confirm(d, err);
     /* What an earlier run began was this step. */
@@ -228,30 +232,31 @@ static int rotate(const struct cfr_oidc_options *o, struct cfr_oidc *d, struct c
 
 /* ---- status ---- */
 
-static void print_json(const struct cfr_issuer *i)
+static void print_json(const struct cfr_oidc_issuer *i)
 {
-    struct cfr_str out = {.limit = CFR_ISSUER_DOCUMENT_MAX};
+    struct cfr_str out = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
     char since[CFR_TIME_RFC3339_MAX];
     char ready[CFR_TIME_RFC3339_MAX];
-    int64_t ready_s = cfr_issuer_ready_s(i);
+    int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
     cfr_str_addz(&out, "{\"version\":1,\"issuer\":");
     cfr_str_add_json(&out, cfr_view_of(i->url));
     cfr_str_addz(&out, ",\"web_root\":");
     cfr_str_add_json(&out, cfr_view_of(i->web_root));
-    cfr_str_addf(&out, ",\"phase\":\"%s\",\"since\":\"%s\",\"signing\":\"%s\",\"other\":", cfr_issuer_phase_name(i->phase),
-                 cfr_time_format(i->since_s, since), i->signing.kid);
+    cfr_str_addf(&out, ",\"phase\":\"%s\",\"since\":\"%s\",\"signing\":\"%s\",\"other\":",
+                 cfr_oidc_issuer_phase_name(i->phase), cfr_time_format(i->since_s, since), i->signing.kid);
     cfr_str_add_json(&out, i->other.kid[0] != '\0' ? cfr_view_of(i->other.kid) : (struct cfr_view){NULL, 0});
     cfr_str_addz(&out, ",\"ready\":");
     cfr_str_add_json(&out, ready_s > 0 ? cfr_view_of(cfr_time_format(ready_s, ready)) : (struct cfr_view){NULL, 0});
-    cfr_str_addf(&out, ",\"confirmed\":%s,\"rotations\":%" PRIu64 "}\n", i->confirmed_s != 0 ? "true" : "false", i->rotations);
+    cfr_str_addf(&out, ",\"confirmed\":%s,\"rotations\":%" PRIu64 "}\n", i->confirmed_s != 0 ? "true" : "false",
+                 i->rotations);
     (void)fwrite(out.p, 1, out.len, stdout);
     cfr_str_free(&out);
 }
 
-static int status(const struct cfr_options *o, struct cfr_oidc *d, struct cfr_err *err)
+static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, struct cfr_err *err)
 {
-    const struct cfr_issuer *i = &d->issuer;
+    const struct cfr_oidc_issuer *i = &d->issuer;
     char when[CFR_TIME_RFC3339_MAX];
     int rc = open_existing(o->oidc.directory, d, err);
 
@@ -262,22 +267,22 @@ static int status(const struct cfr_options *o, struct cfr_oidc *d, struct cfr_er
         return 0;
     }
     (void)printf("issuer    %s\nweb root  %s\nphase     %s since %s\nsigning   %s\n", i->url, i->web_root,
-                 cfr_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
+                 cfr_oidc_issuer_phase_name(i->phase), shown(i->since_s, when), i->signing.kid);
     if (i->other.kid[0] != '\0')
-        (void)printf("%s %s\n", i->phase < CFR_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
-    if (cfr_issuer_is_intent(i))
+        (void)printf("%s %s\n", i->phase < CFR_OIDC_ISSUER_SWITCHING ? "next     " : "before   ", i->other.kid);
+    if (cfr_oidc_issuer_is_intent(i))
         (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
     else
         tell_next(i);
     return 0;
 }
 
-static int check_options(const struct cfr_options *o, struct cfr_err *err)
+static int check_options(const struct cfr_cli_options *o, struct cfr_err *err)
 {
-    const struct cfr_oidc_options *d = &o->oidc;
+    const struct cfr_cli_oidc_options *d = &o->oidc;
     bool init = strcmp(o->args[0], "init") == 0;
-    bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL || d->settle != NULL ||
-                   d->signer_lag != NULL;
+    bool settled = d->issuer != NULL || d->web_root != NULL || d->key != NULL || d->token_life != NULL ||
+                   d->settle != NULL || d->signer_lag != NULL;
 
     if (!init && strcmp(o->args[0], "rotate") != 0 && strcmp(o->args[0], "status") != 0)
         return cfr_err_set(err, CFR_E_USAGE, "oidc %.40s: write init, rotate or status", o->args[0]);
@@ -292,9 +297,9 @@ static int check_options(const struct cfr_options *o, struct cfr_err *err)
     return 0;
 }
 
-int cfr_command_oidc(const struct cfr_options *o)
+int cfr_cmd_oidc(const struct cfr_cli_options *o)
 {
-    struct cfr_oidc d = {.fd = -1, .lock_fd = -1};
+    struct cfr_oidc_store d = {.fd = -1, .lock_fd = -1};
     struct cfr_err err = {0};
     bool asks = strcmp(o->args[0], "status") == 0;
     int rc = check_options(o, &err);
@@ -307,6 +312,6 @@ int cfr_command_oidc(const struct cfr_options *o)
         rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
     if (rc == 0 && !asks)
         tell_next(&d.issuer);
-    cfr_oidc_close(&d);
+    cfr_oidc_store_close(&d);
     return rc == 0 ? CFR_EXIT_OK : complain(&err);
 }

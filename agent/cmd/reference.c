@@ -10,14 +10,14 @@
 
 #define PAGE_MAX 1048576
 
-int cfr_command_reference(const struct cfr_options *o)
+int cfr_cmd_reference(const struct cfr_cli_options *o)
 {
     bool man = o->format != NULL && strcmp(o->format, "man") == 0;
     struct cfr_str page = {.limit = PAGE_MAX};
     int status;
 
     if (o->format != NULL && !man && strcmp(o->format, "markdown") != 0) {
-        cfr_command_complain("--format %s: write markdown or man", o->format);
+        cfr_cli_complain("--format %s: write markdown or man", o->format);
         return CFR_EXIT_USAGE;
     }
     if (man)

@@ -105,8 +105,8 @@ static void print_hooks(const struct cfr_json *hooks, const char *what, const st
         struct cfr_view error = text(h, "error", "");
         bool failed = cfr_view_is(result, "failed");
 
-        (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p, (int)result.n,
-                     result.p, error.n != 0 ? ", " : "", (int)error.n, error.p, p->off);
+        (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p,
+                     (int)result.n, result.p, error.n != 0 ? ", " : "", (int)error.n, error.p, p->off);
     }
 }
 
@@ -167,7 +167,8 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
     print_consumers(cfr_json_get(c, "consumers"), p);
     if (flag(c, "previous_held"))
-        (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim, p->off);
+        (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim,
+                     p->off);
 }
 
 static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)
@@ -179,11 +180,11 @@ static void print_credential(const struct cfr_json *c, const struct paint *p, in
     char next[CFR_TIME_WORDS_MAX];
 
     bar(c, now_s, life);
-    (void)printf("%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p),
-                 (int)state.n, state.p, p->off, number(c, "generation"), life_colour(c, p), life, p->off,
-                 flag(c, "published") ? moment(c, "expires") == 0 ? "never" : in_words(moment(c, "expires"), now_s, left)
-                                      : "-",
-                 in_words(moment(c, "next_refresh"), now_s, next));
+    (void)printf(
+        "%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p), (int)state.n,
+        state.p, p->off, number(c, "generation"), life_colour(c, p), life, p->off,
+        flag(c, "published") ? moment(c, "expires") == 0 ? "never" : in_words(moment(c, "expires"), now_s, left) : "-",
+        in_words(moment(c, "next_refresh"), now_s, next));
     print_notes(c, p, now_s);
 }
 
@@ -216,19 +217,19 @@ static void print_table(const struct cfr_json *doc, const struct paint *p)
     print_authority(cfr_json_get(doc, "service_ca"), p, now_s);
 }
 
-static int show(const struct cfr_options *o, const char *socket)
+static int show(const struct cfr_cli_options *o, const char *socket)
 {
     bool tty = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL;
-    struct cfr_client_answer answer;
+    struct cfr_cli_answer answer;
     struct cfr_err err = {0};
     int status = CFR_EXIT_OK;
 
-    if (cfr_client_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
-        cfr_command_complain("%s", err.text);
+    if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, &err) != 0) {
+        cfr_cli_complain("%s", err.text);
         status = CFR_EXIT_NO_AGENT;
     } else if (answer.status != 200) {
-        cfr_client_explain(&answer, &err);
-        cfr_command_complain("%s", err.text);
+        cfr_cli_explain(&answer, &err);
+        cfr_cli_complain("%s", err.text);
         status = CFR_EXIT_REFUSED;
     } else if (o->json) {
         (void)fwrite(answer.text.p, 1, answer.text.len, stdout);
@@ -237,15 +238,15 @@ static int show(const struct cfr_options *o, const char *socket)
             (void)fputs("\033[H\033[2J", stdout);
         print_table(answer.json, tty ? &colour : &plain);
     }
-    cfr_client_answer_free(&answer);
+    cfr_cli_answer_free(&answer);
     (void)fflush(stdout);
     return status;
 }
 
-int cfr_command_status(const struct cfr_options *o)
+int cfr_cmd_status(const struct cfr_cli_options *o)
 {
     struct timespec second = {1, 0};
-    char *socket = cfr_client_socket(o);
+    char *socket = cfr_cli_socket(o);
     int status;
 
     if (socket == NULL)

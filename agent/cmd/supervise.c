@@ -31,7 +31,7 @@ enum phase {
 };
 
 struct run {
-    const struct cfr_supervise *s;
+    const struct cfr_cmd_supervise *s;
     enum phase phase;
     sigset_t mask_before;
     struct sigaction child_before;
@@ -129,8 +129,8 @@ static bool start_agent(struct run *r, bool first)
 static void try_again(struct run *r)
 {
     if (!start_agent(r, false)) {
-        cfr_command_complain("cannot start the agent again: %s",
-                             strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
+        cfr_cli_complain("cannot start the agent again: %s",
+                         strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
         r->agent_next_boot_ms = boot_ms() + LAST_PAUSE_MS;
     }
 }
@@ -149,8 +149,8 @@ static void be_command(const struct run *r, pid_t parent)
     (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     (void)execvpe(r->s->argv[0], r->s->argv, r->s->environment);
     status = errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE;
-    cfr_command_complain("cannot run %s: %s", r->s->argv[0],
-                         strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
+    cfr_cli_complain("cannot run %s: %s", r->s->argv[0],
+                     strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
     _exit(status);
 }
 
@@ -166,8 +166,8 @@ static void start_command(struct run *r)
     if (pid == 0)
         be_command(r, parent);
     if (pid < 0) {
-        cfr_command_complain("cannot run %s: %s", r->s->argv[0],
-                             strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
+        cfr_cli_complain("cannot run %s: %s", r->s->argv[0],
+                         strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
         end_with(r, CFR_EXIT_FAILED);
         return;
     }
@@ -225,7 +225,7 @@ static void agent_failed(struct run *r, int wait_status)
 
     r->pause_ms = steady ? FIRST_PAUSE_MS : r->pause_ms;
     r->agent_next_boot_ms = boot_ms() + r->pause_ms;
-    cfr_command_complain(
+    cfr_cli_complain(
         "the agent ended by %s %d; the command goes on with what is published, and another agent is started in "
         "%lld s",
         WIFSIGNALED(wait_status) ? "signal" : "itself with status",
@@ -321,7 +321,7 @@ static void on_ready(struct run *r)
     (void)close(r->ready_fd);
     r->ready_fd = -1;
     /* Nothing but an end is told by SIGCHLD. */
-    if (r->phase == PUBLISHING && n == 1 && word == CFR_GATE_READY)
+    if (r->phase == PUBLISHING && n == 1 && word == CFR_DAEMON_READINESS_READY)
         start_command(r);
     else if (r->phase == PUBLISHING && n == 1)
         end_with(r, CFR_EXIT_FAILED);
@@ -338,7 +338,7 @@ static void on_time(struct run *r)
     if (r->end_boot_ms > now)
         return;
     if (r->phase == PUBLISHING) {
-        cfr_command_complain("time is up: what %s needs is not published yet, so it is not started", r->s->argv[0]);
+        cfr_cli_complain("time is up: what %s needs is not published yet, so it is not started", r->s->argv[0]);
         end_with(r, CFR_EXIT_TIMEOUT);
     } else {
         kill_rest(r);
@@ -373,7 +373,7 @@ static bool is_over(const struct run *r)
     return r->phase == ENDING && r->agent == 0 && !r->command_runs && (r->killed || !group_is_there(r));
 }
 
-int cfr_supervise_run(const struct cfr_supervise *s)
+int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
 {
     struct run r = {
         .s = s,
@@ -389,8 +389,8 @@ int cfr_supervise_run(const struct cfr_supervise *s)
     /* Whoever loses its parent below us comes to us and not to somebody who does not know of it. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!open_signals(&r) || !start_agent(&r, true)) {
-        cfr_command_complain("cannot start the agent: %s",
-                             strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
+        cfr_cli_complain("cannot start the agent: %s",
+                         strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
         return CFR_EXIT_FAILED;
     }
     while (!is_over(&r))

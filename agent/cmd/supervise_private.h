@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-struct cfr_supervise {
+struct cfr_cmd_supervise {
     char *const *argv;        /* the command; argv[0] is looked for in PATH */
     char *const *environment; /* its own */
     /* The agent's life, in a process of its own; what it returns is that one's exit status. READY_FD is 0 for one that
@@ -20,6 +20,6 @@ struct cfr_supervise {
 
 /* Returns an exit status: the command's own, 128 and the signal that ended it, 126 or 127 if it could not be started;
  * or, if it never came to that, the agent's, CFR_EXIT_TIMEOUT, or 128 and the signal that ended the waiting. */
-int cfr_supervise_run(const struct cfr_supervise *s);
+int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s);
 
 #endif

@@ -17,12 +17,8 @@ static const struct {
     const char *name;
     const char *(*version)(void);
 } libraries[] = {
-    {"cjson", cfr_json_library},
-    {"curl", cfr_http_library},
-    {"expat", cfr_xml_library},
-    {"glibc", gnu_get_libc_version},
-    {"libmicrohttpd", cfr_server_library},
-    {"libyaml", cfr_yaml_library},
+    {"cjson", cfr_json_library},          {"curl", cfr_http_library},           {"expat", cfr_xml_library},
+    {"glibc", gnu_get_libc_version},      {"libmicrohttpd", cfr_httpd_library}, {"libyaml", cfr_yaml_library},
     {"openssl", cfr_http_crypto_library},
 };
 
@@ -61,7 +57,7 @@ static void print_libraries(void)
 }
 #endif
 
-int cfr_command_version(const struct cfr_options *o)
+int cfr_cmd_version(const struct cfr_cli_options *o)
 {
     (void)puts("credfresh " CFR_VERSION);
     if (o->verbose)

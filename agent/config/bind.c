@@ -20,7 +20,7 @@ struct scope {
     size_t number; /* 1-based */
 };
 
-static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
                      void *node, const struct scope *scope);
 
 static void add_unit(struct cfr_str *s, const struct scope *scope)
@@ -59,7 +59,7 @@ static void describe(const struct scope *scope, const char *key, char buf[WHERE_
     cfr_str_free(&s);
 }
 
-__attribute__((format(printf, 5, 6))) static void problem(struct cfr_problems *ps, const struct scope *scope,
+__attribute__((format(printf, 5, 6))) static void problem(struct cfr_config_diagnostics *ps, const struct scope *scope,
                                                           int line, const char *key, const char *fmt, ...)
 {
     char where[WHERE_MAX];
@@ -70,10 +70,10 @@ __attribute__((format(printf, 5, 6))) static void problem(struct cfr_problems *p
     (void)vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     describe(scope, key, where);
-    cfr_problems_add(ps, line, "%s%s%s", where, where[0] != '\0' ? ": " : "", what);
+    cfr_config_diagnostics_add(ps, line, "%s%s%s", where, where[0] != '\0' ? ": " : "", what);
 }
 
-static void *allocate(struct cfr_problems *ps, size_t count, size_t size)
+static void *allocate(struct cfr_config_diagnostics *ps, size_t count, size_t size)
 {
     void *p = calloc(count, size);
 
@@ -97,25 +97,23 @@ static const char *first_key(const struct cfr_table *table)
     return table->fields[0].key;
 }
 
-static bool wants(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool wants(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                   enum cfr_yaml_kind kind, const struct scope *scope)
 {
     if (value->kind == kind)
         return true;
     if (kind == CFR_YAML_SCALAR)
-        problem(ps, scope, value->line, f->key, "a single value is wanted here, not %s",
-                kind_name(value->kind));
+        problem(ps, scope, value->line, f->key, "a single value is wanted here, not %s", kind_name(value->kind));
     else if (kind == CFR_YAML_LIST)
         problem(ps, scope, value->line, f->key, "a list is wanted here, not %s; write each item after a dash",
                 kind_name(value->kind));
     else
-        problem(ps, scope, value->line, f->key,
-                "a mapping is wanted here, not %s; write `%s: ...` below it, indented",
+        problem(ps, scope, value->line, f->key, "a mapping is wanted here, not %s; write `%s: ...` below it, indented",
                 kind_name(value->kind), f->table != NULL ? first_key(f->table) : "KEY");
     return false;
 }
 
-static bool bind_scalar(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool bind_scalar(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                         void *node, const struct scope *scope)
 {
     struct cfr_err err = {0};
@@ -131,7 +129,7 @@ static bool bind_scalar(struct cfr_problems *ps, const struct cfr_field *f, cons
     return rc == 0;
 }
 
-static bool count_fits(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool count_fits(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        const struct scope *scope)
 {
     const char *what = value->kind == CFR_YAML_LIST ? "items" : "keys";
@@ -146,15 +144,14 @@ static bool count_fits(struct cfr_problems *ps, const struct cfr_field *f, const
         return false;
     }
     if ((int64_t)value->count > f->max) {
-        problem(ps, scope, value->line, f->key, "has too many %s; at most %" PRId64 " are possible", what,
-                f->max);
+        problem(ps, scope, value->line, f->key, "has too many %s; at most %" PRId64 " are possible", what, f->max);
         return false;
     }
     return true;
 }
 
 /* A copy of a scalar of a list or a mapping of texts, or NULL. */
-static char *copy_text(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static char *copy_text(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        const struct scope *scope)
 {
     char *copy;
@@ -164,8 +161,7 @@ static char *copy_text(struct cfr_problems *ps, const struct cfr_field *f, const
         return NULL;
     }
     if (cfr_yaml_is_null(value)) {
-        problem(ps, scope, value->line, f->key,
-                "something in it has no value; write \"\" if empty text is meant");
+        problem(ps, scope, value->line, f->key, "something in it has no value; write \"\" if empty text is meant");
         return NULL;
     }
     if (memchr(value->text.p, '\0', value->text.n) != NULL) {
@@ -178,7 +174,7 @@ static char *copy_text(struct cfr_problems *ps, const struct cfr_field *f, const
     return copy;
 }
 
-static bool bind_strings(struct cfr_problems *ps, const struct cfr_field *f,
+static bool bind_strings(struct cfr_config_diagnostics *ps, const struct cfr_field *f,
                          const struct cfr_yaml_node *value, struct cfr_strings *to, const struct scope *scope)
 {
     if (!wants(ps, f, value, CFR_YAML_LIST, scope) || !count_fits(ps, f, value, scope))
@@ -195,7 +191,7 @@ static bool bind_strings(struct cfr_problems *ps, const struct cfr_field *f,
     return true;
 }
 
-static bool pair_known(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_pairs *to,
+static bool pair_known(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_pairs *to,
                        const struct cfr_yaml_node *key, const struct scope *scope)
 {
     for (size_t i = 0; i < to->count; i++) {
@@ -207,7 +203,7 @@ static bool pair_known(struct cfr_problems *ps, const struct cfr_field *f, const
     return false;
 }
 
-static bool bind_pairs(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool bind_pairs(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        struct cfr_pairs *to, const struct scope *scope)
 {
     if (!wants(ps, f, value, CFR_YAML_MAP, scope) || !count_fits(ps, f, value, scope))
@@ -232,7 +228,7 @@ static bool bind_pairs(struct cfr_problems *ps, const struct cfr_field *f, const
     return true;
 }
 
-static bool bind_sub(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool bind_sub(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                      void **to, const struct scope *scope)
 {
     struct scope here = {.up = scope, .key = f->key};
@@ -245,7 +241,7 @@ static bool bind_sub(struct cfr_problems *ps, const struct cfr_field *f, const s
     return true;
 }
 
-static bool bind_list(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                       struct cfr_list *to, const struct scope *scope)
 {
     bool single = f->type == CFR_FIELD_ONE_OR_LIST && value->kind == CFR_YAML_MAP;
@@ -272,7 +268,7 @@ static bool bind_list(struct cfr_problems *ps, const struct cfr_field *f, const 
 }
 
 /* False when the value could not be taken at all; trouble deeper down is told apart from that. */
-static bool bind_value(struct cfr_problems *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
+static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        void *node, const struct scope *scope)
 {
     void *to = (char *)node + f->offset;
@@ -299,7 +295,7 @@ static bool bind_value(struct cfr_problems *ps, const struct cfr_field *f, const
 }
 
 /* Returns the key that was probably meant, or NULL. */
-static const char *unknown_key(struct cfr_problems *ps, const struct cfr_table *table,
+static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
                                const struct cfr_yaml_node *key, const struct scope *scope)
 {
     const char *like = cfr_field_suggest(table, key->text);
@@ -327,7 +323,7 @@ struct seen {
 };
 
 /* False when the rules across fields would only repeat what is wrong with this one. */
-static bool bind_pair(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *key,
+static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *key,
                       void *node, struct seen seen[FIELDS_MAX], const struct scope *scope)
 {
     const struct cfr_field *f;
@@ -363,7 +359,7 @@ static bool bind_pair(struct cfr_problems *ps, const struct cfr_table *table, co
     return bind_value(ps, f, key->next, node, scope);
 }
 
-static bool check_required(struct cfr_problems *ps, const struct cfr_table *table, int line,
+static bool check_required(struct cfr_config_diagnostics *ps, const struct cfr_table *table, int line,
                            const struct seen seen[FIELDS_MAX], const struct scope *scope)
 {
     size_t before = ps->count;
@@ -377,13 +373,12 @@ static bool check_required(struct cfr_problems *ps, const struct cfr_table *tabl
 }
 
 /* The error of a rule across fields begins with the key that it is about, if it is about one. */
-static void tell_check(struct cfr_problems *ps, const struct cfr_table *table,
+static void tell_check(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
                        const struct cfr_yaml_node *map, const struct cfr_err *err, const struct scope *scope)
 {
     struct cfr_view text = cfr_view_of(err->text);
     ptrdiff_t colon = cfr_view_find(text, ": ");
-    const struct cfr_field *f =
-        colon > 0 ? cfr_field_find(table, (struct cfr_view){text.p, (size_t)colon}) : NULL;
+    const struct cfr_field *f = colon > 0 ? cfr_field_find(table, (struct cfr_view){text.p, (size_t)colon}) : NULL;
     int line = map->line;
 
     if (f == NULL) {
@@ -394,7 +389,7 @@ static void tell_check(struct cfr_problems *ps, const struct cfr_table *table,
     problem(ps, scope, line, f->key, "%s", err->text + colon + 2);
 }
 
-static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
                      void *node, const struct scope *scope)
 {
     struct seen seen[FIELDS_MAX] = {{0}};
@@ -421,8 +416,8 @@ static void bind_map(struct cfr_problems *ps, const struct cfr_table *table, con
         tell_check(ps, table, map, &err, scope);
 }
 
-void cfr_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
-              struct cfr_problems *problems)
+void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
+                     struct cfr_config_diagnostics *problems)
 {
     struct scope scope = {0};
 

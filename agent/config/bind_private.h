@@ -10,7 +10,7 @@
 /* Fills NODE (zeroed, of TABLE's size) from ROOT. Everything that is wrong goes to PROBLEMS, each with its
  * line and the names of the keys that lead there. The caller frees with cfr_field_free also when there are
  * problems. */
-void cfr_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
-              struct cfr_problems *problems);
+void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,
+                     struct cfr_config_diagnostics *problems);
 
 #endif

@@ -83,8 +83,7 @@ const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_con
     return NULL;
 }
 
-const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
-                                                   const void **provider_config)
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config)
 {
     void *found = NULL;
     const struct cfr_sts_provider *provider =
@@ -130,7 +129,7 @@ bool cfr_config_publishes_token(const struct cfr_config_credential *c)
     return false;
 }
 
-static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
+static void default_socket(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     struct cfr_str path = {.limit = 8192};
 
@@ -140,14 +139,14 @@ static void default_socket(struct cfr_config *config, struct cfr_problems *ps)
     if (path.failed)
         ps->nomem = true;
     else if (path.len > SOCKET_PATH_MAX)
-        cfr_problems_add(ps, config->node.line,
-                         "control_socket: by default it is %s in state_dir, which is longer than the %d "
-                         "bytes that a socket can have; write a shorter path",
-                         SOCKET_NAME, SOCKET_PATH_MAX);
+        cfr_config_diagnostics_add(ps, config->node.line,
+                                   "control_socket: by default it is %s in state_dir, which is longer than the %d "
+                                   "bytes that a socket can have; write a shorter path",
+                                   SOCKET_NAME, SOCKET_PATH_MAX);
     config->control_socket = path.p;
 }
 
-static void default_log(struct cfr_config *config, struct cfr_problems *ps)
+static void default_log(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     if (config->log != NULL)
         return;
@@ -168,7 +167,7 @@ static void mark_served(void *ctx, const struct cfr_config_use *use)
         c->served = true;
 }
 
-static void default_path(struct cfr_serve_aws_container *c, struct cfr_problems *ps)
+static void default_path(struct cfr_sdk_aws_container *c, struct cfr_config_diagnostics *ps)
 {
     struct cfr_str path = {.limit = 256};
 
@@ -179,7 +178,7 @@ static void default_path(struct cfr_serve_aws_container *c, struct cfr_problems 
     ps->nomem = ps->nomem || path.failed;
 }
 
-static void default_endpoints(struct cfr_config *config, struct cfr_problems *ps)
+static void default_endpoints(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
         struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
@@ -197,7 +196,7 @@ static void default_endpoints(struct cfr_config *config, struct cfr_problems *ps
 }
 
 /* Defaults that the tables cannot express, because they depend on other keys. */
-static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
+static void set_defaults(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     default_socket(config, ps);
     default_log(config, ps);
@@ -221,7 +220,7 @@ static void set_defaults(struct cfr_config *config, struct cfr_problems *ps)
 /* Whose keys they are decides the published bytes; when and how they are rotated does not. */
 static uint64_t add_mint(uint64_t h, const struct cfr_config_mint *mint)
 {
-    char subject[CFR_MINT_SUBJECT_MAX];
+    char subject[CFR_ROTATION_SUBJECT_MAX];
 
     if (mint == NULL)
         return h;
@@ -233,19 +232,20 @@ static void set_digests(struct cfr_config *config)
 {
     static const char *const apart[] = {"required", "keep_previous", "allow", NULL};
     static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
-    static const char *const places[] = {"publish", "reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
+    static const char *const places[] = {"publish", "reload",      "required", "keep_previous",
+                                         "allow",   "acknowledge", "mint",     NULL};
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        c->digest = cfr_digest(&cfr_config_credential_table, c, apart);
-        c->digest_material = add_mint(cfr_digest(&cfr_config_credential_table, c, beside), c->mint);
-        c->digest_source = add_mint(cfr_digest(&cfr_config_credential_table, c, places), c->mint);
+        c->digest = cfr_config_digest(&cfr_config_credential_table, c, apart);
+        c->digest_material = add_mint(cfr_config_digest(&cfr_config_credential_table, c, beside), c->mint);
+        c->digest_source = add_mint(cfr_config_digest(&cfr_config_credential_table, c, places), c->mint);
     }
 }
 
 static void read_text(struct cfr_view text, const char *(*env)(const char *), struct cfr_config *config,
-                      struct cfr_problems *ps)
+                      struct cfr_config_diagnostics *ps)
 {
     struct cfr_yaml *doc;
     struct cfr_err err = {0};
@@ -255,10 +255,10 @@ static void read_text(struct cfr_view text, const char *(*env)(const char *), st
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
-        cfr_problems_add(ps, line, "%s", err.text);
+        cfr_config_diagnostics_add(ps, line, "%s", err.text);
     if (rc != 0)
         return;
-    cfr_bind(&cfr_config_table, cfr_yaml_root(doc), config, ps);
+    cfr_config_bind(&cfr_config_table, cfr_yaml_root(doc), config, ps);
     cfr_yaml_free(doc);
     if (!ps->nomem)
         set_defaults(config, ps);
@@ -272,7 +272,7 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
                  struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
 {
     struct cfr_config *config = calloc(1, sizeof *config);
-    struct cfr_problems *ps = calloc(1, sizeof *ps);
+    struct cfr_config_diagnostics *ps = calloc(1, sizeof *ps);
     int rc;
 
     if (config == NULL || ps == NULL) {
@@ -285,7 +285,7 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
         cfr_config_check_files(config, ps);
     if (look_at_files && !ps->nomem && ps->count == 0)
         cfr_config_resolve_people(config, ps);
-    rc = cfr_problems_tell(ps, path, all, err);
+    rc = cfr_config_diagnostics_tell(ps, path, all, err);
     free(ps);
     if (rc != 0) {
         cfr_config_free(config);
@@ -313,8 +313,8 @@ static int check_size(const char *path, size_t n, struct cfr_str *all, struct cf
     return refuse(all, err);
 }
 
-int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
-                     struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
+                     struct cfr_str *all, struct cfr_err *err)
 {
     struct cfr_err local = {0};
     int rc;
@@ -330,15 +330,15 @@ static int load_environment(const char *(*env)(const char *), struct cfr_config 
                             struct cfr_err *err)
 {
     struct cfr_str text = {.limit = CFR_CONFIG_FILE_MAX};
-    int rc = cfr_environment_yaml(env, &text, err);
+    int rc = cfr_config_environment_yaml(env, &text, err);
 
     rc = rc != 0 ? refuse(all, err) : parse("environment", cfr_str_view(&text), env, true, out, all, err);
     cfr_str_free(&text);
     return rc;
 }
 
-int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
-                    struct cfr_str *all, struct cfr_err *err)
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
+                    struct cfr_err *err)
 {
     struct cfr_secret content;
     struct cfr_err local = {0};
@@ -411,8 +411,7 @@ char *cfr_config_socket(const char *path)
     if (path == NULL)
         return environment_socket();
     cfr_secret_init(&content, CFR_CONFIG_FILE_MAX);
-    if (cfr_file_read(path, &content, NULL) == 0 &&
-        cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)
+    if (cfr_file_read(path, &content, NULL) == 0 && cfr_yaml_parse(cfr_secret_view(&content), &doc, &line, NULL) == 0)
         found = socket_in(doc);
     cfr_yaml_free(doc);
     cfr_secret_free(&content);

@@ -3,7 +3,6 @@
 #ifndef CFR_AGENT_CONFIG_CONFIG_H
 #define CFR_AGENT_CONFIG_CONFIG_H
 
-#include "agent/config/model_ca.h"
 #include "agent/config/model_rotation.h"
 #include "agent/config/model_endpoint.h"
 #include "base/field.h"
@@ -16,10 +15,10 @@
 #define CFR_DAY_MS    (24 * CFR_HOUR_MS)
 
 /* What holds for consumers of which nothing else is said. */
-#define CFR_ACK_LIMIT           "1h"
-#define CFR_ACK_LIMIT_MS        CFR_HOUR_MS
-#define CFR_ACK_BEHIND_AFTER    "5m"
-#define CFR_ACK_BEHIND_AFTER_MS (5 * CFR_MINUTE_MS)
+#define CFR_ACK_LIMIT              "1h"
+#define CFR_ACK_LIMIT_MS           CFR_HOUR_MS
+#define CFR_ACK_BEHIND_AFTER       "5m"
+#define CFR_ACK_BEHIND_AFTER_MS    (5 * CFR_MINUTE_MS)
 
 #define CFR_CONFIG_FILE_MAX        16777216 /* 20,000 credentials of 800 bytes */
 #define CFR_CONFIG_CREDENTIALS_MAX 20000
@@ -57,9 +56,9 @@ struct cfr_config_request {
 /* A file, or a request, or a file that a request stands in for. */
 struct cfr_config_token {
     struct cfr_node node;
-    char *file;     /* absolute path; NULL = none */
+    char *file;       /* absolute path; NULL = none */
     char *json_field; /* the file is a JSON object, and this its member; NULL = the token alone */
-    char *audience; /* what `aud` must contain; NULL = not looked at */
+    char *audience;   /* what `aud` must contain; NULL = not looked at */
     struct cfr_config_request *request;
 };
 
@@ -74,12 +73,12 @@ struct cfr_config_mounted {
 /* Exactly one member is set; its provider is named by the key. */
 struct cfr_config_exchange {
     struct cfr_node node;
-    void *aws;           /* struct cfr_sts_aws */
-    void *aws_container; /* struct cfr_sts_aws_container */
-    void *gcp;           /* struct cfr_sts_gcp */
-    void *azure;         /* struct cfr_sts_azure */
-    void *openstack;     /* struct cfr_sts_openstack */
-    void *oauth;         /* struct cfr_sts_oauth */
+    void *aws;           /* struct cfr_aws */
+    void *aws_container; /* struct cfr_aws_container */
+    void *gcp;           /* struct cfr_gcp */
+    void *azure;         /* struct cfr_azure */
+    void *openstack;     /* struct cfr_openstack */
+    void *oauth;         /* struct cfr_oauth */
 };
 
 struct cfr_config_file {
@@ -95,13 +94,13 @@ struct cfr_config_file {
     char *session_name;
     char *token_path;
     char *region;
-    char *command; /* aws-config: credential_process */
-    char *key;     /* secret-key: of the mounted Secret; NULL = the file's name */
-    char *scope;   /* azure-token-json: which of the exchange's scopes */
-    char *cloud;   /* clouds-yaml, clouds-conf: the entry's name */
-    char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer */
+    char *command;   /* aws-config: credential_process */
+    char *key;       /* secret-key: of the mounted Secret; NULL = the file's name */
+    char *scope;     /* azure-token-json: which of the exchange's scopes */
+    char *cloud;     /* clouds-yaml, clouds-conf: the entry's name */
+    char *cacert;    /* clouds-yaml, clouds-conf: path of the CA for the consumer */
     int clouds_auth; /* clouds-yaml: 0 the credential itself, 1 the token */
-    bool in_place; /* single file only */
+    bool in_place;   /* single file only */
 };
 
 struct cfr_config_profile {
@@ -137,7 +136,7 @@ struct cfr_config_publish {
     char *directory;
     int64_t directory_mode;
     int64_t files_mode; /* of a mounted Secret's keys, where no files are named */
-    char *owner; /* of the directory */
+    char *owner;        /* of the directory */
     char *group;
     struct cfr_list files;        /* of struct cfr_config_file with .name */
     struct cfr_config_file *file; /* with .path */
@@ -185,24 +184,23 @@ struct cfr_config_acknowledge {
 struct cfr_config_credential {
     struct cfr_node node;
     char *name;
-    bool required; /* counts for /readyz */
-    struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
-    struct cfr_config_mounted *secret;    /* NULL: none */
-    struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
+    bool required;                              /* counts for /readyz */
+    struct cfr_config_token *token;             /* NULL: the exchange begins without one, or the Secret names it */
+    struct cfr_config_mounted *secret;          /* NULL: none */
+    struct cfr_config_exchange *exchange;       /* NULL: the token itself is published, or what the Secret says */
     struct cfr_config_certificate *certificate; /* NULL: the service CA issues none */
-    struct cfr_config_mint *mint;         /* NULL: it is no key that we make */
-    bool ca_bundle;                       /* the service CA's bundle is published */
-    struct cfr_list publish;              /* of struct cfr_config_publish; none only if SERVED */
-    struct cfr_list reload;               /* of struct cfr_config_hook */
-    struct cfr_list acknowledge;          /* of struct cfr_config_acknowledge */
-    int64_t keep_previous_ms;             /* -1: the file's default */
-    struct cfr_config_allow *allow;       /* NULL: nobody but root and ourselves */
-    bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
-    uint64_t digest;                      /* of what hooks and consumers hang on: without required, keep_previous, allow */
-    uint64_t
-        digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
-                            * keep_previous, allow */
-    uint64_t digest_source; /* of what decides what is granted: without publish, too */
+    struct cfr_config_mint *mint;               /* NULL: it is no key that we make */
+    bool ca_bundle;                             /* the service CA's bundle is published */
+    struct cfr_list publish;                    /* of struct cfr_config_publish; none only if SERVED */
+    struct cfr_list reload;                     /* of struct cfr_config_hook */
+    struct cfr_list acknowledge;                /* of struct cfr_config_acknowledge */
+    int64_t keep_previous_ms;                   /* -1: the file's default */
+    struct cfr_config_allow *allow;             /* NULL: nobody but root and ourselves */
+    bool served;              /* an endpoint or ALLOW wants it in memory; follows from the whole file */
+    uint64_t digest;          /* of what hooks and consumers hang on: without required, keep_previous, allow */
+    uint64_t digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
+                               * keep_previous, allow */
+    uint64_t digest_source;   /* of what decides what is granted: without publish, too */
 };
 
 /* What the kubelet is answered for some images (`credfresh image-credential-provider`). */
@@ -221,6 +219,33 @@ struct cfr_config_log {
     struct cfr_node node;
     int level;  /* enum cfr_log_level */
     int format; /* enum cfr_log_format */
+};
+
+/* A rotation that somebody wants now. */
+struct cfr_config_force {
+    struct cfr_node node;
+    char *reason;
+    int64_t validity_ms; /* 0 = as that of the others */
+};
+
+struct cfr_config_service_ca {
+    struct cfr_node node;
+    char *store;
+    char *subject;
+    int key; /* enum cfr_key_kind */
+    int64_t validity_ms;
+    int64_t rotate_below_ms;
+    int64_t generations;
+    struct cfr_config_force *force; /* NULL = none */
+};
+
+/* What a credential is issued. */
+struct cfr_config_certificate {
+    struct cfr_node node;
+    struct cfr_strings dns_names;
+    struct cfr_strings ip_addresses;
+    int key; /* enum cfr_key_kind */
+    int64_t validity_ms;
 };
 
 /* Whose end is the agent's end, too. */
@@ -242,9 +267,9 @@ struct cfr_config {
     int64_t max_concurrent_exchanges;
     int64_t keep_previous_ms;
     int64_t stop_grace_ms;
-    struct cfr_config_exit *exit_with; /* NULL = nobody's */
+    struct cfr_config_exit *exit_with;        /* NULL = nobody's */
     struct cfr_config_service_ca *service_ca; /* NULL = none */
-    struct cfr_list credentials; /* of struct cfr_config_credential; may be empty beside image_credentials */
+    struct cfr_list credentials;       /* of struct cfr_config_credential; may be empty beside image_credentials */
     struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
     struct cfr_list image_credentials; /* of struct cfr_config_image */
 };
@@ -255,18 +280,19 @@ extern const char *const cfr_config_signals[]; /* HUP USR1 ... without SIG */
 /* The signal's number for an index into cfr_config_signals. */
 int cfr_config_signal_number(int index);
 
-/* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
+/* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment
+ * (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
  * environment variables. Everything that is wrong and can be told apart is collected: ERR holds the first,
  * and when ALL is not NULL each is appended to it as a line. CFR_E_CONFIG, CFR_E_MISSING, CFR_E_LIMIT,
  * CFR_E_NOMEM. The caller frees *OUT with cfr_config_free. Blocks on disk. */
-int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out,
-                    struct cfr_str *all, struct cfr_err *err);
+int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
+                    struct cfr_err *err);
 /* As cfr_config_load, from memory: the parser proper, without I/O. */
-int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *),
-                     struct cfr_config **out, struct cfr_str *all, struct cfr_err *err);
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
+                     struct cfr_str *all, struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
-/* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML. Looks at nothing else, so that an
- * agent can be asked while its file has a mistake. Blocks on disk. */
+/* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML.
+ * Looks at nothing else, so that an agent can be asked while its file has a mistake. Blocks on disk. */
 char *cfr_config_socket(const char *path);
 
 struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index);
@@ -276,10 +302,10 @@ struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, c
 int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err);
 struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index);
 /* The provider that X names, and its configuration. */
-const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config);
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x,
+                                                            void **provider_config);
 /* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
-const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c,
-                                                   const void **provider_config);
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config);
 
 /* True for what the service CA issues: a certificate, or the bundle. */
 bool cfr_config_is_issued(const struct cfr_config_credential *c);

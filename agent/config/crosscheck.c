@@ -31,7 +31,7 @@ static int compare_names(const void *a, const void *b)
     return order != 0 ? order : x->line - y->line;
 }
 
-static void check_names(const struct cfr_config *config, struct cfr_problems *ps)
+static void check_names(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     struct named *sorted = calloc(config->credentials.count + 1, sizeof *sorted);
     size_t n = 0;
@@ -49,16 +49,23 @@ static void check_names(const struct cfr_config *config, struct cfr_problems *ps
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(sorted[i].name, sorted[i - 1].name) == 0)
-            cfr_problems_add(
-                ps, sorted[i].line,
-                "credential %.63s: name: another credential has it, on line %d; rename one of them",
+            cfr_config_diagnostics_add(
+                ps, sorted[i].line, "credential %.63s: name: another credential has it, on line %d; rename one of them",
                 sorted[i].name, sorted[i - 1].line);
     }
     free(sorted);
 }
 
 /* The order decides which of several on one path stand beside each other. */
-enum claim_kind { CLAIM_DIRECTORY, CLAIM_FILE, CLAIM_OWN, CLAIM_PROFILE, CLAIM_ACKNOWLEDGED, CLAIM_TOKEN, CLAIM_MOUNTED };
+enum claim_kind {
+    CLAIM_DIRECTORY,
+    CLAIM_FILE,
+    CLAIM_OWN,
+    CLAIM_PROFILE,
+    CLAIM_ACKNOWLEDGED,
+    CLAIM_TOKEN,
+    CLAIM_MOUNTED
+};
 
 /* Somebody who writes a path, or who reads a token there. */
 struct claim {
@@ -80,15 +87,13 @@ static void claim(struct claims *list, const struct claim *item)
         list->items[list->count++] = *item;
 }
 
-static void claim_target(struct claims *list, const struct cfr_config_credential *c,
-                         const struct cfr_config_publish *p)
+static void claim_target(struct claims *list, const struct cfr_config_credential *c, const struct cfr_config_publish *p)
 {
     claim(list, &(struct claim){p->directory, CLAIM_DIRECTORY, "", c, p->node.line});
     if (p->file != NULL)
         claim(list, &(struct claim){p->file->path, CLAIM_FILE, "", c, p->file->node.line});
     if (p->profile != NULL && p->profile->name != NULL)
-        claim(list,
-              &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
+        claim(list, &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
 }
 
 static void claim_acknowledged(struct claims *list, const struct cfr_config_credential *c)
@@ -125,11 +130,11 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     if (list->items == NULL)
         return false;
     claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line});
-    claim(list,
-          &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
+    claim(list, &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
     claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line});
     if (config->service_ca != NULL)
-        claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL, config->service_ca->node.line});
+        claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL,
+                                    config->service_ca->node.line});
     cfr_config_each_proof(config, claim_proof, list);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
@@ -216,25 +221,23 @@ static const char *key_of(const struct claim *c)
 }
 
 /* A is told about, with its line; B is named in the text. */
-static void conflict(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
+static void conflict(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
 {
     struct cfr_str other = {.limit = 128};
     const char *prefix = a->credential != NULL ? "credential " : "";
-    const char *name = a->credential == NULL         ? ""
-                       : a->credential->name != NULL ? a->credential->name
-                                                     : "without name";
+    const char *name = a->credential == NULL ? "" : a->credential->name != NULL ? a->credential->name : "without name";
     const char *how = b->kind == CLAIM_DIRECTORY && strcmp(a->path, b->path) != 0 ? "lies in the directory of"
                       : b->kind == CLAIM_TOKEN                                    ? "is the token file of"
-                      : b->kind == CLAIM_ACKNOWLEDGED ? "is the acknowledgement file of"
+                      : b->kind == CLAIM_ACKNOWLEDGED                             ? "is the acknowledgement file of"
                       : b->kind == CLAIM_MOUNTED                                  ? "is the mounted Secret of"
                       : b->credential == NULL                                     ? "is"
                                                                                   : "is also written by";
 
     tell_party(&other, b);
-    cfr_problems_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
-                     a->credential != NULL ? ": " : "", key_of(a), a->path, how,
-                     other.p != NULL ? other.p : "another",
-                     a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE ? " or another profile name" : "");
+    cfr_config_diagnostics_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
+                               a->credential != NULL ? ": " : "", key_of(a), a->path, how,
+                               other.p != NULL ? other.p : "another",
+                               a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE ? " or another profile name" : "");
     cfr_str_free(&other);
 }
 
@@ -246,10 +249,9 @@ static bool may_share(const struct claim *a, const struct claim *b)
 }
 
 /* The later line is the one at fault, unless the earlier one is a token or of our own. */
-static void tell_shared(struct cfr_problems *ps, const struct claim *a, const struct claim *b)
+static void tell_shared(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
 {
-    bool swap =
-        a->credential == NULL || (b->credential != NULL && b->kind < CLAIM_TOKEN && a->line < b->line);
+    bool swap = a->credential == NULL || (b->credential != NULL && b->kind < CLAIM_TOKEN && a->line < b->line);
 
     if (a->credential != NULL && b->credential == NULL)
         swap = false;
@@ -258,7 +260,7 @@ static void tell_shared(struct cfr_problems *ps, const struct claim *a, const st
     conflict(ps, swap ? b : a, swap ? a : b);
 }
 
-static void tell_inside(struct cfr_problems *ps, const struct claim *c, const struct claim *outer,
+static void tell_inside(struct cfr_config_diagnostics *ps, const struct claim *c, const struct claim *outer,
                         const char *state_dir)
 {
     /* That state_dir itself is shared has been told already; the socket is in it by default. */
@@ -266,7 +268,7 @@ static void tell_inside(struct cfr_problems *ps, const struct claim *c, const st
         conflict(ps, c, outer);
 }
 
-static void check_paths(const struct cfr_config *config, struct cfr_problems *ps)
+static void check_paths(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     struct claims list = {0};
     const struct claim *outer = NULL;
@@ -289,7 +291,7 @@ static void check_paths(const struct cfr_config *config, struct cfr_problems *ps
     free(list.items);
 }
 
-void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     check_names(config, problems);
     cfr_config_check_image_names(config, problems);
@@ -309,7 +311,10 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
     const void *ignored;
-    const char *family = c->mint != NULL ? cfr_config_mint_provider(c->mint, &ignored)->name : provider == NULL ? NULL : provider->family != NULL ? provider->family : provider->name;
+    const char *family = c->mint != NULL            ? cfr_config_mint_provider(c->mint, &ignored)->name
+                         : provider == NULL         ? NULL
+                         : provider->family != NULL ? provider->family
+                                                    : provider->name;
     size_t n = family != NULL ? strlen(family) : 0;
 
     if (needs == NULL)
@@ -335,39 +340,41 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
 }
 
 static void check_format(const struct cfr_config_credential *c, int format, const char *key, int line,
-                         struct cfr_problems *ps)
+                         struct cfr_config_diagnostics *ps)
 {
     const struct cfr_format *f = &cfr_formats[format];
 
     if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
-        cfr_problems_add(ps, line,
-                         "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
-                         "format",
-                         c->name, key, f->name);
+        cfr_config_diagnostics_add(
+            ps, line,
+            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
+            "format",
+            c->name, key, f->name);
     else if (!cfr_config_may_have(c, f->needs))
-        cfr_problems_add(ps, line,
-                         "credential %s: publish.%s.format: %s needs %s, which %s",
-                         c->name, key, f->name, f->needs,
-                         c->mint != NULL ? "a minted key does not have; write a format of its cloud"
-                                         : "this credential does not have; add an `exchange:` that gives it, or write "
-                                           "format token");
+        cfr_config_diagnostics_add(
+            ps, line, "credential %s: publish.%s.format: %s needs %s, which %s", c->name, key, f->name, f->needs,
+            c->mint != NULL ? "a minted key does not have; write a format of its cloud"
+                            : "this credential does not have; add an `exchange:` that gives it, or write "
+                              "format token");
 }
 
 /* A target that names nothing holds whatever the Secret holds. */
 static void check_all_keys(const struct cfr_config_credential *c, const struct cfr_config_publish *p,
-                           struct cfr_problems *ps)
+                           struct cfr_config_diagnostics *ps)
 {
     if (p->directory != NULL && p->files.count == 0 && c->secret == NULL)
-        cfr_problems_add(ps, p->node.line,
-                         "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
-                         "token}",
-                         c->name);
+        cfr_config_diagnostics_add(
+            ps, p->node.line,
+            "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
+            "token}",
+            c->name);
     if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
-        cfr_problems_add(ps, p->secret->node.line,
-                         "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
+        cfr_config_diagnostics_add(
+            ps, p->secret->node.line,
+            "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
 }
 
-static void check_formats(const struct cfr_config_credential *c, struct cfr_problems *ps)
+static void check_formats(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *p = target_at(c, i);
@@ -391,7 +398,7 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_prob
 }
 
 static void check_provider(const struct cfr_config_credential *c, const char *(*env)(const char *),
-                           struct cfr_problems *ps)
+                           struct cfr_config_diagnostics *ps)
 {
     const void *config;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
@@ -404,16 +411,17 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
         rc = provider->check(config, env, &err);
     if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
-        rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; write `token:` beside `exchange:`");
+        rc = cfr_err_set(&err, CFR_E_CONFIG,
+                         "begins with a token, and there is none; write `token:` beside `exchange:`");
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
-        cfr_problems_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
-                         c->name, provider->name, err.text);
+        cfr_config_diagnostics_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
+                                   c->name, provider->name, err.text);
 }
 
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
-                              struct cfr_problems *problems)
+                              struct cfr_config_diagnostics *problems)
 {
     for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
         check_formats(cfr_config_at(config, i), problems);
@@ -430,7 +438,7 @@ struct ca_walk {
     const char *kind; /* of the credential */
     const char *credential;
     const char *good; /* the latest that was found good: often all credentials have the same */
-    struct cfr_problems *ps;
+    struct cfr_config_diagnostics *ps;
 };
 
 static void check_ca_file(struct ca_walk *w, const char *path, int line)
@@ -446,10 +454,10 @@ static void check_ca_file(struct ca_walk *w, const char *path, int line)
     if (rc == CFR_E_NOMEM)
         w->ps->nomem = true;
     else if (rc != 0)
-        cfr_problems_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
     else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
-        cfr_problems_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form",
-                         w->kind, w->credential, path);
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form", w->kind,
+                                   w->credential, path);
     else
         w->good = path;
     cfr_secret_free(&content);
@@ -479,7 +487,7 @@ static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, cons
     }
 }
 
-void cfr_config_check_files(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct ca_walk walk = {.ps = problems};
 

@@ -32,21 +32,22 @@ static void use(const struct use_walk *w, const char *key, const char *credentia
     w->each(w->ctx, &(struct cfr_config_use){w->endpoint, credential, key, line, field, audience});
 }
 
-static void each_account(const struct use_walk *w, const struct cfr_serve_gce_account *a)
+static void each_account(const struct use_walk *w, const struct cfr_sdk_gce_account *a)
 {
     if (a->credential != NULL)
         use(w, "gce_metadata.accounts.credential", a->credential, a->node.line, CFR_FIELD_GCP_ACCESS_TOKEN, NULL);
     for (size_t i = 0; i < a->identities.count; i++) {
-        const struct cfr_serve_gce_identity *id = (const struct cfr_serve_gce_identity *)a->identities.items + i;
+        const struct cfr_sdk_gce_identity *id = (const struct cfr_sdk_gce_identity *)a->identities.items + i;
 
-        use(w, "gce_metadata.accounts.identities.credential", id->credential, id->node.line, CFR_FIELD_GCP_ID_TOKEN, id->audience);
+        use(w, "gce_metadata.accounts.identities.credential", id->credential, id->node.line, CFR_FIELD_GCP_ID_TOKEN,
+            id->audience);
     }
 }
 
-static void each_identity(const struct use_walk *w, const char *key, const struct cfr_serve_azure *a)
+static void each_identity(const struct use_walk *w, const char *key, const struct cfr_sdk_azure *a)
 {
     for (size_t i = 0; i < a->identities.count; i++) {
-        const struct cfr_serve_azure_identity *id = (const struct cfr_serve_azure_identity *)a->identities.items + i;
+        const struct cfr_sdk_azure_identity *id = (const struct cfr_sdk_azure_identity *)a->identities.items + i;
 
         use(w, key, id->credential, id->node.line, CFR_FIELD_AZURE_ACCESS_TOKEN, NULL);
     }
@@ -60,16 +61,18 @@ static void each_of(const struct use_walk *w, const struct cfr_config_endpoint *
         use(w, "aws_container.credential", c->serve.credential, c->serve.node.line, CFR_FIELD_AWS_ACCESS_KEY_ID, NULL);
     }
     if (e->ec2_imds != NULL)
-        use(w, "ec2_imds.credential", e->ec2_imds->credential, e->ec2_imds->node.line, CFR_FIELD_AWS_ACCESS_KEY_ID, NULL);
+        use(w, "ec2_imds.credential", e->ec2_imds->credential, e->ec2_imds->node.line, CFR_FIELD_AWS_ACCESS_KEY_ID,
+            NULL);
     for (size_t i = 0; e->gce_metadata != NULL && i < e->gce_metadata->accounts.count; i++)
-        each_account(w, (const struct cfr_serve_gce_account *)e->gce_metadata->accounts.items + i);
+        each_account(w, (const struct cfr_sdk_gce_account *)e->gce_metadata->accounts.items + i);
     if (e->azure_imds != NULL)
         each_identity(w, "azure_imds.identities.credential", e->azure_imds);
     if (e->azure_app_service != NULL)
         each_identity(w, "azure_app_service.identities.credential", &e->azure_app_service->serve);
 }
 
-void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use), void *ctx)
+void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use),
+                         void *ctx)
 {
     struct use_walk w = {each, ctx, NULL};
 
@@ -80,7 +83,8 @@ void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx
 }
 
 void cfr_config_each_proof(const struct cfr_config *config,
-                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof),
+                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
+                                        const struct cfr_config_proof *proof),
                            void *ctx)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
@@ -103,7 +107,7 @@ static const char *name_of(const struct cfr_config_endpoint *e)
     return e->listen != NULL ? e->listen : "without address";
 }
 
-static void check_addresses(const struct cfr_config *config, struct cfr_problems *ps)
+static void check_addresses(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
         const struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
@@ -111,16 +115,18 @@ static void check_addresses(const struct cfr_config *config, struct cfr_problems
         if (e->listen == NULL)
             continue;
         if (config->listen != NULL && strcmp(config->listen, e->listen) == 0)
-            cfr_problems_add(ps, e->node.line, "endpoint %s: listen: is also where health and metrics are; choose another port",
-                             e->listen);
+            cfr_config_diagnostics_add(ps, e->node.line,
+                                       "endpoint %s: listen: is also where health and metrics are; choose another port",
+                                       e->listen);
         for (size_t k = 0; k < i; k++) {
             const struct cfr_config_endpoint *before = cfr_config_endpoint_at(config, k);
 
             if (before->listen != NULL && strcmp(before->listen, e->listen) == 0)
-                cfr_problems_add(ps, e->node.line,
-                                 "endpoint %s: listen: another endpoint has it, on line %d; put the shapes of both into one, or "
-                                 "choose another port",
-                                 e->listen, before->node.line);
+                cfr_config_diagnostics_add(
+                    ps, e->node.line,
+                    "endpoint %s: listen: another endpoint has it, on line %d; put the shapes of both into one, or "
+                    "choose another port",
+                    e->listen, before->node.line);
         }
     }
 }
@@ -145,7 +151,7 @@ static const char *taken_by(const struct cfr_config_endpoint *e, const char *pat
     return e->azure_app_service != NULL && below(path, "/msi") ? "azure_app_service" : NULL;
 }
 
-static void check_container_paths(const struct cfr_config_endpoint *e, struct cfr_problems *ps)
+static void check_container_paths(const struct cfr_config_endpoint *e, struct cfr_config_diagnostics *ps)
 {
     const struct cfr_config_aws_container *all = e->aws_container.items;
 
@@ -154,20 +160,22 @@ static void check_container_paths(const struct cfr_config_endpoint *e, struct cf
         const char *shape = path != NULL ? taken_by(e, path) : NULL;
 
         if (shape != NULL)
-            cfr_problems_add(ps, all[i].serve.node.line, "endpoint %s: aws_container.path: %s belongs to %s there; choose another",
-                             name_of(e), path, shape);
+            cfr_config_diagnostics_add(ps, all[i].serve.node.line,
+                                       "endpoint %s: aws_container.path: %s belongs to %s there; choose another",
+                                       name_of(e), path, shape);
         for (size_t k = 0; k < i && path != NULL; k++) {
             if (all[k].serve.path != NULL && strcmp(all[k].serve.path, path) == 0)
-                cfr_problems_add(ps, all[i].serve.node.line,
-                                 "endpoint %s: aws_container.path: %s is also that of line %d; choose another", name_of(e), path,
-                                 all[k].serve.node.line);
+                cfr_config_diagnostics_add(
+                    ps, all[i].serve.node.line,
+                    "endpoint %s: aws_container.path: %s is also that of line %d; choose another", name_of(e), path,
+                    all[k].serve.node.line);
         }
     }
 }
 
 struct name_walk {
     const struct cfr_config *config;
-    struct cfr_problems *ps;
+    struct cfr_config_diagnostics *ps;
 };
 
 static void check_use_name(void *ctx, const struct cfr_config_use *u)
@@ -175,8 +183,9 @@ static void check_use_name(void *ctx, const struct cfr_config_use *u)
     const struct name_walk *w = ctx;
 
     if (u->credential != NULL && cfr_config_find(w->config, u->credential) == NULL)
-        cfr_problems_add(w->ps, u->line, "endpoint %s: %s: there is no credential %.63s; write the name of one that there is",
-                         name_of(u->endpoint), u->key, u->credential);
+        cfr_config_diagnostics_add(w->ps, u->line,
+                                   "endpoint %s: %s: there is no credential %.63s; write the name of one that there is",
+                                   name_of(u->endpoint), u->key, u->credential);
 }
 
 static bool in_state_dir(const struct cfr_config *config, const char *path)
@@ -191,13 +200,15 @@ static void check_proof_place(void *ctx, const struct cfr_config_endpoint *e, co
 {
     const struct name_walk *w = ctx;
 
-    if (in_state_dir(w->config, p->file) && (p->owner != NULL || p->group != NULL || (p->mode != -1 && (p->mode & 077) != 0)))
-        cfr_problems_add(w->ps, p->node.line,
-                         "endpoint %s: %.200s lies in state_dir, which nobody but the agent's user can enter; choose another path",
-                         name_of(e), p->file);
+    if (in_state_dir(w->config, p->file) &&
+        (p->owner != NULL || p->group != NULL || (p->mode != -1 && (p->mode & 077) != 0)))
+        cfr_config_diagnostics_add(
+            w->ps, p->node.line,
+            "endpoint %s: %.200s lies in state_dir, which nobody but the agent's user can enter; choose another path",
+            name_of(e), p->file);
 }
 
-static void check_sockets(const struct cfr_config *config, struct cfr_problems *ps)
+static void check_sockets(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     size_t allowing = 0;
 
@@ -205,22 +216,26 @@ static void check_sockets(const struct cfr_config *config, struct cfr_problems *
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
         allowing += c->allow != NULL ? 1 : 0;
-        if (c->allow != NULL && config->token_socket == NULL && (c->allow->users.count != 0 || c->allow->groups.count != 0))
-            cfr_problems_add(ps, c->allow->node.line,
-                             "credential %.63s: allow: has nowhere to be asked; write `token_socket` in the file, such as "
-                             "/run/credfresh-tokens.sock",
-                             c->name != NULL ? c->name : "without name");
+        if (c->allow != NULL && config->token_socket == NULL &&
+            (c->allow->users.count != 0 || c->allow->groups.count != 0))
+            cfr_config_diagnostics_add(
+                ps, c->allow->node.line,
+                "credential %.63s: allow: has nowhere to be asked; write `token_socket` in the file, such as "
+                "/run/credfresh-tokens.sock",
+                c->name != NULL ? c->name : "without name");
     }
     if (config->token_socket != NULL && allowing == 0)
-        cfr_problems_add(ps, config->node.line,
-                         "token_socket: serves nothing; write `allow` in the credentials that are to be had there");
+        cfr_config_diagnostics_add(
+            ps, config->node.line,
+            "token_socket: serves nothing; write `allow` in the credentials that are to be had there");
     if (in_state_dir(config, config->token_socket))
-        cfr_problems_add(ps, config->node.line,
-                         "token_socket: %.100s lies in state_dir, which nobody else can enter; choose another path",
-                         config->token_socket);
+        cfr_config_diagnostics_add(
+            ps, config->node.line,
+            "token_socket: %.100s lies in state_dir, which nobody else can enter; choose another path",
+            config->token_socket);
 }
 
-void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct name_walk names = {config, problems};
 
@@ -235,26 +250,30 @@ void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_prob
 /* ---- credentials that fit their shapes ---- */
 
 /* The identity token is for the audience that its exchange names, and for no other. */
-static bool check_audience(const struct cfr_config_credential *c, const struct cfr_config_use *u, struct cfr_problems *ps)
+static bool check_audience(const struct cfr_config_credential *c, const struct cfr_config_use *u,
+                           struct cfr_config_diagnostics *ps)
 {
     const void *found = NULL;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &found);
-    const struct cfr_sts_gcp *gcp = found;
+    const struct cfr_gcp *gcp = found;
 
-    if (provider != &cfr_sts_gcp_provider || c->secret != NULL)
+    if (provider != &cfr_gcp_provider || c->secret != NULL)
         return true;
     if (u->audience != NULL && (gcp->id_token_audience == NULL || strcmp(gcp->id_token_audience, u->audience) != 0)) {
-        cfr_problems_add(ps, u->line,
-                         "endpoint %s: %s: %s has %s%.100s, not %.100s; write that as `audience`, or another "
-                         "`id_token_audience` in its exchange",
-                         name_of(u->endpoint), u->key, c->name,
-                         gcp->id_token_audience != NULL ? "an identity token for " : "no identity token",
-                         gcp->id_token_audience != NULL ? gcp->id_token_audience : "", u->audience);
+        cfr_config_diagnostics_add(ps, u->line,
+                                   "endpoint %s: %s: %s has %s%.100s, not %.100s; write that as `audience`, or another "
+                                   "`id_token_audience` in its exchange",
+                                   name_of(u->endpoint), u->key, c->name,
+                                   gcp->id_token_audience != NULL ? "an identity token for " : "no identity token",
+                                   gcp->id_token_audience != NULL ? gcp->id_token_audience : "", u->audience);
         return false;
     }
     if (u->audience == NULL && !gcp->access_token) {
-        cfr_problems_add(ps, u->line, "endpoint %s: %s: %s has no access token; write `access_token: true` in its exchange, or "
-                         "name it under `identities` only", name_of(u->endpoint), u->key, c->name);
+        cfr_config_diagnostics_add(
+            ps, u->line,
+            "endpoint %s: %s: %s has no access token; write `access_token: true` in its exchange, or "
+            "name it under `identities` only",
+            name_of(u->endpoint), u->key, c->name);
         return false;
     }
     return true;
@@ -265,17 +284,19 @@ static void check_use_fits(void *ctx, const struct cfr_config_use *u)
     const struct name_walk *w = ctx;
     const struct cfr_config_credential *c = cfr_config_find(w->config, u->credential);
 
-    if (c == NULL || (cfr_config_may_have(c, u->field) && c->mint == NULL && !(c->secret != NULL && c->secret->pass_on))) {
+    if (c == NULL ||
+        (cfr_config_may_have(c, u->field) && c->mint == NULL && !(c->secret != NULL && c->secret->pass_on))) {
         if (c != NULL)
             (void)check_audience(c, u, w->ps);
         return;
     }
-    cfr_problems_add(w->ps, u->line,
-                     "endpoint %s: %s: needs %s, which credential %s does not have; write the name of one whose exchange gives it",
-                     name_of(u->endpoint), u->key, u->field, c->name);
+    cfr_config_diagnostics_add(
+        w->ps, u->line,
+        "endpoint %s: %s: needs %s, which credential %s does not have; write the name of one whose exchange gives it",
+        name_of(u->endpoint), u->key, u->field, c->name);
 }
 
-void cfr_config_check_served(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_served(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct name_walk walk = {config, problems};
 
@@ -284,17 +305,18 @@ void cfr_config_check_served(const struct cfr_config *config, struct cfr_problem
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
         if (c->publish.count == 0 && !c->served)
-            cfr_problems_add(problems, c->node.line,
-                             "credential %s: publish: is missing here; this credential needs it, as no endpoint serves it and it "
-                             "has no `allow`",
-                             c->name);
+            cfr_config_diagnostics_add(
+                problems, c->node.line,
+                "credential %s: publish: is missing here; this credential needs it, as no endpoint serves it and it "
+                "has no `allow`",
+                c->name);
     }
 }
 
 /* ---- users and groups that must be there ---- */
 
 /* A number takes the place of the name, so that no request has to look it up. */
-static void set_number(char **text, uintmax_t number, struct cfr_problems *ps)
+static void set_number(char **text, uintmax_t number, struct cfr_config_diagnostics *ps)
 {
     char digits[24];
     char *copy;
@@ -309,7 +331,7 @@ static void set_number(char **text, uintmax_t number, struct cfr_problems *ps)
     *text = copy;
 }
 
-static void resolve_allowed(const struct cfr_config_credential *c, struct cfr_problems *ps)
+static void resolve_allowed(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
 {
     struct cfr_config_allow *allow = c->allow;
     struct cfr_err err = {0};
@@ -318,19 +340,19 @@ static void resolve_allowed(const struct cfr_config_credential *c, struct cfr_pr
 
     for (size_t i = 0; i < allow->users.count; i++) {
         if (cfr_path_uid(allow->users.items[i], &uid, &err) != 0)
-            cfr_problems_add(ps, allow->node.line, "credential %s: allow.users: %s", c->name, err.text);
+            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.users: %s", c->name, err.text);
         else
             set_number(&allow->users.items[i], uid, ps);
     }
     for (size_t i = 0; i < allow->groups.count; i++) {
         if (cfr_path_gid(allow->groups.items[i], &gid, &err) != 0)
-            cfr_problems_add(ps, allow->node.line, "credential %s: allow.groups: %s", c->name, err.text);
+            cfr_config_diagnostics_add(ps, allow->node.line, "credential %s: allow.groups: %s", c->name, err.text);
         else
             set_number(&allow->groups.items[i], gid, ps);
     }
 }
 
-void cfr_config_resolve_people(struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_resolve_people(struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     for (size_t i = 0; i < config->credentials.count; i++) {
         if (cfr_config_at(config, i)->allow != NULL)

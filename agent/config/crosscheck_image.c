@@ -12,7 +12,7 @@ static bool same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_problems *ps)
+void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->image_credentials.count; i++) {
         const struct cfr_config_image *c = cfr_config_image_at(config, i);
@@ -21,7 +21,7 @@ void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_pr
         while (k < i && !same(cfr_config_image_at(config, k)->name, c->name))
             k++;
         if (k < i)
-            cfr_problems_add(
+            cfr_config_diagnostics_add(
                 ps, c->node.line,
                 "image credential %.63s: name: another image credential has it, on line %d; rename one of "
                 "them",
@@ -30,7 +30,7 @@ void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_pr
 }
 
 void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *),
-                             struct cfr_problems *ps)
+                             struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->image_credentials.count && !ps->nomem; i++) {
         const struct cfr_config_image *c = cfr_config_image_at(config, i);
@@ -38,13 +38,13 @@ void cfr_config_check_images(const struct cfr_config *config, const char *(*env)
         struct cfr_err err = {0};
         void *provider_config = NULL;
         const struct cfr_sts_provider *provider = cfr_config_exchange_provider(c->exchange, &provider_config);
-        int rc = cfr_image_settle(c, NULL, env, &x, &err);
+        int rc = cfr_config_image_settle(c, NULL, env, &x, &err);
 
         if (rc == CFR_E_NOMEM)
             ps->nomem = true;
         else if (rc != 0)
-            cfr_problems_add(ps, ((const struct cfr_node *)provider_config)->line,
-                             "image credential %s: exchange.%s: %s", c->name, provider->name, err.text);
+            cfr_config_diagnostics_add(ps, ((const struct cfr_node *)provider_config)->line,
+                                       "image credential %s: exchange.%s: %s", c->name, provider->name, err.text);
         cfr_field_free(&cfr_config_exchange_table, &x);
     }
 }

@@ -47,7 +47,7 @@ static void collect(const struct cfr_config_credential *c, struct target *all, s
     }
 }
 
-void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     struct target *all;
     size_t count = 1;
@@ -67,11 +67,12 @@ void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_proble
         const struct target *t = &all[i];
 
         if (compare_places(t, &all[i - 1]) == 0)
-            cfr_problems_add(problems, t->secret->node.line,
-                             "credential %.63s: publish.secret: %.100s is also written on line %d; choose another name, or "
-                             "put the keys of both into one",
-                             t->credential->name != NULL ? t->credential->name : "without name", t->secret->name,
-                             all[i - 1].secret->node.line);
+            cfr_config_diagnostics_add(
+                problems, t->secret->node.line,
+                "credential %.63s: publish.secret: %.100s is also written on line %d; choose another name, or "
+                "put the keys of both into one",
+                t->credential->name != NULL ? t->credential->name : "without name", t->secret->name,
+                all[i - 1].secret->node.line);
     }
     free(all);
 }

@@ -19,12 +19,12 @@ static void defuse(char *text)
     }
 }
 
-void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
+void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, const char *fmt, ...)
 {
-    struct cfr_problem *item;
+    struct cfr_config_diagnostic *item;
     va_list ap;
 
-    if (p->count++ >= CFR_PROBLEMS_MAX)
+    if (p->count++ >= CFR_CONFIG_DIAGNOSTICS_MAX)
         return;
     item = &p->items[p->count - 1];
     item->line = line;
@@ -34,12 +34,12 @@ void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
     defuse(item->text);
 }
 
-/* Stable, in place, and for at most CFR_PROBLEMS_MAX items. */
-static void sort(struct cfr_problems *p, size_t n)
+/* Stable, in place, and for at most CFR_CONFIG_DIAGNOSTICS_MAX items. */
+static void sort(struct cfr_config_diagnostics *p, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         for (size_t j = i; j > 0 && p->items[j - 1].line > p->items[j].line; j--) {
-            struct cfr_problem swap = p->items[j];
+            struct cfr_config_diagnostic swap = p->items[j];
 
             p->items[j] = p->items[j - 1];
             p->items[j - 1] = swap;
@@ -47,7 +47,7 @@ static void sort(struct cfr_problems *p, size_t n)
     }
 }
 
-static void tell_first(const struct cfr_problem *item, const char *path, struct cfr_err *err)
+static void tell_first(const struct cfr_config_diagnostic *item, const char *path, struct cfr_err *err)
 {
     size_t n = strlen(path);
     bool cut = n > PATH_SHOWN_MAX;
@@ -59,9 +59,10 @@ static void tell_first(const struct cfr_problem *item, const char *path, struct 
         (void)cfr_err_set(err, CFR_E_CONFIG, "%s%s: %s", cut ? "..." : "", end, item->text);
 }
 
-int cfr_problems_tell(struct cfr_problems *p, const char *path, struct cfr_str *all, struct cfr_err *err)
+int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
+                                struct cfr_err *err)
 {
-    size_t n = p->count < CFR_PROBLEMS_MAX ? p->count : CFR_PROBLEMS_MAX;
+    size_t n = p->count < CFR_CONFIG_DIAGNOSTICS_MAX ? p->count : CFR_CONFIG_DIAGNOSTICS_MAX;
 
     if (p->nomem)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");

@@ -6,23 +6,24 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define CFR_PROBLEMS_MAX 20
+#define CFR_CONFIG_DIAGNOSTICS_MAX 20
 
 /* Zero it. Holds no heap memory. */
-struct cfr_problems {
+struct cfr_config_diagnostics {
     size_t count; /* all that were found, also those beyond the room below */
     bool nomem;   /* memory ran out: then this is the only thing to tell */
-    struct cfr_problem {
+    struct cfr_config_diagnostic {
         int line; /* 0 = about the whole file */
         char text[CFR_ERR_TEXT_MAX];
-    } items[CFR_PROBLEMS_MAX];
+    } items[CFR_CONFIG_DIAGNOSTICS_MAX];
 };
 
 /* Control characters in the text become `?`. */
-void cfr_problems_add(struct cfr_problems *p, int line, const char *fmt, ...)
+void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts the first into ERR and appends each as a line "PATH:LINE: TEXT" to ALL (may be NULL). Returns 0 if
  * there are none, else CFR_E_CONFIG or CFR_E_NOMEM. Sorts P. */
-int cfr_problems_tell(struct cfr_problems *p, const char *path, struct cfr_str *all, struct cfr_err *err);
+int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
+                                struct cfr_err *err);
 
 #endif

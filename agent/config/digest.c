@@ -46,7 +46,7 @@ static uint64_t add_list(uint64_t h, const struct cfr_table *table, const struct
 {
     h = add_number(h, list->count);
     for (size_t i = 0; i < list->count; i++)
-        h = add_number(h, cfr_digest(table, (const char *)list->items + i * table->size, NULL));
+        h = add_number(h, cfr_config_digest(table, (const char *)list->items + i * table->size, NULL));
     return h;
 }
 
@@ -77,7 +77,7 @@ static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *val
         break;
     }
     map = *(void *const *)value;
-    return map != NULL ? add_number(h, cfr_digest(f->table, map, NULL)) : add_number(h, 0);
+    return map != NULL ? add_number(h, cfr_config_digest(f->table, map, NULL)) : add_number(h, 0);
 }
 
 static bool skipped(const char *key, const char *const *skip)
@@ -89,7 +89,7 @@ static bool skipped(const char *key, const char *const *skip)
     return false;
 }
 
-uint64_t cfr_digest(const struct cfr_table *table, const void *node, const char *const *skip)
+uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, const char *const *skip)
 {
     uint64_t h = CFR_HASH_START;
 

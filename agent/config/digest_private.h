@@ -11,6 +11,6 @@
 /* 64-bit FNV-1a over keys and values in the order of the table, recursively, without the keys in SKIP
  * (NULL-terminated; may be NULL), which are looked for in TABLE itself only. Defaults count as if they were
  * written. */
-uint64_t cfr_digest(const struct cfr_table *table, const void *node, const char *const *skip);
+uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, const char *const *skip);
 
 #endif

@@ -149,8 +149,9 @@ static int draft_azure(struct draft *d)
         return half(d, "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID");
     if (tenant == NULL)
         return half(d, "AZURE_CLIENT_ID", "AZURE_TENANT_ID");
-    begin(d, "azure", token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
-                                    : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
+    begin(d, "azure",
+          token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
+                        : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
     if (token != NULL)
         cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
@@ -234,7 +235,8 @@ static void put_openstack_user(struct draft *d)
         return;
     }
     put(d, "        username", get(d, "OS_USERNAME"));
-    if (!put_one_of(d, "        user_domain_id", "OS_USER_DOMAIN_ID", "        user_domain_name", "OS_USER_DOMAIN_NAME"))
+    if (!put_one_of(d, "        user_domain_id", "OS_USER_DOMAIN_ID", "        user_domain_name",
+                    "OS_USER_DOMAIN_NAME"))
         (void)put_one_of(d, "        user_domain_id", "OS_DEFAULT_DOMAIN_ID", "        user_domain_name",
                          "OS_DEFAULT_DOMAIN_NAME");
 }
@@ -267,7 +269,8 @@ static int put_openstack_proof(struct draft *d)
         put_openstack_scope(d);
         return 0;
     }
-    put(d, id != NULL ? "        application_credential_id" : "        application_credential_name", id != NULL ? id : name);
+    put(d, id != NULL ? "        application_credential_id" : "        application_credential_name",
+        id != NULL ? id : name);
     if (id == NULL)
         put_openstack_user(d);
     if (get(d, "OS_APPLICATION_CREDENTIAL_SECRET") == NULL)
@@ -296,7 +299,7 @@ static int draft_openstack(struct draft *d)
     return rc;
 }
 
-int cfr_environment_yaml(const char *(*env)(const char *), struct cfr_str *out, struct cfr_err *err)
+int cfr_config_environment_yaml(const char *(*env)(const char *), struct cfr_str *out, struct cfr_err *err)
 {
     static draft_fn *const drafts[] = {draft_aws, draft_aws_container, draft_azure, draft_google, draft_openstack};
     struct draft d = {.env = env, .out = out, .err = err};
@@ -315,9 +318,10 @@ int cfr_environment_yaml(const char *(*env)(const char *), struct cfr_str *out, 
     if (rc == 0 && out->failed)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (rc == 0 && d.count == 0)
-        rc = cfr_err_set(err, CFR_E_MISSING,
-                         "there is no configuration file, and nothing in the environment to work from: neither AWS_ROLE_ARN "
-                         "with AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI, AZURE_CLIENT_ID, "
-                         "GOOGLE_APPLICATION_CREDENTIALS or OS_AUTH_URL");
+        rc = cfr_err_set(
+            err, CFR_E_MISSING,
+            "there is no configuration file, and nothing in the environment to work from: neither AWS_ROLE_ARN "
+            "with AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI, AZURE_CLIENT_ID, "
+            "GOOGLE_APPLICATION_CREDENTIALS or OS_AUTH_URL");
     return rc;
 }

@@ -5,13 +5,13 @@
 #include "agent/config/schema.h"
 #include "base/redact.h"
 
-const struct cfr_config_image *cfr_image_find(const struct cfr_config *config, struct cfr_view image)
+const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *config, struct cfr_view image)
 {
     for (size_t i = 0; i < config->image_credentials.count; i++) {
         const struct cfr_config_image *c = cfr_config_image_at(config, i);
 
         for (size_t k = 0; k < c->match.count; k++) {
-            if (cfr_image_match(c->match.items[k], image))
+            if (cfr_k8s_image_match(c->match.items[k], image))
                 return c;
         }
     }
@@ -25,10 +25,10 @@ static bool has_text(const struct cfr_field *f, const void *config)
 
 /* One key of the provider's CONFIG from the annotation that P names. */
 static int take_annotation(const struct cfr_sts_provider *provider, const struct cfr_pair *p,
-                           const struct cfr_image_request *request, void *config, struct cfr_err *err)
+                           const struct cfr_k8s_image_request *request, void *config, struct cfr_err *err)
 {
     const struct cfr_field *f = cfr_field_find(provider->table, cfr_view_of(p->key));
-    struct cfr_view value = cfr_image_request_annotation(request, p->value);
+    struct cfr_view value = cfr_k8s_image_request_annotation(request, p->value);
     struct cfr_err why = {0};
     int rc;
 
@@ -37,23 +37,20 @@ static int take_annotation(const struct cfr_sts_provider *provider, const struct
     if (value.n == 0 && has_text(f, config))
         return 0;
     if (value.n == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "the kubelet's request has no annotation %s for %s, and exchange.%s does not say it either: "
-            "annotate the service account, and let tokenAttributes in the kubelet's "
-            "CredentialProviderConfig name the annotation",
-            p->value, p->key, provider->name);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the kubelet's request has no annotation %s for %s, and exchange.%s does not say it either: "
+                           "annotate the service account, and let tokenAttributes in the kubelet's "
+                           "CredentialProviderConfig name the annotation",
+                           p->value, p->key, provider->name);
     rc = cfr_field_store(f, config, value, true, &why);
     return rc == 0 ? 0 : cfr_err_set(err, rc, "the annotation %s (for %s): %s", p->value, p->key, why.text);
 }
 
 /* Whether every key that an annotation may give has a value already. */
-static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_provider *provider,
-                     const void *config)
+static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_provider *provider, const void *config)
 {
     for (size_t i = 0; i < item->annotations.count; i++) {
-        const struct cfr_field *f =
-            cfr_field_find(provider->table, cfr_view_of(item->annotations.items[i].key));
+        const struct cfr_field *f = cfr_field_find(provider->table, cfr_view_of(item->annotations.items[i].key));
 
         if (f == NULL || !has_text(f, config))
             return false;
@@ -61,23 +58,23 @@ static bool is_whole(const struct cfr_config_image *item, const struct cfr_sts_p
     return true;
 }
 
-static int add_registry(const struct cfr_sts_provider *provider, const struct cfr_image_request *request,
+static int add_registry(const struct cfr_sts_provider *provider, const struct cfr_k8s_image_request *request,
                         void *config, struct cfr_err *err)
 {
     struct cfr_view host = {NULL, 0};
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
     int rc;
 
     if (request != NULL)
         host = request->registry;
     rc = provider->add_registry(config, host, err);
     if (rc == CFR_E_CONFIG && request != NULL)
-        (void)cfr_err_prefix(err, "the registry %.80s", cfr_scrub(host, &request->token, 1, shown));
+        (void)cfr_err_prefix(err, "the registry %.80s", cfr_redact(host, &request->token, 1, shown));
     return rc;
 }
 
-int cfr_image_settle(const struct cfr_config_image *item, const struct cfr_image_request *request,
-                     const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err)
+int cfr_config_image_settle(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
+                            const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err)
 {
     const struct cfr_sts_provider *provider;
     void *config;
@@ -89,8 +86,7 @@ int cfr_image_settle(const struct cfr_config_image *item, const struct cfr_image
         return rc;
     provider = cfr_config_exchange_provider(out, &config);
     if (provider == NULL || provider->add_registry == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "image credential %s has no exchange for registries",
-                           item->name);
+        return cfr_err_set(err, CFR_E_INTERNAL, "image credential %s has no exchange for registries", item->name);
     for (size_t i = 0; rc == 0 && request != NULL && i < item->annotations.count; i++)
         rc = take_annotation(provider, &item->annotations.items[i], request, config, err);
     if (rc == 0)

@@ -21,12 +21,12 @@ struct cfr_config_proof {
 };
 
 struct cfr_config_aws_container {
-    struct cfr_serve_aws_container serve; /* authorization_file is authorization->file, borrowed */
+    struct cfr_sdk_aws_container serve; /* authorization_file is authorization->file, borrowed */
     struct cfr_config_proof *authorization;
 };
 
 struct cfr_config_app_service {
-    struct cfr_serve_azure serve; /* header_file is header->file, borrowed */
+    struct cfr_sdk_azure serve; /* header_file is header->file, borrowed */
     struct cfr_config_proof *header;
 };
 
@@ -35,9 +35,9 @@ struct cfr_config_endpoint {
     struct cfr_node node;
     char *listen;                  /* ADDRESS:PORT as the user wrote it, a loopback or link-local literal */
     struct cfr_list aws_container; /* of struct cfr_config_aws_container */
-    struct cfr_serve_ec2_imds *ec2_imds;
-    struct cfr_serve_gce_metadata *gce_metadata;
-    struct cfr_serve_azure *azure_imds;
+    struct cfr_sdk_ec2_imds *ec2_imds;
+    struct cfr_sdk_gce_metadata *gce_metadata;
+    struct cfr_sdk_azure *azure_imds;
     struct cfr_config_app_service *azure_app_service;
 };
 
@@ -58,15 +58,17 @@ struct cfr_config_use {
     const char *credential; /* NULL where one is missing */
     const char *key;        /* where that stands: "aws_container.credential" */
     int line;
-    const char *field;      /* of the grant, that the shape lives on */
-    const char *audience;   /* of the identity token it is to be; NULL = none */
+    const char *field;    /* of the grant, that the shape lives on */
+    const char *audience; /* of the identity token it is to be; NULL = none */
 };
 
 /* Calls EACH for every such place. */
-void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use), void *ctx);
+void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use),
+                         void *ctx);
 /* Calls EACH for every file that holds what clients must show. */
 void cfr_config_each_proof(const struct cfr_config *config,
-                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof),
+                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
+                                        const struct cfr_config_proof *proof),
                            void *ctx);
 
 #endif

@@ -6,14 +6,14 @@
 #include "rotation/rotation.h"
 
 #define CFR_MINT_OLD_SUFFIX ".old"   /* of the files that hold what was published before */
-#define CFR_MINT_FILE       "minted" /* when the published key was minted, and which it is */
+#define CFR_ROTATION_FILE   "minted" /* when the published key was minted, and which it is */
 
 #define CFR_MINT_FILES_MAX  31 /* of a directory: each has another beside it */
 
 /* Exactly one provider is set, named by the key. */
 struct cfr_config_mint {
     struct cfr_node node;
-    void *aws; /* struct cfr_mint_aws; the next three in the same way */
+    void *aws; /* struct cfr_rotation_aws; the next three in the same way */
     void *azure;
     void *gcp;
     void *openstack;
@@ -28,10 +28,10 @@ struct cfr_config_mint {
 };
 
 /* The provider and its configuration; NULL only while the configuration is being checked. */
-const struct cfr_mint_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
-                                                         const void **provider_config);
+const struct cfr_rotation_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
+                                                             const void **provider_config);
 
 /* Whose keys these are, "aws/robot"; "" only while the configuration is being checked. */
-void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_MINT_SUBJECT_MAX]);
+void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTATION_SUBJECT_MAX]);
 
 #endif

@@ -10,8 +10,7 @@
 #define SOCKET_PATH_MAX 107
 
 const char *const cfr_config_methods[] = {"GET", "POST", "PUT", NULL};
-const char *const cfr_config_signals[] = {"HUP",  "INT",  "QUIT",  "USR1",  "USR2",
-                                          "TERM", "CONT", "WINCH", "RTMIN", NULL};
+const char *const cfr_config_signals[] = {"HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "WINCH", "RTMIN", NULL};
 static const char *const on_first[] = {"run", "skip", NULL};
 
 int cfr_config_signal_number(int index)
@@ -30,8 +29,7 @@ static const struct cfr_field signal_fields[] = {
     {FIELD(executable, STRING), .min = 1, .max = 4095,
      .doc = "Every process that runs this program: an absolute path, or the bare name, which is compared "
             "with the last component. In a pod the containers must share their process namespace."},
-    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals,
-     .doc = "Which signal, without SIG."},
+    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals, .doc = "Which signal, without SIG."},
     {.key = NULL},
 };
 #undef AT
@@ -48,15 +46,13 @@ static const struct cfr_table signal_table = {
 static const struct cfr_field http_fields[] = {
     {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
      .doc = "https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed."},
-    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods,
-     .doc = "The request has no body."},
-    {FIELD(expect, INT), .min = 200, .max = 599,
-     .doc = "The status that means success. Default: any from 200 to 299."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust instead of the system's."},
+    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods, .doc = "The request has no body."},
+    {FIELD(expect, INT), .min = 200, .max = 599, .doc = "The status that means success. Default: any from 200 to 299."},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
     {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
      .doc = "A header of the answer that names the generation which the consumer has in use, such as "
-            "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated until it "
+            "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
+            "until it "
             "is. Default: the status alone decides."},
     {.key = NULL},
 };
@@ -99,13 +95,11 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
      .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
             "beginning with a letter or a digit."},
-    {FIELD(required, BOOL), .fallback = "true",
-     .doc = "Whether `/readyz` and the service manager wait for it."},
+    {FIELD(required, BOOL), .fallback = "true", .doc = "Whether `/readyz` and the service manager wait for it."},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
      .doc = "The token that it begins with. Not needed by an exchange that begins with something else (a client "
             "secret, a key), nor beside a `secret` that says where the token is."},
-    {FIELD(secret, MAP), .table = &cfr_config_mounted_table,
-     .doc = "A mounted Secret that it begins with."},
+    {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = "A mounted Secret that it begins with."},
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
      .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
             "whatever follows from that, and what stands here wins over what it says."},
@@ -118,14 +112,15 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(publish, ONE_OR_LIST), .table = &cfr_config_publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX,
      .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
     {FIELD(allow, MAP), .table = &cfr_config_allow_table,
-     .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and the "
+     .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and "
+            "the "
             "user that credfresh runs as, when they ask."},
     {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = "Who is told after a publish, in this order. Default: nobody."},
-    {FIELD(acknowledge, ONE_OR_LIST), .table = &cfr_config_acknowledge_table, .min = 1, .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
+    {FIELD(acknowledge, ONE_OR_LIST), .table = &cfr_config_acknowledge_table, .min = 1,
+     .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
      .doc = "How consumers say which generation they have in use. Default: they do not say."},
-    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
-     .max = 7 * CFR_DAY_MS,
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
     {.key = NULL},
 };
@@ -156,6 +151,31 @@ static const struct cfr_table log_table = {
     .doc = "Logging.",
 };
 
+#define AT(member) offsetof(struct cfr_config_exit, member)
+static const struct cfr_field exit_fields[] = {
+    {FIELD(process, STRING), .min = 1, .max = 255,
+     .doc =
+         "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
+         "characters, for a script the script's). In a pod the containers must share their process namespace."},
+    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "A file that holds its process id. One that was there before the agent began counts only while the process "
+            "runs."},
+    {FIELD_AS("linger", linger_ms, DURATION), .fallback = "2s", .min = 0, .max = CFR_HOUR_MS,
+     .doc = "How long no such process may run, after one did, before the agent ends: it may be started again."},
+    {.key = NULL},
+};
+#undef AT
+
+const struct cfr_table cfr_config_exit_table = {
+    .name = "process to end with",
+    .size = sizeof(struct cfr_config_exit),
+    .fields = exit_fields,
+    .check = cfr_config_rules_exit,
+    .doc =
+        "Makes `credfresh run` end when another process has ended, with status 0: for Jobs on clusters without native "
+        "sidecars. Exactly one of `process` and `pid_file`.",
+};
+
 #define AT(member) offsetof(struct cfr_config, member)
 static const struct cfr_field root_fields[] = {
     {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
@@ -168,20 +188,25 @@ static const struct cfr_field root_fields[] = {
             "`state_dir`."},
     {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
-            "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: none."},
+            "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: "
+            "none."},
     {FIELD(listen, STRING), .min = 1, .max = 64,
      .doc = "ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none."},
     {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
     {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
-     .doc = "How many exchanges may be under way at once. Where there are several providers, one has three quarters of it at "
+     .doc = "How many exchanges may be under way at once. Where there are several providers, one has three quarters of "
+            "it at "
             "most."},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory; then it is wiped."},
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
-     .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under way."},
-    {FIELD(exit_with, MAP), .table = &cfr_config_exit_table, .doc = "A process whose end is the agent's end. Default: none."},
+     .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under "
+            "way."},
+    {FIELD(exit_with, MAP), .table = &cfr_config_exit_table,
+     .doc = "A process whose end is the agent's end. Default: none."},
     {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
-     .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` publish. "
+     .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` "
+            "publish. "
             "Default: none."},
     {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
      .doc = "The credentials. Required, unless there are `image_credentials`."},

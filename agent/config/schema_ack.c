@@ -14,10 +14,10 @@ static const struct cfr_field fields[] = {
     {FIELD(wait, BOOL), .fallback = "false",
      .doc = "Keep the previous generation until this consumer has acknowledged the present one, even after "
             "`keep_previous`."},
-    {FIELD_AS("limit", limit_ms, DURATION), .fallback = CFR_ACK_LIMIT, .min = CFR_SECOND_MS,
-     .max = 7 * CFR_DAY_MS, .doc = "How long after a publish `wait` keeps it at the most."},
-    {FIELD_AS("behind_after", behind_after_ms, DURATION), .fallback = CFR_ACK_BEHIND_AFTER,
-     .min = CFR_SECOND_MS, .max = 7 * CFR_DAY_MS,
+    {FIELD_AS("limit", limit_ms, DURATION), .fallback = CFR_ACK_LIMIT, .min = CFR_SECOND_MS, .max = 7 * CFR_DAY_MS,
+     .doc = "How long after a publish `wait` keeps it at the most."},
+    {FIELD_AS("behind_after", behind_after_ms, DURATION), .fallback = CFR_ACK_BEHIND_AFTER, .min = CFR_SECOND_MS,
+     .max = 7 * CFR_DAY_MS,
      .doc = "A consumer that has not acknowledged a generation for so long stays behind: it is logged, and "
             "`credfresh_consumer_behind` is 1."},
     {.key = NULL},

@@ -3,53 +3,50 @@
 #include "agent/config/schema_private.h"
 #include "files/format/format.h"
 
-#define DOC_FORMAT "What is written. The formats are listed at the end of this page."
-#define DOC_MODE                                                                                             \
-    "Permission bits, octal and in quotes. Neither writable for everybody nor setuid, setgid or sticky."
-#define DOC_OWNER "User name or number that owns it. Default: the user that credfresh runs as."
-#define DOC_GROUP "Group name or number that owns it. Default: the group that credfresh runs as."
-#define DOC_ROLE_ARN                                                                                         \
-    "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
+#define DOC_FORMAT       "What is written. The formats are listed at the end of this page."
+#define DOC_MODE         "Permission bits, octal and in quotes. Neither writable for everybody nor setuid, setgid or sticky."
+#define DOC_OWNER        "User name or number that owns it. Default: the user that credfresh runs as."
+#define DOC_GROUP        "Group name or number that owns it. Default: the group that credfresh runs as."
+#define DOC_ROLE_ARN     "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
 #define DOC_SESSION_NAME "With format aws-config: the session name that the SDK uses for `role_arn`."
 #define DOC_TOKEN_PATH   "With format aws-config: where the SDK finds the token for `role_arn`."
-#define DOC_REGION                                                                                           \
-    "With formats aws-config, env, clouds-yaml and clouds-conf: the region that it names. Default: the region of "   \
+#define DOC_REGION                                                                                                     \
+    "With formats aws-config, env, clouds-yaml and clouds-conf: the region that it names. Default: the region of "     \
     "the exchange."
-#define DOC_COMMAND                                                                                          \
-    "With format aws-config: the command for `credential_process`, with absolute paths and without shell "   \
+#define DOC_COMMAND                                                                                                    \
+    "With format aws-config: the command for `credential_process`, with absolute paths and without shell "             \
     "syntax."
 
 #define AT(member) offsetof(struct cfr_config_file, member)
 /* The rows that everything with a format shares. */
-#define FORMAT_FIELDS                                                                                        \
-    {FIELD(profile, STRING), .min = 1, .max = 64,                                                            \
-     .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},      \
-        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},                               \
-        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},                         \
-        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},                         \
-        {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},                                     \
-        {FIELD(key, STRING), .min = 1, .max = 253,                                                           \
-         .doc = "With format secret-key: which key of the mounted Secret. Default: the name."},              \
-        {FIELD(scope, STRING), .min = 1, .max = 512,                                                         \
-         .doc = "With format azure-token-json: which of the exchange's scopes. Default: the first."},        \
-        {FIELD(cloud, STRING), .min = 1, .max = 64,                                                          \
-         .doc = "With format clouds-yaml: the cloud's name. Default: openstack."},                           \
-        {FIELD(cacert, STRING), .flags = CFR_FIELD_PATH,                                                     \
-         .doc = "With formats clouds-yaml and clouds-conf: where the consumer finds the cloud's CA. Default: " \
-                "the exchange's `ca_file`."},                                                                \
-        {FIELD(clouds_auth, ENUM), .fallback = "credential", .choices = clouds_auths,                        \
-         .doc = "With format clouds-yaml: what the consumer authenticates with, the credential itself or "   \
-                "only the Keystone token."},                                                                 \
-    {                                                                                                        \
-        FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND                                    \
+#define FORMAT_FIELDS                                                                                                  \
+    {FIELD(profile, STRING), .min = 1, .max = 64,                                                                      \
+     .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},                \
+        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},                                         \
+        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},                                   \
+        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},                                   \
+        {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},                                               \
+        {FIELD(key, STRING), .min = 1, .max = 253,                                                                     \
+         .doc = "With format secret-key: which key of the mounted Secret. Default: the name."},                        \
+        {FIELD(scope, STRING), .min = 1, .max = 512,                                                                   \
+         .doc = "With format azure-token-json: which of the exchange's scopes. Default: the first."},                  \
+        {FIELD(cloud, STRING), .min = 1, .max = 64,                                                                    \
+         .doc = "With format clouds-yaml: the cloud's name. Default: openstack."},                                     \
+        {FIELD(cacert, STRING), .flags = CFR_FIELD_PATH,                                                               \
+         .doc = "With formats clouds-yaml and clouds-conf: where the consumer finds the cloud's CA. Default: "         \
+                "the exchange's `ca_file`."},                                                                          \
+        {FIELD(clouds_auth, ENUM), .fallback = "credential", .choices = clouds_auths,                                  \
+         .doc = "With format clouds-yaml: what the consumer authenticates with, the credential itself or "             \
+                "only the Keystone token."},                                                                           \
+    {                                                                                                                  \
+        FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND                                              \
     }
 /* Those that files of a directory and single files share. */
-#define FILE_FIELDS                                                                                          \
-    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},      \
-        {FIELD(mode, MODE), .fallback = "0600", .doc = DOC_MODE},                                            \
-        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = DOC_OWNER},                                      \
-        {FIELD(group, STRING), .min = 1, .max = 256, .doc = DOC_GROUP},                                      \
-        FORMAT_FIELDS
+#define FILE_FIELDS                                                                                                    \
+    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},                \
+        {FIELD(mode, MODE), .fallback = "0600", .doc = DOC_MODE},                                                      \
+        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = DOC_OWNER},                                                \
+        {FIELD(group, STRING), .min = 1, .max = 256, .doc = DOC_GROUP}, FORMAT_FIELDS
 
 static const char *const clouds_auths[] = {"credential", "token", NULL};
 
@@ -98,10 +95,8 @@ static const struct cfr_field profile_fields[] = {
     {FIELD(mode, MODE), .fallback = "0600",
      .doc = "Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
             "quotes."},
-    {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = "Owner of a file that has to be made, a user name or number."},
-    {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = "Group of a file that has to be made, a group name or number."},
+    {FIELD(owner, STRING), .min = 1, .max = 256, .doc = "Owner of a file that has to be made, a user name or number."},
+    {FIELD(group, STRING), .min = 1, .max = 256, .doc = "Group of a file that has to be made, a group name or number."},
     {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},
     {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},
     {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},
@@ -143,17 +138,18 @@ static const struct cfr_field secret_fields[] = {
      .doc = "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in."},
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = "Its name."},
     {FIELD(type, STRING), .fallback = "Opaque", .min = 1, .max = 253,
-     .doc = "Its type, which can never change; kubernetes.io/dockerconfigjson (with the key .dockerconfigjson in format "
-            "docker-config) for image pull secrets."},
+     .doc =
+         "Its type, which can never change; kubernetes.io/dockerconfigjson (with the key .dockerconfigjson in format "
+         "docker-config) for image pull secrets."},
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
      .doc = "What it holds. May be left out with a mounted Secret that is passed on: then each of its keys."},
     {FIELD(adopt, BOOL), .fallback = "false",
-     .doc = "Take over a Secret that somebody else made, and fields of ours that another manager owns. Default: both are "
-            "refused."},
+     .doc =
+         "Take over a Secret that somebody else made, and fields of ours that another manager owns. Default: both are "
+         "refused."},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = "How to reach the API server. Default: as the pod that credfresh runs in."},
-    {FIELD(context, STRING), .min = 1, .max = 253,
-     .doc = "Which context of `kubeconfig`. Default: its current one."},
+    {FIELD(context, STRING), .min = 1, .max = 253, .doc = "Which context of `kubeconfig`. Default: its current one."},
     {.key = NULL},
 };
 #undef AT
@@ -165,7 +161,8 @@ static const struct cfr_table secret_table = {
     .check = cfr_config_rules_secret,
     .doc = "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
            "field manager `credfresh`. An immutable one, one of another type, and one that somebody else made are "
-           "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit all three.",
+           "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
+           "all three.",
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)

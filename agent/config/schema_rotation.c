@@ -8,11 +8,11 @@
 
 #define AT(member) offsetof(struct cfr_config_mint, member)
 static const struct cfr_field mint_fields[] = {
-    {FIELD(aws, MAP), .table = &cfr_mint_aws_table, .doc = "Access keys of an IAM user."},
-    {FIELD(azure, MAP), .table = &cfr_mint_azure_table,
+    {FIELD(aws, MAP), .table = &cfr_rotation_aws_table, .doc = "Access keys of an IAM user."},
+    {FIELD(azure, MAP), .table = &cfr_rotation_azure_table,
      .doc = "Client secrets of an application in Microsoft Entra ID."},
-    {FIELD(gcp, MAP), .table = &cfr_mint_gcp_table, .doc = "Keys of a Google service account."},
-    {FIELD(openstack, MAP), .table = &cfr_mint_openstack_table,
+    {FIELD(gcp, MAP), .table = &cfr_rotation_gcp_table, .doc = "Keys of a Google service account."},
+    {FIELD(openstack, MAP), .table = &cfr_rotation_openstack_table,
      .doc = "Application credentials of an OpenStack user."},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = "The credential of this file that may make and remove such keys. It need not be published."},
@@ -22,24 +22,19 @@ static const struct cfr_field mint_fields[] = {
             "step."},
     {FIELD_AS("grace", grace_ms, DURATION), .fallback = "10m", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
      .doc = "How long the old key works on at least, once the new one is published."},
-    {FIELD_AS("grace_most", grace_most_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS,
-     .max = 90 * CFR_DAY_MS,
+    {FIELD_AS("grace_most", grace_most_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
      .doc = "How long it works on at most for consumers that acknowledge (`acknowledge`) and have not yet."},
     {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc =
-         "How long a key may take to turn up whose answer was lost; so long it is looked for, to remove it."},
-    {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS,
-     .max = 90 * CFR_DAY_MS,
+     .doc = "How long a key may take to turn up whose answer was lost; so long it is looked for, to remove it."},
+    {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
      .doc = "How long an old key that was still used in the second half of its grace stays deactivated "
             "before it is deleted: "
             "whoever has not taken the new one finds out while the old one can still be brought back."},
-    {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0,
-     .max = CFR_HOUR_MS,
+    {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
      .doc = "How long to wait with a new key after it was accepted everywhere, several times in a row. "
             "Default: 60s for "
             "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others."},
-    {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS,
-     .max = CFR_DAY_MS,
+    {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = "A new key that is not accepted everywhere by then is removed, and the old one stays."},
     {.key = NULL},
 };
@@ -53,6 +48,6 @@ const struct cfr_table cfr_config_mint_table = {
     .doc = "A long-lived key that credfresh makes, and replaces before it is old: the new one is published "
            "before the old one "
            "ends. docs/rotation.md tells how. It is published on this machine only, in files; a directory "
-           "also has `" CFR_MINT_FILE
+           "also has `" CFR_ROTATION_FILE
            "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX "`.",
 };

@@ -48,8 +48,7 @@ static const struct cfr_field request_fields[] = {
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = "How to reach the API server, and as whom; a kubelet's on a node. Default: as the pod that credfresh "
             "runs in. `KUBECONFIG` is not looked at."},
-    {FIELD(context, STRING), .min = 1, .max = 253,
-     .doc = "Which context of `kubeconfig`. Default: its current one."},
+    {FIELD(context, STRING), .min = 1, .max = 253, .doc = "Which context of `kubeconfig`. Default: its current one."},
     {.key = NULL},
 };
 #undef AT
@@ -110,14 +109,15 @@ const struct cfr_table cfr_config_mounted_table = {
 
 #define AT(member) offsetof(struct cfr_config_exchange, member)
 static const struct cfr_field exchange_fields[] = {
-    {FIELD(aws, MAP), .table = &cfr_sts_aws_table, .doc = "AWS STS, and container registries of AWS."},
-    {FIELD(aws_container, MAP), .table = &cfr_sts_aws_container_table,
+    {FIELD(aws, MAP), .table = &cfr_aws_table, .doc = "AWS STS, and container registries of AWS."},
+    {FIELD(aws_container, MAP), .table = &cfr_aws_container_table,
      .doc = "The EKS Pod Identity agent, or another endpoint of AWS's container credentials."},
-    {FIELD(gcp, MAP), .table = &cfr_sts_gcp_table,
+    {FIELD(gcp, MAP), .table = &cfr_gcp_table,
      .doc = "Google Cloud: the STS of workload and workforce pools, service accounts' keys, impersonation."},
-    {FIELD(azure, MAP), .table = &cfr_sts_azure_table, .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure."},
-    {FIELD(openstack, MAP), .table = &cfr_sts_openstack_table, .doc = "OpenStack Keystone."},
-    {FIELD(oauth, MAP), .table = &cfr_sts_oauth_table,
+    {FIELD(azure, MAP), .table = &cfr_azure_table,
+     .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure."},
+    {FIELD(openstack, MAP), .table = &cfr_openstack_table, .doc = "OpenStack Keystone."},
+    {FIELD(oauth, MAP), .table = &cfr_oauth_table,
      .doc = "Any OAuth 2 server: token exchange (RFC 8693), JWT bearer grants and client credentials (RFC 7523)."},
     {.key = NULL},
 };

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AWS_WAYS   ((1U << CFR_ENV_AWS_CONTAINER) | (1U << CFR_ENV_AWS_IMDS))
-#define GCP_WAYS   (1U << CFR_ENV_GCP_METADATA)
-#define AZURE_WAYS ((1U << CFR_ENV_AZURE_APP_SERVICE) | (1U << CFR_ENV_AZURE_IMDS))
+#define AWS_WAYS   ((1U << CFR_SDK_ENV_AWS_CONTAINER) | (1U << CFR_SDK_ENV_AWS_IMDS))
+#define GCP_WAYS   (1U << CFR_SDK_ENV_GCP_METADATA)
+#define AZURE_WAYS ((1U << CFR_SDK_ENV_AZURE_APP_SERVICE) | (1U << CFR_SDK_ENV_AZURE_IMDS))
 
 /* A file that is published. */
 struct published {
@@ -27,16 +27,16 @@ struct published {
 
 struct collect {
     const struct cfr_config_credential *credential;
-    struct cfr_env *out;
+    struct cfr_sdk_env *out;
     struct cfr_err *err;
     int rc;
     unsigned served; /* ways of endpoints */
 };
 
-static void set(struct collect *c, enum cfr_env_way way, const char *name, const char *value)
+static void set(struct collect *c, enum cfr_sdk_env_way way, const char *name, const char *value)
 {
     if (c->rc == 0 && value != NULL)
-        c->rc = cfr_env_set(c->out, way, name, value, c->err);
+        c->rc = cfr_sdk_env_set(c->out, way, name, value, c->err);
 }
 
 /* False, with a note, if endpoints serve those who would read the file PATH. */
@@ -45,10 +45,10 @@ static bool wanted(struct collect *c, unsigned ways, const char *name, const cha
     if ((c->served & ways) == 0)
         return c->rc == 0;
     if (c->rc == 0)
-        c->rc = cfr_env_note(c->out, c->err,
-                             "%s=%s is left out: it would keep SDKs from the endpoint, which they ask again in "
-                             "time",
-                             name, path);
+        c->rc = cfr_sdk_env_note(c->out, c->err,
+                                 "%s=%s is left out: it would keep SDKs from the endpoint, which they ask again in "
+                                 "time",
+                                 name, path);
     return false;
 }
 
@@ -66,34 +66,34 @@ static void aws_file(struct collect *c, const struct published *f)
 
     if (!wanted(c, AWS_WAYS, name, f->path))
         return;
-    set(c, CFR_ENV_AWS_FILE, name, f->path);
-    set(c, CFR_ENV_AWS_FILE, "AWS_PROFILE", or_else(f->profile, "default"));
+    set(c, CFR_SDK_ENV_AWS_FILE, name, f->path);
+    set(c, CFR_SDK_ENV_AWS_FILE, "AWS_PROFILE", or_else(f->profile, "default"));
     /* Older Go programs leave the config file alone otherwise. */
     if (config)
-        set(c, CFR_ENV_AWS_FILE, "AWS_SDK_LOAD_CONFIG", "1");
+        set(c, CFR_SDK_ENV_AWS_FILE, "AWS_SDK_LOAD_CONFIG", "1");
 }
 
 static void gcp_file(struct collect *c, const struct published *f)
 {
     if (!wanted(c, GCP_WAYS, "GOOGLE_APPLICATION_CREDENTIALS", f->path))
         return;
-    set(c, CFR_ENV_GCP_FILE, "GOOGLE_APPLICATION_CREDENTIALS", f->path);
-    set(c, CFR_ENV_GCP_FILE, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", f->path);
+    set(c, CFR_SDK_ENV_GCP_FILE, "GOOGLE_APPLICATION_CREDENTIALS", f->path);
+    set(c, CFR_SDK_ENV_GCP_FILE, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", f->path);
 }
 
 static void gcloud_token(struct collect *c, const struct published *f)
 {
     /* gcloud reads it once, and takes it before anything that it could renew by itself. */
-    if (cfr_env_find(c->out, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE") != NULL)
+    if (cfr_sdk_env_find(c->out, "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE") != NULL)
         return;
     if (wanted(c, GCP_WAYS, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", f->path))
-        set(c, CFR_ENV_GCP_FILE, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", f->path);
+        set(c, CFR_SDK_ENV_GCP_FILE, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", f->path);
 }
 
 static void openstack_file(struct collect *c, const struct published *f)
 {
-    set(c, CFR_ENV_OPENSTACK_FILE, "OS_CLIENT_CONFIG_FILE", f->path);
-    set(c, CFR_ENV_OPENSTACK_FILE, "OS_CLOUD", or_else(f->cloud, "openstack"));
+    set(c, CFR_SDK_ENV_OPENSTACK_FILE, "OS_CLIENT_CONFIG_FILE", f->path);
+    set(c, CFR_SDK_ENV_OPENSTACK_FILE, "OS_CLOUD", or_else(f->cloud, "openstack"));
 }
 
 static void docker_file(struct collect *c, const struct published *f)
@@ -101,50 +101,50 @@ static void docker_file(struct collect *c, const struct published *f)
     const char *slash = strrchr(f->path, '/');
     char directory[PATH_MAX];
 
-    set(c, CFR_ENV_DOCKER_FILE, "REGISTRY_AUTH_FILE", f->path);
+    set(c, CFR_SDK_ENV_DOCKER_FILE, "REGISTRY_AUTH_FILE", f->path);
     /* docker knows directories only, and one name in them. */
     if (slash == NULL || strcmp(slash, "/config.json") != 0)
         return;
     (void)snprintf(directory, sizeof directory, "%.*s", (int)(slash - f->path), f->path);
-    set(c, CFR_ENV_DOCKER_FILE, "DOCKER_CONFIG", directory);
+    set(c, CFR_SDK_ENV_DOCKER_FILE, "DOCKER_CONFIG", directory);
 }
 
-static const struct cfr_sts_azure *azure_of(const struct cfr_config_credential *c)
+static const struct cfr_azure *azure_of(const struct cfr_config_credential *c)
 {
     return c->exchange != NULL ? c->exchange->azure : NULL;
 }
 
 static void azure_token(struct collect *c, const char *path)
 {
-    const struct cfr_sts_azure *azure = azure_of(c->credential);
+    const struct cfr_azure *azure = azure_of(c->credential);
     char host[CFR_AZURE_AUTHORITY_MAX + 1];
-    struct cfr_azure_place place;
+    struct cfr_azure_settings place;
 
     if (path == NULL || !wanted(c, AZURE_WAYS, "AZURE_FEDERATED_TOKEN_FILE", path))
         return;
-    set(c, CFR_ENV_AZURE_FILE, "AZURE_FEDERATED_TOKEN_FILE", path);
+    set(c, CFR_SDK_ENV_AZURE_FILE, "AZURE_FEDERATED_TOKEN_FILE", path);
     if (azure == NULL)
         return;
-    set(c, CFR_ENV_AZURE_FILE, "AZURE_CLIENT_ID", azure->client_id);
-    set(c, CFR_ENV_AZURE_FILE, "AZURE_TENANT_ID", azure->tenant_id);
+    set(c, CFR_SDK_ENV_AZURE_FILE, "AZURE_CLIENT_ID", azure->client_id);
+    set(c, CFR_SDK_ENV_AZURE_FILE, "AZURE_TENANT_ID", azure->tenant_id);
     /* Without an environment to look into it may not be known. */
-    if (cfr_azure_place_of(azure, NULL, &place, NULL) != 0)
+    if (cfr_azure_settings_of(azure, NULL, &place, NULL) != 0)
         return;
     (void)snprintf(host, sizeof host, "%s/", place.authority);
-    set(c, CFR_ENV_AZURE_FILE, "AZURE_AUTHORITY_HOST", host);
+    set(c, CFR_SDK_ENV_AZURE_FILE, "AZURE_AUTHORITY_HOST", host);
 }
 
 /* A token that the SDK itself can trade for the role, where nothing nearer to the SDK is published. */
 static void aws_token(struct collect *c, const struct published *f)
 {
-    const struct cfr_sts_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+    const struct cfr_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
 
-    if (aws == NULL || aws->role_arn == NULL || aws->then_assume.count != 0 || cfr_sts_aws_has_keys(aws) ||
-        (c->served & AWS_WAYS) != 0 || cfr_env_has_way(c->out, CFR_ENV_AWS_FILE))
+    if (aws == NULL || aws->role_arn == NULL || aws->then_assume.count != 0 || cfr_aws_has_keys(aws) ||
+        (c->served & AWS_WAYS) != 0 || cfr_sdk_env_has_way(c->out, CFR_SDK_ENV_AWS_FILE))
         return;
-    set(c, CFR_ENV_AWS_FILE, "AWS_WEB_IDENTITY_TOKEN_FILE", f->path);
-    set(c, CFR_ENV_AWS_FILE, "AWS_ROLE_ARN", aws->role_arn);
-    set(c, CFR_ENV_AWS_FILE, "AWS_ROLE_SESSION_NAME", aws->session_name);
+    set(c, CFR_SDK_ENV_AWS_FILE, "AWS_WEB_IDENTITY_TOKEN_FILE", f->path);
+    set(c, CFR_SDK_ENV_AWS_FILE, "AWS_ROLE_ARN", aws->role_arn);
+    set(c, CFR_SDK_ENV_AWS_FILE, "AWS_ROLE_SESSION_NAME", aws->session_name);
 }
 
 /* The keys under which Secrets hold a whole file of some SDK. */
@@ -193,7 +193,8 @@ static const struct cfr_config_file *file_at(const struct cfr_config_publish *t,
     return (const struct cfr_config_file *)t->files.items + i;
 }
 
-static void take_file(struct collect *c, const struct cfr_config_publish *t, const struct cfr_config_file *f, bool second)
+static void take_file(struct collect *c, const struct cfr_config_publish *t, const struct cfr_config_file *f,
+                      bool second)
 {
     char path[PATH_MAX];
     char token[PATH_MAX];
@@ -251,41 +252,42 @@ static void take_target(struct collect *c, const struct cfr_config_publish *t, b
 
 static void take_endpoint(struct collect *c, const struct cfr_config_endpoint *e)
 {
-    const struct cfr_sts_azure *azure = azure_of(c->credential);
+    const struct cfr_azure *azure = azure_of(c->credential);
     const char *client = azure != NULL ? azure->client_id : NULL;
     const char *name = c->credential->name;
 
     for (size_t i = 0; c->rc == 0 && i < e->aws_container.count; i++)
-        c->rc = cfr_env_aws_container(c->out, &((const struct cfr_config_aws_container *)e->aws_container.items + i)->serve,
-                                      e->listen, name, c->err);
+        c->rc = cfr_sdk_env_aws_container(c->out,
+                                          &((const struct cfr_config_aws_container *)e->aws_container.items + i)->serve,
+                                          e->listen, name, c->err);
     if (c->rc == 0 && e->ec2_imds != NULL)
-        c->rc = cfr_env_ec2_imds(c->out, e->ec2_imds, e->listen, name, c->err);
+        c->rc = cfr_sdk_env_ec2_imds(c->out, e->ec2_imds, e->listen, name, c->err);
     if (c->rc == 0 && e->gce_metadata != NULL)
-        c->rc = cfr_env_gce_metadata(c->out, e->gce_metadata, e->listen, name, c->err);
+        c->rc = cfr_sdk_env_gce_metadata(c->out, e->gce_metadata, e->listen, name, c->err);
     if (c->rc == 0 && e->azure_imds != NULL)
-        c->rc = cfr_env_azure(c->out, e->azure_imds, e->listen, name, client, c->err);
+        c->rc = cfr_sdk_env_azure(c->out, e->azure_imds, e->listen, name, client, c->err);
     if (c->rc == 0 && e->azure_app_service != NULL)
-        c->rc = cfr_env_azure(c->out, &e->azure_app_service->serve, e->listen, name, client, c->err);
+        c->rc = cfr_sdk_env_azure(c->out, &e->azure_app_service->serve, e->listen, name, client, c->err);
 }
 
 static void take_region(struct collect *c)
 {
-    const struct cfr_sts_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
-    enum cfr_env_way way = (c->served & AWS_WAYS) != 0 ? CFR_ENV_AWS_CONTAINER : CFR_ENV_AWS_FILE;
+    const struct cfr_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+    enum cfr_sdk_env_way way = (c->served & AWS_WAYS) != 0 ? CFR_SDK_ENV_AWS_CONTAINER : CFR_SDK_ENV_AWS_FILE;
 
-    if (aws == NULL || aws->region == NULL || cfr_env_find(c->out, "AWS_REGION") != NULL ||
-        ((c->served & AWS_WAYS) == 0 && !cfr_env_has_way(c->out, CFR_ENV_AWS_FILE)))
+    if (aws == NULL || aws->region == NULL || cfr_sdk_env_find(c->out, "AWS_REGION") != NULL ||
+        ((c->served & AWS_WAYS) == 0 && !cfr_sdk_env_has_way(c->out, CFR_SDK_ENV_AWS_FILE)))
         return;
     set(c, way, "AWS_REGION", aws->region);
     set(c, way, "AWS_DEFAULT_REGION", aws->region);
 }
 
-int cfr_variables(const struct cfr_config *config, const struct cfr_config_credential *credential, struct cfr_env *out,
-                  struct cfr_err *err)
+int cfr_config_sdk_environment(const struct cfr_config *config, const struct cfr_config_credential *credential,
+                               struct cfr_sdk_env *out, struct cfr_err *err)
 {
     struct collect c = {.credential = credential, .out = out, .err = err};
 
-    *out = (struct cfr_env){0};
+    *out = (struct cfr_sdk_env){0};
     for (size_t i = 0; i < config->endpoints.count; i++)
         take_endpoint(&c, cfr_config_endpoint_at(config, i));
     for (size_t i = 0; i < out->count; i++)
@@ -296,8 +298,9 @@ int cfr_variables(const struct cfr_config *config, const struct cfr_config_crede
     }
     take_region(&c);
     if (c.rc == 0 && out->count == 0 && out->note_count == 0)
-        c.rc = cfr_env_note(out, err,
-                            "no endpoint serves it, and none of the files that it publishes is found by a variable: name it "
-                            "under `endpoints`, or publish a format that an SDK reads");
+        c.rc = cfr_sdk_env_note(
+            out, err,
+            "no endpoint serves it, and none of the files that it publishes is found by a variable: name it "
+            "under `endpoints`, or publish a format that an SDK reads");
     return c.rc;
 }

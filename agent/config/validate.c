@@ -122,18 +122,18 @@ int cfr_config_rules_hook(const void *node, struct cfr_err *err)
     if (kinds == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "does nothing; write one of `signal`, `exec` or `http`");
     if (kinds > 1)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "has more than one of `signal`, `exec` and `http`; write an item of its own for each");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "has more than one of `signal`, `exec` and `http`; write an item of its own for each");
     if (h->exec.items != NULL && h->exec.count != 0 && h->exec.items[0][0] != '/')
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
             h->exec.items[0]);
     if (h->http != NULL && h->http->acknowledge_header != NULL && h->on_first == CFR_ON_FIRST_SKIP)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "on_first: skip asks nobody after the first publish, so that acknowledge_header cannot be answered; "
-                           "remove one of the two");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "on_first: skip asks nobody after the first publish, so that acknowledge_header cannot be answered; "
+            "remove one of the two");
     return 0;
 }
 
@@ -143,9 +143,8 @@ int cfr_config_rules_signal(const void *node, struct cfr_err *err)
 
     if ((s->pid_file != NULL) == (s->executable != NULL))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           s->pid_file == NULL
-                               ? "says not to whom; write `pid_file` or `executable`"
-                               : "executable: cannot stand beside pid_file; keep one of the two");
+                           s->pid_file == NULL ? "says not to whom; write `pid_file` or `executable`"
+                                               : "executable: cannot stand beside pid_file; keep one of the two");
     if (s->executable != NULL && s->executable[0] != '/' && strchr(s->executable, '/') != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "executable: write an absolute path, or the bare name of the program without /");
@@ -236,7 +235,6 @@ int cfr_config_rules_http(const void *node, struct cfr_err *err)
                            "https://, or http://127.0.0.1",
                            host.n < 64 ? (int)host.n : 64, host.p);
     if (!tls && h->ca_file != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "ca_file: is of no use with http://; remove it, or write https://");
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: is of no use with http://; remove it, or write https://");
     return h->acknowledge_header != NULL ? cfr_config_rules_header(h->acknowledge_header, err) : 0;
 }

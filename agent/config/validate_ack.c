@@ -13,12 +13,10 @@ int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err)
     const struct cfr_config_acknowledge *a = node;
 
     if (a->file == NULL && !a->hooks)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "says not how; write `file`, or `hooks: true` for hooks that have `acknowledge_header`");
-    if (a->file != NULL && a->hooks)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "hooks: cannot stand beside file; write a list with one in each item");
+                           "says not how; write `file`, or `hooks: true` for hooks that have `acknowledge_header`");
+    if (a->file != NULL && a->hooks)
+        return cfr_err_set(err, CFR_E_CONFIG, "hooks: cannot stand beside file; write a list with one in each item");
     return 0;
 }
 
@@ -27,9 +25,8 @@ int cfr_config_rules_header(const char *name, struct cfr_err *err)
     for (const char *p = name; *p != '\0'; p++) {
         if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
             strchr(HEADER_BYTES, *p) == NULL)
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "acknowledge_header: is no name of a header; write one such as X-Credfresh-Generation");
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "acknowledge_header: is no name of a header; write one such as X-Credfresh-Generation");
     }
     return 0;
 }
@@ -54,9 +51,8 @@ int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct 
 
     for (size_t i = 0; i < c->acknowledge.count; i++) {
         if (all[i].hooks && count_headers(c) == 0)
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "acknowledge: hooks: no hook has an acknowledge_header; write one in its `http`");
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "acknowledge: hooks: no hook has an acknowledge_header; write one in its `http`");
         for (size_t j = 0; j < i; j++) {
             if (all[i].hooks && all[j].hooks)
                 return cfr_err_set(err, CFR_E_CONFIG,

@@ -15,8 +15,9 @@ int cfr_config_rules_service_ca(const void *node, struct cfr_err *err)
             return cfr_err_set(err, CFR_E_CONFIG, "subject: control characters are not allowed; remove the character");
     }
     if (c->rotate_below_ms >= c->validity_ms)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "rotate_below: must be less than validity, or the CA is old when it is made; half of it is usual");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "rotate_below: must be less than validity, or the CA is old when it is made; half of it is usual");
     return 0;
 }
 
@@ -59,7 +60,7 @@ bool cfr_config_is_issued(const struct cfr_config_credential *c)
     return c->certificate != NULL || c->ca_bundle;
 }
 
-void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_problems *problems)
+void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     bool used = false;
 
@@ -68,11 +69,13 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_pro
 
         used = used || cfr_config_is_issued(c);
         if (cfr_config_is_issued(c) && config->service_ca == NULL)
-            cfr_problems_add(problems, c->node.line,
-                             "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
-                             c->name != NULL ? c->name : "without name", c->certificate != NULL ? "certificate" : "ca_bundle");
+            cfr_config_diagnostics_add(
+                problems, c->node.line,
+                "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
+                c->name != NULL ? c->name : "without name", c->certificate != NULL ? "certificate" : "ca_bundle");
     }
     if (config->service_ca != NULL && !used)
-        cfr_problems_add(problems, config->service_ca->node.line,
-                         "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
+        cfr_config_diagnostics_add(
+            problems, config->service_ca->node.line,
+            "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
 }

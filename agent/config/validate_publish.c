@@ -27,8 +27,8 @@ static int check_stray(const struct option *options, size_t count, const char *f
         const struct option *o = &options[i];
 
         if (o->given && !knows(o, format))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%.*s; remove it",
-                               o->key, format, (int)strlen(o->formats) - 1, o->formats);
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%.*s; remove it", o->key,
+                               format, (int)strlen(o->formats) - 1, o->formats);
     }
     return 0;
 }
@@ -37,11 +37,9 @@ static int check_aws_config(const char *role_arn, const char *token_path, const 
                             struct cfr_err *err)
 {
     if (role_arn != NULL && token_path == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "role_arn: needs token_path beside it, where the SDK finds the token");
+        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: needs token_path beside it, where the SDK finds the token");
     if (token_path != NULL && role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "token_path: needs role_arn beside it, the role that the SDK assumes");
+        return cfr_err_set(err, CFR_E_CONFIG, "token_path: needs role_arn beside it, the role that the SDK assumes");
     if (session_name != NULL && role_arn == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "session_name: needs role_arn and token_path beside it");
     if (command != NULL && role_arn != NULL)
@@ -101,9 +99,9 @@ int cfr_config_rules_profile(const void *node, struct cfr_err *err)
     int rc;
 
     if (!cfr_formats[p->format].profile)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config", format);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config",
+                           format);
     rc = check_stray(options, sizeof options / sizeof options[0], format, err);
     if (rc == 0 && check_section(p->format, p->name, err) != 0)
         rc = cfr_err_prefix(err, "name");
@@ -125,9 +123,8 @@ static int check_names(const char *key, const struct cfr_list *files, struct cfr
             const char *b = file_at(files, j)->name;
 
             if (a != NULL && b != NULL && strcmp(a, b) == 0)
-                return cfr_err_set(err, CFR_E_CONFIG,
-                                   "%s: two are named %.64s, on lines %d and %d; rename one of them", key, a,
-                                   file_at(files, j)->node.line, file_at(files, i)->node.line);
+                return cfr_err_set(err, CFR_E_CONFIG, "%s: two are named %.64s, on lines %d and %d; rename one of them",
+                                   key, a, file_at(files, j)->node.line, file_at(files, i)->node.line);
         }
     }
     return 0;
@@ -147,8 +144,7 @@ static int check_directory(const struct cfr_config_publish *p, struct cfr_err *e
     if (p->directory == NULL && p->files.count != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "files: needs `directory` beside it, where they are published");
     if (p->directory == NULL && p->directory_mode != -1)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "directory_mode: belongs to `directory`; write `mode` in the file");
+        return cfr_err_set(err, CFR_E_CONFIG, "directory_mode: belongs to `directory`; write `mode` in the file");
     if (p->directory == NULL && (p->owner != NULL || p->group != NULL))
         return cfr_err_set(err, CFR_E_CONFIG, "%s: belongs to `directory`; write it in the file",
                            p->owner != NULL ? "owner" : "group");

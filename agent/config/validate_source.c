@@ -57,11 +57,11 @@ int cfr_config_rules_exchange(const void *node, struct cfr_err *err)
     for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++)
         count += *(void *const *)(const void *)((const char *)x + f->offset) != NULL;
     if (count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "names no provider; write one such as `aws:` with its keys below it, or leave `exchange` out "
-                           "to publish the token itself");
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "names no provider; write one such as `aws:` with its keys below it, or leave `exchange` out "
+            "to publish the token itself");
     if (count > 1)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "names more than one provider; write a credential of its own for each");
+        return cfr_err_set(err, CFR_E_CONFIG, "names more than one provider; write a credential of its own for each");
     return 0;
 }

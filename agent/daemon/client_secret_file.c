@@ -139,8 +139,8 @@ static void look(struct proof *p)
         cfr_secret_clear(&p->content);
     cfr_secret_free(&now);
     if (rc != 0 && !p->told)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so nobody is served who must show what it holds: %s", p->path,
-                err.text);
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so nobody is served who must show what it holds: %s",
+                p->path, err.text);
     else if (rc == 0 && p->told)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "%s can be read again", p->path);
     p->told = rc != 0;
@@ -180,7 +180,7 @@ static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, cons
         (void)cfr_err_prefix(o->err, "%s", c->file);
 }
 
-int cfr_proofs_open(const struct cfr_config *config, struct cfr_proofs **out, struct cfr_err *err)
+int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_proofs **out, struct cfr_err *err)
 {
     struct opening o = {.proofs = calloc(1, sizeof *o.proofs), .err = err};
     size_t room = 1;
@@ -195,14 +195,14 @@ int cfr_proofs_open(const struct cfr_config *config, struct cfr_proofs **out, st
     }
     cfr_config_each_proof(config, open_one, &o);
     if (o.rc != 0) {
-        cfr_proofs_close(o.proofs);
+        cfr_daemon_client_secret_close(o.proofs);
         return o.rc;
     }
     *out = o.proofs;
     return 0;
 }
 
-void cfr_proofs_close(struct cfr_proofs *p)
+void cfr_daemon_client_secret_close(struct cfr_proofs *p)
 {
     if (p == NULL)
         return;
@@ -214,7 +214,7 @@ void cfr_proofs_close(struct cfr_proofs *p)
     free(p);
 }
 
-struct cfr_view cfr_proofs_get(struct cfr_proofs *p, const char *path)
+struct cfr_view cfr_daemon_client_secret_get(struct cfr_proofs *p, const char *path)
 {
     struct proof *one = find(p, path);
     struct cfr_view content;

@@ -7,30 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
-static void get_credential(void *ctx, size_t index, struct cfr_status_credential *out)
+static void get_credential(void *ctx, size_t index, struct cfr_api_status_credential *out)
 {
-    struct cfr_agent *a = ctx;
+    struct cfr_daemon *a = ctx;
 
     cfr_worker_status(a->workers[index], cfr_clock_now(), out);
 }
 
-static bool get_endpoint(void *ctx, size_t index, struct cfr_status_endpoint *out)
+static bool get_endpoint(void *ctx, size_t index, struct cfr_api_status_endpoint *out)
 {
-    const struct cfr_agent *a = ctx;
+    const struct cfr_daemon *a = ctx;
 
-    return a->endpoints != NULL && cfr_endpoints_count(a->endpoints, index, out);
+    return a->endpoints != NULL && cfr_daemon_endpoints_count(a->endpoints, index, out);
 }
 
-static bool get_authority(void *ctx, struct cfr_status_authority *out)
+static bool get_authority(void *ctx, struct cfr_api_status_authority *out)
 {
-    const struct cfr_agent *a = ctx;
+    const struct cfr_daemon *a = ctx;
 
     return cfr_service_ca_status(a->host.service_ca, out);
 }
 
-void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
+void cfr_daemon_status(struct cfr_daemon *a, struct cfr_api_status *out)
 {
-    *out = (struct cfr_status){
+    *out = (struct cfr_api_status){
         .version = CFR_VERSION,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .started_s = a->started_s,
@@ -46,7 +46,7 @@ void cfr_agent_status(struct cfr_agent *a, struct cfr_status *out)
     };
 }
 
-static void rotate(struct cfr_agent *a, const struct cfr_action *action, struct cfr_response *response)
+static void rotate(struct cfr_daemon *a, const struct cfr_action *action, struct cfr_httpd_response *response)
 {
     struct cfr_err err = {0};
     uint64_t replaces = 0;
@@ -58,20 +58,20 @@ static void rotate(struct cfr_agent *a, const struct cfr_action *action, struct 
             continue;
         rc = cfr_worker_rotate(a->workers[i], action->reason, &replaces, &err);
         if (rc == 0)
-            cfr_routes_accepted(action->name, replaces, response);
+            cfr_api_routes_accepted(action->name, replaces, response);
         else
-            cfr_routes_error(rc == CFR_E_CONFLICT ? 409 : 500, cfr_err_name(rc), err.text, response);
+            cfr_api_routes_error(rc == CFR_E_CONFLICT ? 409 : 500, cfr_err_name(rc), err.text, response);
         return;
     }
-    cfr_routes_error(404, "missing", "there is no such credential", response);
+    cfr_api_routes_error(404, "missing", "there is no such credential", response);
 }
 
-static void reload(struct cfr_agent *a, struct cfr_response *response)
+static void reload(struct cfr_daemon *a, struct cfr_httpd_response *response)
 {
     struct cfr_err err = {0};
 
-    if (cfr_agent_reload(a, &err) != 0) {
-        cfr_routes_error(400, cfr_err_name(err.code), err.text, response);
+    if (cfr_daemon_reload(a, &err) != 0) {
+        cfr_api_routes_error(400, cfr_err_name(err.code), err.text, response);
         return;
     }
     response->status = 200;
@@ -80,26 +80,26 @@ static void reload(struct cfr_agent *a, struct cfr_response *response)
     cfr_str_addz(&response->body, "{\"reloaded\":true}\n");
 }
 
-static void quit(struct cfr_agent *a, struct cfr_response *response)
+static void quit(struct cfr_daemon *a, struct cfr_httpd_response *response)
 {
     cfr_log(CFR_LOG_INFO, NULL, NULL, "asked to end");
     a->stopping = true;
-    cfr_routes_stopping(response);
+    cfr_api_routes_stopping(response);
 }
 
-void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
-                          struct cfr_response *response)
+void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,
+                           struct cfr_httpd_response *response)
 {
-    struct cfr_agent *a = ctx;
+    struct cfr_daemon *a = ctx;
     struct cfr_action action = {.wish = CFR_WISH_NONE};
-    struct cfr_status status;
+    struct cfr_api_status status;
 
     if (!peer->known || (peer->uid != 0 && peer->uid != geteuid())) {
-        cfr_routes_error(403, "permission", "only root and the agent's own user may use this socket", response);
+        cfr_api_routes_error(403, "permission", "only root and the agent's own user may use this socket", response);
         return;
     }
-    cfr_agent_status(a, &status);
-    cfr_routes_control(request, &status, &action, response);
+    cfr_daemon_status(a, &status);
+    cfr_api_routes_control(request, &status, &action, response);
     if (action.wish == CFR_WISH_ROTATE)
         rotate(a, &action, response);
     else if (action.wish == CFR_WISH_RELOAD)
@@ -108,12 +108,12 @@ void cfr_agent_on_control(void *ctx, const struct cfr_peer *peer, const struct c
         quit(a, response);
 }
 
-void cfr_agent_on_health(void *ctx, const struct cfr_peer *peer, const struct cfr_request *request,
-                         struct cfr_response *response)
+void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,
+                          struct cfr_httpd_response *response)
 {
-    struct cfr_status status;
+    struct cfr_api_status status;
 
     (void)peer;
-    cfr_agent_status(ctx, &status);
-    cfr_routes_health(request, &status, response);
+    cfr_daemon_status(ctx, &status);
+    cfr_api_routes_health(request, &status, response);
 }

@@ -24,17 +24,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICK_MS 60000
-#define STEP_MS 1000 /* a difference of the clocks that is no rounding */
+#define TICK_MS            60000
+#define STEP_MS            1000 /* a difference of the clocks that is no rounding */
 #define ONCE_HOOK_ATTEMPTS 3
-#define ANSWER_MS 20 /* for an answer to leave that was given just before the end */
+#define ANSWER_MS          20 /* for an answer to leave that was given just before the end */
 
 static const char *environment(const char *name)
 {
     return getenv(name);
 }
 
-void cfr_agent_harden(void)
+void cfr_daemon_harden(void)
 {
     struct rlimit none = {0, 0};
 
@@ -61,7 +61,7 @@ static int open_signals(struct cfr_err *err)
     return fd >= 0 ? fd : cfr_err_sys(err, errno, "cannot make a signal descriptor");
 }
 
-static int load(struct cfr_agent *a, struct cfr_err *err)
+static int load(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct cfr_str all = {.limit = 16384};
     int rc = cfr_config_load(a->options.config_path, environment, &a->config, &all, err);
@@ -78,7 +78,7 @@ static int load(struct cfr_agent *a, struct cfr_err *err)
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
     } else if (a->config->log != NULL) {
         cfr_log_setup((enum cfr_log_level)a->config->log->level, (enum cfr_log_format)a->config->log->format,
-                      cfr_notify_to_journal());
+                      cfr_sd_notify_to_journal());
     }
     cfr_str_free(&all);
     return rc;
@@ -86,10 +86,10 @@ static int load(struct cfr_agent *a, struct cfr_err *err)
 
 static bool offer(void *ctx, const char *name, struct cfr_offer *out)
 {
-    return cfr_agent_offer(ctx, name, out);
+    return cfr_daemon_offer(ctx, name, out);
 }
 
-static int open_engines(struct cfr_agent *a, struct cfr_err *err)
+static int open_engines(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->host.config = a->config;
     a->host.offer = offer;
@@ -114,26 +114,27 @@ static int open_engines(struct cfr_agent *a, struct cfr_err *err)
     return cfr_kube_open(a->host.http, &a->host.kube, err);
 }
 
-static int open_control(struct cfr_agent *a, struct cfr_err *err)
+static int open_control(struct cfr_daemon *a, struct cfr_err *err)
 {
-    const struct cfr_server_options options = {.secret = cfr_endpoints_on_control, .fn = cfr_agent_on_control, .ctx = a};
+    const struct cfr_httpd_options options = {
+        .secret = cfr_daemon_endpoints_on_control, .fn = cfr_daemon_on_control, .ctx = a};
 
-    return cfr_server_open(a->config->control_socket, true, &options, &a->control, err);
+    return cfr_httpd_open(a->config->control_socket, true, &options, &a->control, err);
 }
 
-static int open_endpoints(struct cfr_agent *a, struct cfr_err *err)
+static int open_endpoints(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct cfr_endpoints_plan *plan;
-    int rc = cfr_endpoints_open(a, &a->endpoints, err);
+    int rc = cfr_daemon_endpoints_open(a, &a->endpoints, err);
 
     if (rc == 0)
-        rc = cfr_endpoints_prepare(a->endpoints, a->config, &plan, err);
+        rc = cfr_daemon_endpoints_prepare(a->endpoints, a->config, &plan, err);
     if (rc == 0)
-        cfr_endpoints_take(a->endpoints, plan);
+        cfr_daemon_endpoints_take(a->endpoints, plan);
     return rc;
 }
 
-static int open_servers(struct cfr_agent *a, struct cfr_err *err)
+static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
 {
     int rc;
 
@@ -144,14 +145,14 @@ static int open_servers(struct cfr_agent *a, struct cfr_err *err)
     if (rc == 0)
         rc = open_control(a, err);
     if (rc == 0 && a->config->listen != NULL) {
-        rc = cfr_server_open_tcp(a->config->listen, cfr_agent_on_health, a, &a->health, err);
+        rc = cfr_httpd_open_tcp(a->config->listen, cfr_daemon_on_health, a, &a->health, err);
         if (rc == 0)
-            cfr_log(CFR_LOG_INFO, NULL, NULL, "health and metrics on http://%s", cfr_server_address(a->health));
+            cfr_log(CFR_LOG_INFO, NULL, NULL, "health and metrics on http://%s", cfr_httpd_address(a->health));
     }
     return rc;
 }
 
-static int open_workers(struct cfr_agent *a, struct cfr_err *err)
+static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
 {
     a->workers = calloc(a->config->credentials.count + 1, sizeof(struct cfr_worker *));
     if (a->workers == NULL)
@@ -168,7 +169,7 @@ static int open_workers(struct cfr_agent *a, struct cfr_err *err)
             return rc;
         a->workers[a->count++] = w;
     }
-    cfr_agent_index_workers(a);
+    cfr_daemon_index_workers(a);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_start(a->workers[i]);
     return 0;
@@ -181,27 +182,27 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static void close_all(struct cfr_agent *a)
+static void close_all(struct cfr_daemon *a)
 {
-    cfr_endpoints_close(a->endpoints);
+    cfr_daemon_endpoints_close(a->endpoints);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_close(a->workers[i]);
     free(a->workers);
     free(a->by_name);
     cfr_service_ca_close(a->host.service_ca);
     if (a->control != NULL)
-        cfr_server_close(a->control);
+        cfr_httpd_close(a->control);
     if (a->health != NULL)
-        cfr_server_close(a->health);
+        cfr_httpd_close(a->health);
     if (a->host.kube != NULL)
         cfr_kube_close(a->host.kube);
     if (a->host.http != NULL)
         cfr_http_close(a->host.http);
     if (a->host.watch != NULL)
         cfr_watch_close(a->host.watch);
-    cfr_exit_with_reset(&a->exit_with);
-    cfr_token_file_forget();
-    cfr_timers_free(&a->host.timers);
+    cfr_daemon_follow_reset(&a->exit_with);
+    cfr_source_token_file_forget();
+    cfr_timer_heap_free(&a->host.timers);
     close_fd(&a->signal_fd);
     close_fd(&a->alarm_fd);
     close_fd(&a->step_fd);
@@ -214,14 +215,14 @@ static void close_all(struct cfr_agent *a)
 /* ---- one turn of the loop ---- */
 
 /* True while somebody looks at a->exit_with. */
-static bool has_companion(const struct cfr_agent *a)
+static bool has_companion(const struct cfr_daemon *a)
 {
     return !a->options.once && !a->stopping;
 }
 
-static int64_t next_alarm(const struct cfr_agent *a)
+static int64_t next_alarm(const struct cfr_daemon *a)
 {
-    int64_t at = cfr_timers_next(&a->host.timers);
+    int64_t at = cfr_timer_heap_next(&a->host.timers);
 
     if (a->tick_boot_ms < at)
         at = a->tick_boot_ms;
@@ -231,8 +232,8 @@ static int64_t next_alarm(const struct cfr_agent *a)
         at = cfr_kube_deadline(a->host.kube);
     if (cfr_service_ca_deadline(a->host.service_ca) < at)
         at = cfr_service_ca_deadline(a->host.service_ca);
-    if (has_companion(a) && cfr_exit_with_deadline(&a->exit_with) < at)
-        at = cfr_exit_with_deadline(&a->exit_with);
+    if (has_companion(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
+        at = cfr_daemon_follow_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
 
@@ -244,7 +245,7 @@ static void on_changed_file(void *ctx, void *owner)
     watcher->changed(watcher->ctx);
 }
 
-void cfr_agent_keep_service_ca(struct cfr_agent *a)
+void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
 {
     if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
         return;
@@ -254,7 +255,7 @@ void cfr_agent_keep_service_ca(struct cfr_agent *a)
     }
 }
 
-static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
+static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
 {
     char words[CFR_TIME_WORDS_MAX];
 
@@ -262,12 +263,12 @@ static void on_clock_step(struct cfr_agent *a, int64_t by_ms)
             by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
     cfr_http_forget(a->host.http);
     cfr_service_ca_on_clock(a->host.service_ca);
-    cfr_agent_keep_service_ca(a);
+    cfr_daemon_keep_service_ca(a);
     for (size_t i = 0; i < a->count; i++)
         cfr_worker_on_clock(a->workers[i]);
 }
 
-static void look_at_clock(struct cfr_agent *a)
+static void look_at_clock(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t moved_ms = now.wall_ms - now.boot_ms - a->clock_offset_ms;
@@ -278,7 +279,7 @@ static void look_at_clock(struct cfr_agent *a)
     }
 }
 
-static void on_signals(struct cfr_agent *a)
+static void on_signals(struct cfr_daemon *a)
 {
     struct signalfd_siginfo info;
     bool reload = false;
@@ -294,7 +295,7 @@ static void on_signals(struct cfr_agent *a)
         child = child || info.ssi_signo == SIGCHLD;
     }
     for (size_t i = 0; child && i < a->count; i++) {
-        struct pollfd p = {cfr_hooks_pidfd(a->workers[i]->hooks), POLLIN, 0};
+        struct pollfd p = {cfr_hook_pidfd(a->workers[i]->hooks), POLLIN, 0};
 
         if (p.fd >= 0 && poll(&p, 1, 0) == 1)
             cfr_worker_on_child(a->workers[i]);
@@ -302,11 +303,11 @@ static void on_signals(struct cfr_agent *a)
     if (child)
         cfr_kube_child(a->host.kube);
     if (reload)
-        (void)cfr_agent_reload(a, &err);
+        (void)cfr_daemon_reload(a, &err);
 }
 
 /* Once a minute: whatever no event told of. */
-static void on_tick(struct cfr_agent *a)
+static void on_tick(struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
@@ -317,22 +318,23 @@ static void on_tick(struct cfr_agent *a)
         cfr_watch_rescan(a->host.watch, on_changed_file, a);
 }
 
-static void on_alarm(struct cfr_agent *a)
+static void on_alarm(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_timer *due;
 
     cfr_clock_drain_alarm(a->alarm_fd);
-    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. The rest is due again. */
+    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. The rest is due again.
+     */
     for (size_t i = 0; i < a->count && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
-                       (due = cfr_timers_pop(&a->host.timers, now.boot_ms)) != NULL;
+                       (due = cfr_timer_heap_pop(&a->host.timers, now.boot_ms)) != NULL;
          i++)
         cfr_worker_on_timer((struct cfr_worker *)due);
     cfr_kube_step(a->host.kube, now);
-    cfr_agent_keep_service_ca(a);
+    cfr_daemon_keep_service_ca(a);
     if (a->watchdog_boot_ms <= now.boot_ms) {
-        a->watchdog_boot_ms = now.boot_ms + cfr_notify_watchdog_ms();
-        cfr_notify("WATCHDOG=1");
+        a->watchdog_boot_ms = now.boot_ms + cfr_sd_notify_watchdog_ms();
+        cfr_sd_notify("WATCHDOG=1");
     }
     if (a->tick_boot_ms <= now.boot_ms) {
         a->tick_boot_ms = now.boot_ms + TICK_MS;
@@ -340,7 +342,7 @@ static void on_alarm(struct cfr_agent *a)
     }
 }
 
-static void on_files(struct cfr_agent *a)
+static void on_files(struct cfr_daemon *a)
 {
     struct cfr_err err = {0};
     bool overflowed = false;
@@ -357,45 +359,45 @@ static int64_t sooner(int64_t a_ms, int64_t b_ms)
     return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
-static int64_t server_timeout(const struct cfr_agent *a)
+static int64_t server_timeout(const struct cfr_daemon *a)
 {
-    int64_t at_ms = a->control != NULL ? cfr_server_timeout_ms(a->control) : -1;
+    int64_t at_ms = a->control != NULL ? cfr_httpd_timeout_ms(a->control) : -1;
 
     if (a->health != NULL)
-        at_ms = sooner(at_ms, cfr_server_timeout_ms(a->health));
-    return a->endpoints != NULL ? sooner(at_ms, cfr_endpoints_timeout_ms(a->endpoints)) : at_ms;
+        at_ms = sooner(at_ms, cfr_httpd_timeout_ms(a->health));
+    return a->endpoints != NULL ? sooner(at_ms, cfr_daemon_endpoints_timeout_ms(a->endpoints)) : at_ms;
 }
 
 static void step_server(struct cfr_server *s, const struct pollfd *fd)
 {
-    if (s != NULL && (fd->revents != 0 || cfr_server_timeout_ms(s) == 0))
-        cfr_server_step(s);
+    if (s != NULL && (fd->revents != 0 || cfr_httpd_timeout_ms(s) == 0))
+        cfr_httpd_step(s);
 }
 
 /* By the clock itself, for what is due already needs no alarm. */
-static bool is_due(const struct cfr_agent *a)
+static bool is_due(const struct cfr_daemon *a)
 {
     return next_alarm(a) <= cfr_clock_now().boot_ms;
 }
 
 /* An end that was set comes by whatever clock there is: the alarm may go by another (under faketime it does). */
-static int64_t wait_ms(const struct cfr_agent *a)
+static int64_t wait_ms(const struct cfr_daemon *a)
 {
     int64_t left_ms = a->end_boot_ms != INT64_MAX ? a->end_boot_ms - cfr_clock_now().boot_ms : -1;
 
     return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
 }
 
-static int turn(struct cfr_agent *a, struct cfr_err *err)
+static int turn(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct pollfd fds[8] = {
         {a->signal_fd, POLLIN, 0},
         {a->alarm_fd, POLLIN, 0},
         {a->step_fd, POLLIN, 0},
         {a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1, POLLIN, 0},
-        {a->control != NULL ? cfr_server_fd(a->control) : -1, POLLIN, 0},
-        {a->health != NULL ? cfr_server_fd(a->health) : -1, POLLIN, 0},
-        {a->endpoints != NULL ? cfr_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
+        {a->control != NULL ? cfr_httpd_fd(a->control) : -1, POLLIN, 0},
+        {a->health != NULL ? cfr_httpd_fd(a->health) : -1, POLLIN, 0},
+        {a->endpoints != NULL ? cfr_daemon_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
         {has_companion(a) ? a->exit_with.pidfd : -1, POLLIN, 0},
     };
     int rc;
@@ -413,28 +415,28 @@ static int turn(struct cfr_agent *a, struct cfr_err *err)
     if (fds[1].revents != 0 || is_due(a))
         on_alarm(a);
     if (a->endpoints != NULL)
-        cfr_endpoints_step(a->endpoints);
+        cfr_daemon_endpoints_step(a->endpoints);
     step_server(a->control, &fds[4]);
     step_server(a->health, &fds[5]);
     if (fds[0].revents != 0)
         on_signals(a);
-    if (has_companion(a) && cfr_exit_with_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
+    if (has_companion(a) && cfr_daemon_follow_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
         a->stopping = true;
     return 0;
 }
 
 /* ---- readiness and ends ---- */
 
-static void announce(struct cfr_agent *a)
+static void announce(struct cfr_daemon *a)
 {
-    if (a->announced || a->options.once || !cfr_gate_is_open(a, NULL))
+    if (a->announced || a->options.once || !cfr_daemon_readiness_is_open(a, NULL))
         return;
     a->announced = true;
-    cfr_notify("READY=1\nSTATUS=%zu credentials, all required ones published", a->count);
+    cfr_sd_notify("READY=1\nSTATUS=%zu credentials, all required ones published", a->count);
     cfr_log(CFR_LOG_INFO, NULL, NULL, "ready: every required credential is published");
 }
 
-static enum cfr_worker_outcome outcome(const struct cfr_agent *a)
+static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
 {
     bool bad = false;
     bool busy = false;
@@ -448,7 +450,7 @@ static enum cfr_worker_outcome outcome(const struct cfr_agent *a)
     return busy ? CFR_WORKER_BUSY : bad ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
 }
 
-static void tell_unfinished(const struct cfr_agent *a)
+static void tell_unfinished(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         const struct cfr_worker *w = a->workers[i];
@@ -457,13 +459,13 @@ static void tell_unfinished(const struct cfr_agent *a)
         /* Every place below count is filled, which the analyzer does not see. */
         if (w == NULL || cfr_worker_outcome(w) == CFR_WORKER_GOOD)
             continue;
-        why = w->error != NULL ? w->error : cfr_delivery_error(w->delivery);
-        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_credential_state_name(w->c.state), "not done: %s",
+        why = w->error != NULL ? w->error : cfr_publish_secret_error(w->delivery);
+        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_lifecycle_state_name(w->c.state), "not done: %s",
                 why != NULL ? why : "a hook did not succeed, or the time was too short");
     }
 }
 
-static bool is_busy(const struct cfr_agent *a)
+static bool is_busy(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (cfr_worker_is_busy(a->workers[i]))
@@ -473,14 +475,14 @@ static bool is_busy(const struct cfr_agent *a)
 }
 
 /* What is under way gets its end, and whoever asked for the end his answer. A publish is whole in any case. */
-static void drain(struct cfr_agent *a)
+static void drain(struct cfr_daemon *a)
 {
     int64_t now = cfr_clock_now().boot_ms;
     int64_t least = now + ANSWER_MS;
     int64_t most = now + (a->config->stop_grace_ms > ANSWER_MS ? a->config->stop_grace_ms : ANSWER_MS);
     struct cfr_err err = {0};
 
-    cfr_notify("STOPPING=1");
+    cfr_sd_notify("STOPPING=1");
     cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays%s",
             is_busy(a) ? "; what is under way is finished first" : "");
     a->host.draining = true;
@@ -492,13 +494,13 @@ static void drain(struct cfr_agent *a)
     }
 }
 
-static int run_loop(struct cfr_agent *a, struct cfr_err *err)
+static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
 {
     while (!a->stopping) {
         int rc;
 
         announce(a);
-        cfr_gate_tell(a);
+        cfr_daemon_readiness_tell(a);
         if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
         if (cfr_clock_now().boot_ms >= a->end_boot_ms)
@@ -515,10 +517,10 @@ static int run_loop(struct cfr_agent *a, struct cfr_err *err)
     return CFR_EXIT_OK;
 }
 
-static void set_times(struct cfr_agent *a)
+static void set_times(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t watchdog_ms = cfr_notify_watchdog_ms();
+    int64_t watchdog_ms = cfr_sd_notify_watchdog_ms();
 
     a->clock_offset_ms = now.wall_ms - now.boot_ms;
     a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + TICK_MS;
@@ -528,9 +530,9 @@ static void set_times(struct cfr_agent *a)
     a->config_loaded_s = a->started_s;
 }
 
-int cfr_agent_run(const struct cfr_agent_options *options)
+int cfr_daemon_run(const struct cfr_daemon_options *options)
 {
-    struct cfr_agent a = {
+    struct cfr_daemon a = {
         .options = *options,
         .host.state_fd = -1,
         .state_lock_fd = -1,
@@ -543,7 +545,7 @@ int cfr_agent_run(const struct cfr_agent_options *options)
     int status = CFR_EXIT_FAILED;
 
     cfr_json_setup();
-    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, cfr_notify_to_journal());
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, cfr_sd_notify_to_journal());
     if (load(&a, &err) != 0) {
         close_all(&a);
         return CFR_EXIT_CONFIG;

@@ -14,9 +14,9 @@
 
 /* ---- counting and logging ---- */
 
-static void count(struct cfr_listener *l, const char *shape, int status)
+static void count(struct cfr_daemon_listener *l, const char *shape, int status)
 {
-    struct cfr_listener_count *more;
+    struct cfr_daemon_listener_count *more;
 
     for (size_t i = 0; i < l->count_count; i++) {
         if (l->counts[i].status == status && strcmp(l->counts[i].shape, shape) == 0) {
@@ -28,11 +28,12 @@ static void count(struct cfr_listener *l, const char *shape, int status)
     if (more == NULL)
         return;
     l->counts = more;
-    more[l->count_count++] = (struct cfr_listener_count){shape, status, 1};
+    more[l->count_count++] = (struct cfr_daemon_listener_count){shape, status, 1};
 }
 
 /* Each kind once, for who asks in vain may ask often. */
-static void tell_refused(struct cfr_listener *l, const char *shape, const struct cfr_endpoint_answer *a, const char *peer)
+static void tell_refused(struct cfr_daemon_listener *l, const char *shape, const struct cfr_sdk_endpoint_answer *a,
+                         const char *peer)
 {
     if (a->refused == NULL)
         return;
@@ -40,17 +41,17 @@ static void tell_refused(struct cfr_listener *l, const char *shape, const struct
         if (strcmp(l->refusals[i], a->refused) == 0)
             return;
     }
-    if (l->refusal_count == CFR_LISTENER_REFUSALS_MAX)
+    if (l->refusal_count == CFR_DAEMON_LISTENER_REFUSALS_MAX)
         return;
     l->refusals[l->refusal_count++] = a->refused;
-    cfr_log(CFR_LOG_WARN, NULL, NULL, "%s (%s): refused a request of %s with %d: %s; more of the kind are only counted", l->where,
-            shape, peer, a->status, a->refused);
+    cfr_log(CFR_LOG_WARN, NULL, NULL, "%s (%s): refused a request of %s with %d: %s; more of the kind are only counted",
+            l->where, shape, peer, a->status, a->refused);
 }
 
-static void refuse(struct cfr_endpoint_answer *out, int status, const char *text, const char *why)
+static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *text, const char *why)
 {
-    cfr_endpoint_start(out, status, TEXT_TYPE);
-    cfr_endpoint_text(out, text);
+    cfr_sdk_endpoint_start(out, status, TEXT_TYPE);
+    cfr_sdk_endpoint_text(out, text);
     out->refused = why;
 }
 
@@ -58,16 +59,16 @@ static void refuse(struct cfr_endpoint_answer *out, int status, const char *text
 
 static bool offer(void *ctx, const char *credential, struct cfr_offer *out)
 {
-    const struct cfr_listener *l = ctx;
+    const struct cfr_daemon_listener *l = ctx;
 
-    return cfr_agent_offer(l->endpoints->agent, credential, out);
+    return cfr_daemon_offer(l->endpoints->agent, credential, out);
 }
 
 static struct cfr_view secret_file(void *ctx, const char *path)
 {
-    const struct cfr_listener *l = ctx;
+    const struct cfr_daemon_listener *l = ctx;
 
-    return path != NULL ? cfr_proofs_get(l->endpoints->proofs, path) : (struct cfr_view){NULL, 0};
+    return path != NULL ? cfr_daemon_client_secret_get(l->endpoints->proofs, path) : (struct cfr_view){NULL, 0};
 }
 
 /* ---- endpoints ---- */
@@ -75,7 +76,7 @@ static struct cfr_view secret_file(void *ctx, const char *path)
 /* Names that resolve nowhere but on Google's machines and where somebody points them here on purpose. */
 static bool is_gce_name(struct cfr_view host)
 {
-    static const char *const names[] = {"metadata.google.internal", "metadata.google.internal.", "metadata",
+    static const char *const names[] = {"metadata.google.internal",    "metadata.google.internal.",    "metadata",
                                         "metadata.google.internal:80", "metadata.google.internal.:80", "metadata:80"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -85,47 +86,49 @@ static bool is_gce_name(struct cfr_view host)
     return false;
 }
 
-static bool host_fits(const struct cfr_listener *l, const struct cfr_endpoint_request *r)
+static bool host_fits(const struct cfr_daemon_listener *l, const struct cfr_sdk_endpoint_request *r)
 {
-    struct cfr_view host = cfr_endpoint_asked(r, "Host");
+    struct cfr_view host = cfr_sdk_endpoint_asked(r, "Host");
 
-    return cfr_endpoint_host_is(host, cfr_server_address(l->server)) || (l->config->gce_metadata != NULL && is_gce_name(host));
+    return cfr_sdk_endpoint_host_is(host, cfr_httpd_address(l->server)) ||
+           (l->config->gce_metadata != NULL && is_gce_name(host));
 }
 
-static const char *ask_containers(const struct cfr_config_endpoint *c, const struct cfr_endpoint_request *r,
-                                  const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+static const char *ask_containers(const struct cfr_config_endpoint *c, const struct cfr_sdk_endpoint_request *r,
+                                  const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
     const struct cfr_config_aws_container *all = c->aws_container.items;
 
     for (size_t i = 0; i < c->aws_container.count; i++) {
-        if (cfr_serve_aws_container(&all[i].serve, r, w, out))
+        if (cfr_sdk_aws_container(&all[i].serve, r, w, out))
             return "aws_container";
     }
     return NULL;
 }
 
 /* The shape that has answered, or NULL. GCE's comes last, for it takes `/`, too. */
-static const char *ask_shapes(const struct cfr_config_endpoint *c, const struct cfr_endpoint_request *r,
-                              const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+static const char *ask_shapes(const struct cfr_config_endpoint *c, const struct cfr_sdk_endpoint_request *r,
+                              const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
     const char *shape = ask_containers(c, r, w, out);
 
     if (shape != NULL)
         return shape;
-    if (c->ec2_imds != NULL && cfr_serve_ec2_imds(c->ec2_imds, r, w, out))
+    if (c->ec2_imds != NULL && cfr_sdk_ec2_imds(c->ec2_imds, r, w, out))
         return "ec2_imds";
-    if (c->azure_imds != NULL && cfr_serve_azure_imds(c->azure_imds, r, w, out))
+    if (c->azure_imds != NULL && cfr_sdk_azure_imds(c->azure_imds, r, w, out))
         return "azure_imds";
-    if (c->azure_app_service != NULL && cfr_serve_azure_app_service(&c->azure_app_service->serve, r, w, out))
+    if (c->azure_app_service != NULL && cfr_sdk_azure_app_service(&c->azure_app_service->serve, r, w, out))
         return "azure_app_service";
-    return c->gce_metadata != NULL && cfr_serve_gce_metadata(c->gce_metadata, r, w, out) ? "gce_metadata" : NULL;
+    return c->gce_metadata != NULL && cfr_sdk_gce_metadata(c->gce_metadata, r, w, out) ? "gce_metadata" : NULL;
 }
 
-bool cfr_listener_on_endpoint(void *ctx, const struct cfr_peer *peer, const struct cfr_endpoint_request *request,
-                              struct cfr_endpoint_answer *answer)
+bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *peer,
+                                     const struct cfr_sdk_endpoint_request *request,
+                                     struct cfr_sdk_endpoint_answer *answer)
 {
-    struct cfr_listener *l = ctx;
-    struct cfr_endpoint_world world = {
+    struct cfr_daemon_listener *l = ctx;
+    struct cfr_sdk_endpoint_world world = {
         .now_s = cfr_clock_now().wall_ms / 1000,
         .offer = offer,
         .secret_file = secret_file,
@@ -135,7 +138,8 @@ bool cfr_listener_on_endpoint(void *ctx, const struct cfr_peer *peer, const stru
     const char *shape = "none";
 
     if (!host_fits(l, request)) {
-        refuse(answer, 403, "the Host header does not name this address\n", "its Host header does not name this address");
+        refuse(answer, 403, "the Host header does not name this address\n",
+               "its Host header does not name this address");
     } else {
         shape = ask_shapes(l->config, request, &world, answer);
         if (shape == NULL) {
@@ -150,7 +154,7 @@ bool cfr_listener_on_endpoint(void *ctx, const struct cfr_peer *peer, const stru
 
 /* ---- tokens by name ---- */
 
-static bool has_user(const struct cfr_config_allow *allow, const struct cfr_peer *peer)
+static bool has_user(const struct cfr_config_allow *allow, const struct cfr_httpd_peer *peer)
 {
     uid_t uid;
 
@@ -161,7 +165,7 @@ static bool has_user(const struct cfr_config_allow *allow, const struct cfr_peer
     return false;
 }
 
-static bool is_member(const struct cfr_peer *peer, gid_t gid)
+static bool is_member(const struct cfr_httpd_peer *peer, gid_t gid)
 {
     for (size_t i = 0; i < peer->group_count; i++) {
         if (peer->groups[i] == gid)
@@ -170,7 +174,7 @@ static bool is_member(const struct cfr_peer *peer, gid_t gid)
     return peer->gid == gid;
 }
 
-static bool has_group(const struct cfr_config_allow *allow, const struct cfr_peer *peer)
+static bool has_group(const struct cfr_config_allow *allow, const struct cfr_httpd_peer *peer)
 {
     gid_t gid;
 
@@ -181,13 +185,14 @@ static bool has_group(const struct cfr_config_allow *allow, const struct cfr_pee
     return false;
 }
 
-static bool is_own(const struct cfr_peer *peer)
+static bool is_own(const struct cfr_httpd_peer *peer)
 {
     return peer->known && (peer->uid == 0 || peer->uid == geteuid());
 }
 
 /* The worker whose credential REQUEST names and PEER may have, or NULL. */
-static const struct cfr_worker *allowed(const struct cfr_agent *a, const struct cfr_peer *peer, struct cfr_view path)
+static const struct cfr_worker *allowed(const struct cfr_daemon *a, const struct cfr_httpd_peer *peer,
+                                        struct cfr_view path)
 {
     const struct cfr_worker *w;
     const struct cfr_config_allow *allow;
@@ -197,7 +202,7 @@ static const struct cfr_worker *allowed(const struct cfr_agent *a, const struct 
     if (n >= sizeof name)
         return NULL;
     memcpy(name, path.p + sizeof TOKEN_PREFIX - 1, n);
-    w = cfr_agent_worker(a, name);
+    w = cfr_daemon_worker(a, name);
     allow = w != NULL ? w->config->allow : NULL;
     if (allow == NULL || !peer->known)
         return NULL;
@@ -205,7 +210,7 @@ static const struct cfr_worker *allowed(const struct cfr_agent *a, const struct 
 }
 
 struct token_world {
-    struct cfr_agent *agent;
+    struct cfr_daemon *agent;
     const char *name; /* the only one that may be had; NULL = all */
 };
 
@@ -213,7 +218,7 @@ static bool offer_allowed(void *ctx, const char *credential, struct cfr_offer *o
 {
     const struct token_world *w = ctx;
 
-    return (w->name == NULL || strcmp(w->name, credential) == 0) && cfr_agent_offer(w->agent, credential, out);
+    return (w->name == NULL || strcmp(w->name, credential) == 0) && cfr_daemon_offer(w->agent, credential, out);
 }
 
 static struct cfr_view no_file(void *ctx, const char *path)
@@ -223,33 +228,36 @@ static struct cfr_view no_file(void *ctx, const char *path)
     return (struct cfr_view){NULL, 0};
 }
 
-static bool serve_token(struct token_world *w, const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out)
+static bool serve_token(struct token_world *w, const struct cfr_sdk_endpoint_request *r,
+                        struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_endpoint_world world = {
+    struct cfr_sdk_endpoint_world world = {
         .now_s = cfr_clock_now().wall_ms / 1000,
         .offer = offer_allowed,
         .secret_file = no_file,
         .ctx = w,
     };
 
-    return cfr_serve_token(r, &world, out);
+    return cfr_sdk_token(r, &world, out);
 }
 
-static void refuse_json(struct cfr_endpoint_answer *out, int status, const char *code, const char *text, const char *why)
+static void refuse_json(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text,
+                        const char *why)
 {
-    cfr_endpoint_start(out, status, "application/json; charset=utf-8");
-    cfr_endpoint_text(out, "{\"error\":{\"code\":");
-    cfr_endpoint_add_json(out, cfr_view_of(code));
-    cfr_endpoint_text(out, ",\"message\":");
-    cfr_endpoint_add_json(out, cfr_view_of(text));
-    cfr_endpoint_text(out, "}}\n");
+    cfr_sdk_endpoint_start(out, status, "application/json; charset=utf-8");
+    cfr_sdk_endpoint_text(out, "{\"error\":{\"code\":");
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(code));
+    cfr_sdk_endpoint_text(out, ",\"message\":");
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(text));
+    cfr_sdk_endpoint_text(out, "}}\n");
     out->refused = why;
 }
 
-bool cfr_listener_on_token(void *ctx, const struct cfr_peer *peer, const struct cfr_endpoint_request *request,
-                           struct cfr_endpoint_answer *answer)
+bool cfr_daemon_listener_on_token(void *ctx, const struct cfr_httpd_peer *peer,
+                                  const struct cfr_sdk_endpoint_request *request,
+                                  struct cfr_sdk_endpoint_answer *answer)
 {
-    struct cfr_listener *l = ctx;
+    struct cfr_daemon_listener *l = ctx;
     struct token_world world = {.agent = l->endpoints->agent};
     const struct cfr_worker *w;
 
@@ -269,8 +277,9 @@ bool cfr_listener_on_token(void *ctx, const struct cfr_peer *peer, const struct 
     return true;
 }
 
-bool cfr_endpoints_on_control(void *ctx, const struct cfr_peer *peer, const struct cfr_endpoint_request *request,
-                              struct cfr_endpoint_answer *answer)
+bool cfr_daemon_endpoints_on_control(void *ctx, const struct cfr_httpd_peer *peer,
+                                     const struct cfr_sdk_endpoint_request *request,
+                                     struct cfr_sdk_endpoint_answer *answer)
 {
     struct token_world world = {.agent = ctx};
 

@@ -24,7 +24,7 @@
 #define STEPS_MAX               (CFR_CONFIG_ENDPOINTS_MAX + 1)
 
 struct cfr_endpoints_plan {
-    struct cfr_listener **items;
+    struct cfr_daemon_listener **items;
     bool *fresh; /* it was opened for this plan */
     size_t count;
     struct cfr_proofs *proofs;
@@ -34,17 +34,19 @@ struct cfr_endpoints_plan {
 /* With a key of this run: a token of the one before means nothing. */
 static int open_signer(struct cfr_ec2_signer **out, struct cfr_err *err)
 {
-    char key[CFR_EC2_KEY_BYTES];
-    int rc = getrandom(key, sizeof key, 0) == (ssize_t)sizeof key ? 0 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
+    char key[CFR_SDK_EC2_KEY_BYTES];
+    int rc = getrandom(key, sizeof key, 0) == (ssize_t)sizeof key
+                 ? 0
+                 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
 
-    rc = rc != 0 ? rc : cfr_ec2_signer_open((struct cfr_view){key, sizeof key}, out, err);
+    rc = rc != 0 ? rc : cfr_sdk_ec2_signer_open((struct cfr_view){key, sizeof key}, out, err);
     cfr_secret_wipe(key, sizeof key);
     return rc;
 }
 
-int cfr_endpoints_open(struct cfr_agent *a, struct cfr_endpoints **out, struct cfr_err *err)
+int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err)
 {
-    struct cfr_endpoints *e = calloc(1, sizeof *e);
+    struct cfr_daemon_endpoints *e = calloc(1, sizeof *e);
     int rc;
 
     *out = NULL;
@@ -54,40 +56,40 @@ int cfr_endpoints_open(struct cfr_agent *a, struct cfr_endpoints **out, struct c
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     rc = e->epoll_fd >= 0 ? open_signer(&e->signer, err) : cfr_err_sys(err, errno, "cannot prepare the endpoints");
     if (rc != 0) {
-        cfr_endpoints_close(e);
+        cfr_daemon_endpoints_close(e);
         return rc;
     }
     *out = e;
     return 0;
 }
 
-static void close_listener(struct cfr_listener *l)
+static void close_listener(struct cfr_daemon_listener *l)
 {
     if (l == NULL)
         return;
     /* Its descriptor leaves the epoll set by being closed. */
-    cfr_server_close(l->server);
+    cfr_httpd_close(l->server);
     free(l->counts);
     free(l->where);
     free(l);
 }
 
-void cfr_endpoints_close(struct cfr_endpoints *e)
+void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e)
 {
     if (e == NULL)
         return;
     for (size_t i = 0; i < e->count; i++)
         close_listener(e->items[i]);
     free(e->items);
-    cfr_proofs_close(e->proofs);
+    cfr_daemon_client_secret_close(e->proofs);
     if (e->epoll_fd >= 0)
         (void)close(e->epoll_fd);
-    cfr_ec2_signer_close(e->signer);
+    cfr_sdk_ec2_signer_close(e->signer);
     free(e);
 }
 
-/* Each listener's share of the descriptors that the process may have, so that no flood of connections takes those that the
- * exchanges need. */
+/* Each listener's share of the descriptors that the process may have, so that no flood of connections takes those that
+ * the exchanges need. */
 static unsigned connections_each(size_t listeners)
 {
     struct rlimit limit;
@@ -100,15 +102,17 @@ static unsigned connections_each(size_t listeners)
 }
 
 /* C is NULL for the token socket. */
-static int open_listener(struct cfr_endpoints *e, const char *where, const struct cfr_config_endpoint *c, unsigned connections,
-                         struct cfr_listener **out, struct cfr_err *err)
+static int open_listener(struct cfr_daemon_endpoints *e, const char *where, const struct cfr_config_endpoint *c,
+                         unsigned connections, struct cfr_daemon_listener **out, struct cfr_err *err)
 {
-    struct cfr_listener *l = calloc(1, sizeof *l);
-    struct cfr_server_options options = {
-        .secret = c != NULL ? cfr_listener_on_endpoint : cfr_listener_on_token,
+    struct cfr_daemon_listener *l = calloc(1, sizeof *l);
+    struct cfr_httpd_options options = {
+        .secret = c != NULL ? cfr_daemon_listener_on_endpoint : cfr_daemon_listener_on_token,
         .ctx = l,
         .connections = connections,
-        .per_address = c != NULL && strncmp(where, "127.", 4) != 0 && strncmp(where, "[::1]", 5) != 0 ? CONNECTIONS_PER_ADDRESS : 0,
+        .per_address = c != NULL && strncmp(where, "127.", 4) != 0 && strncmp(where, "[::1]", 5) != 0
+                           ? CONNECTIONS_PER_ADDRESS
+                           : 0,
         .no_body = true,
         .mode = TOKEN_SOCKET_MODE,
     };
@@ -121,9 +125,9 @@ static int open_listener(struct cfr_endpoints *e, const char *where, const struc
     l->endpoints = e;
     l->config = c;
     l->where = cfr_str_dup(cfr_view_of(where));
-    rc = l->where != NULL ? cfr_server_open(where, c == NULL, &options, &l->server, err)
+    rc = l->where != NULL ? cfr_httpd_open(where, c == NULL, &options, &l->server, err)
                           : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    if (rc == 0 && epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, cfr_server_fd(l->server), &event) != 0)
+    if (rc == 0 && epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, cfr_httpd_fd(l->server), &event) != 0)
         rc = cfr_err_sys(err, errno, "%s: cannot wait for connections", where);
     if (rc != 0) {
         close_listener(l);
@@ -133,7 +137,7 @@ static int open_listener(struct cfr_endpoints *e, const char *where, const struc
     return 0;
 }
 
-static struct cfr_listener *find(const struct cfr_endpoints *e, const char *where)
+static struct cfr_daemon_listener *find(const struct cfr_daemon_endpoints *e, const char *where)
 {
     for (size_t i = 0; i < e->count; i++) {
         if (strcmp(e->items[i]->where, where) == 0)
@@ -142,11 +146,11 @@ static struct cfr_listener *find(const struct cfr_endpoints *e, const char *wher
     return NULL;
 }
 
-static int plan_one(struct cfr_endpoints *e, struct cfr_endpoints_plan *p, const char *where, const struct cfr_config_endpoint *c,
-                    struct cfr_err *err)
+static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, const char *where,
+                    const struct cfr_config_endpoint *c, struct cfr_err *err)
 {
     size_t listeners = p->config->endpoints.count + (p->config->token_socket != NULL ? 1 : 0);
-    struct cfr_listener *l = find(e, where);
+    struct cfr_daemon_listener *l = find(e, where);
     int rc = 0;
 
     p->fresh[p->count] = l == NULL;
@@ -157,9 +161,9 @@ static int plan_one(struct cfr_endpoints *e, struct cfr_endpoints_plan *p, const
     return rc;
 }
 
-static int plan_all(struct cfr_endpoints *e, struct cfr_endpoints_plan *p, struct cfr_err *err)
+static int plan_all(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, struct cfr_err *err)
 {
-    int rc = cfr_proofs_open(p->config, &p->proofs, err);
+    int rc = cfr_daemon_client_secret_open(p->config, &p->proofs, err);
 
     for (size_t i = 0; rc == 0 && i < p->config->endpoints.count; i++) {
         const struct cfr_config_endpoint *c = cfr_config_endpoint_at(p->config, i);
@@ -171,8 +175,8 @@ static int plan_all(struct cfr_endpoints *e, struct cfr_endpoints_plan *p, struc
     return rc;
 }
 
-int cfr_endpoints_prepare(struct cfr_endpoints *e, const struct cfr_config *next, struct cfr_endpoints_plan **out,
-                          struct cfr_err *err)
+int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cfr_config *next,
+                                 struct cfr_endpoints_plan **out, struct cfr_err *err)
 {
     struct cfr_endpoints_plan *p = calloc(1, sizeof *p);
     size_t room = next->endpoints.count + 1;
@@ -184,14 +188,14 @@ int cfr_endpoints_prepare(struct cfr_endpoints *e, const struct cfr_config *next
     if (next->endpoints.count != 0 || next->token_socket != NULL)
         cfr_process_raise_files();
     p->config = next;
-    p->items = calloc(room, sizeof(struct cfr_listener *));
+    p->items = calloc(room, sizeof(struct cfr_daemon_listener *));
     p->fresh = calloc(room, sizeof *p->fresh);
     if (p->items == NULL || p->fresh == NULL)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (rc == 0)
         rc = plan_all(e, p, err);
     if (rc != 0) {
-        cfr_endpoints_drop(e, p);
+        cfr_daemon_endpoints_drop(e, p);
         return rc;
     }
     *out = p;
@@ -200,13 +204,13 @@ int cfr_endpoints_prepare(struct cfr_endpoints *e, const struct cfr_config *next
 
 static void free_plan(struct cfr_endpoints_plan *p)
 {
-    cfr_proofs_close(p->proofs);
+    cfr_daemon_client_secret_close(p->proofs);
     free(p->items);
     free(p->fresh);
     free(p);
 }
 
-void cfr_endpoints_drop(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan)
+void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan)
 {
     (void)e;
     if (plan == NULL)
@@ -218,7 +222,7 @@ void cfr_endpoints_drop(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan
     free_plan(plan);
 }
 
-static bool is_planned(const struct cfr_endpoints_plan *p, const struct cfr_listener *l)
+static bool is_planned(const struct cfr_endpoints_plan *p, const struct cfr_daemon_listener *l)
 {
     for (size_t i = 0; i < p->count; i++) {
         if (p->items[i] == l)
@@ -227,9 +231,9 @@ static bool is_planned(const struct cfr_endpoints_plan *p, const struct cfr_list
     return false;
 }
 
-void cfr_endpoints_take(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan)
+void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan)
 {
-    struct cfr_listener **before = e->items;
+    struct cfr_daemon_listener **before = e->items;
     struct cfr_proofs *proofs = e->proofs;
 
     for (size_t i = 0; i < e->count; i++) {
@@ -252,33 +256,33 @@ void cfr_endpoints_take(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan
     free_plan(plan);
 }
 
-int cfr_endpoints_fd(const struct cfr_endpoints *e)
+int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e)
 {
     return e->epoll_fd;
 }
 
-void cfr_endpoints_step(struct cfr_endpoints *e)
+void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e)
 {
     struct epoll_event events[STEPS_MAX];
     int n = epoll_wait(e->epoll_fd, events, STEPS_MAX, 0);
 
     for (int i = 0; i < n; i++) {
-        struct cfr_listener *l = events[i].data.ptr;
+        struct cfr_daemon_listener *l = events[i].data.ptr;
 
-        cfr_server_step(l->server);
+        cfr_httpd_step(l->server);
     }
     for (size_t i = 0; i < e->count; i++) {
-        if (cfr_server_timeout_ms(e->items[i]->server) == 0)
-            cfr_server_step(e->items[i]->server);
+        if (cfr_httpd_timeout_ms(e->items[i]->server) == 0)
+            cfr_httpd_step(e->items[i]->server);
     }
 }
 
-int64_t cfr_endpoints_timeout_ms(const struct cfr_endpoints *e)
+int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e)
 {
     int64_t least = -1;
 
     for (size_t i = 0; i < e->count; i++) {
-        int64_t one = cfr_server_timeout_ms(e->items[i]->server);
+        int64_t one = cfr_httpd_timeout_ms(e->items[i]->server);
 
         if (one >= 0 && (least < 0 || one < least))
             least = one;
@@ -286,13 +290,14 @@ int64_t cfr_endpoints_timeout_ms(const struct cfr_endpoints *e)
     return least;
 }
 
-bool cfr_endpoints_count(const struct cfr_endpoints *e, size_t index, struct cfr_status_endpoint *out)
+bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t index, struct cfr_api_status_endpoint *out)
 {
     for (size_t i = 0; i < e->count; i++) {
-        const struct cfr_listener *l = e->items[i];
+        const struct cfr_daemon_listener *l = e->items[i];
 
         if (index < l->count_count) {
-            *out = (struct cfr_status_endpoint){l->where, l->counts[index].shape, l->counts[index].status, l->counts[index].requests};
+            *out = (struct cfr_api_status_endpoint){l->where, l->counts[index].shape, l->counts[index].status,
+                                                    l->counts[index].requests};
             return true;
         }
         index -= l->count_count;

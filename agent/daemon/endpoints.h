@@ -7,35 +7,36 @@
 #include "agent/httpd/server.h"
 #include "serve/api/status.h"
 
-struct cfr_agent;
-struct cfr_endpoints;
+struct cfr_daemon;
+struct cfr_daemon_endpoints;
 struct cfr_endpoints_plan; /* listeners that are open already, and not in use yet */
 
-/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM; as cfr_ec2_signer_open. */
-int cfr_endpoints_open(struct cfr_agent *a, struct cfr_endpoints **out, struct cfr_err *err);
+/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM; as cfr_sdk_ec2_signer_open. */
+int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err);
 /* NULL is allowed. */
-void cfr_endpoints_close(struct cfr_endpoints *e);
-/* Opens what NEXT wants and E has not, and makes the files that clients must show the content of. On error all is as before, but
- * for such files. */
-int cfr_endpoints_prepare(struct cfr_endpoints *e, const struct cfr_config *next, struct cfr_endpoints_plan **out,
-                          struct cfr_err *err);
-/* From now on E is as PLAN, which is freed: what stays keeps its connections and counts, and what is not wanted any more is
- * closed. NEXT of the plan must live on. */
-void cfr_endpoints_take(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan);
+void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e);
+/* Opens what NEXT wants and E has not, and makes the files that clients must show the content of. On error all is as
+ * before, but for such files. */
+int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cfr_config *next,
+                                 struct cfr_endpoints_plan **out, struct cfr_err *err);
+/* From now on E is as PLAN, which is freed: what stays keeps its connections and counts, and what is not wanted any
+ * more is closed. NEXT of the plan must live on. */
+void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
 /* Nothing comes of PLAN. NULL is allowed. */
-void cfr_endpoints_drop(struct cfr_endpoints *e, struct cfr_endpoints_plan *plan);
+void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
 
 /* To be polled for reading. */
-int cfr_endpoints_fd(const struct cfr_endpoints *e);
+int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
 /* Does what is due; never blocks. */
-void cfr_endpoints_step(struct cfr_endpoints *e);
-/* As cfr_server_timeout_ms. */
-int64_t cfr_endpoints_timeout_ms(const struct cfr_endpoints *e);
+void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e);
+/* As cfr_httpd_timeout_ms. */
+int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e);
 
 /* The INDEX-th counter; false beyond the last. */
-bool cfr_endpoints_count(const struct cfr_endpoints *e, size_t index, struct cfr_status_endpoint *out);
+bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t index,
+                                struct cfr_api_status_endpoint *out);
 
 /* GET /v1/token/NAME on the control socket, whose peers may have everything; CTX is the agent. */
-cfr_server_secret_fn cfr_endpoints_on_control;
+cfr_httpd_secret_fn cfr_daemon_endpoints_on_control;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two parts of the endpoints share: endpoints.c (listeners) and endpoints_answer.c (requests). Private to them. */
+/* What the two parts of the endpoints share: endpoints.c (listeners) and endpoints_answer.c (requests). Private to
+ * them. */
 #ifndef CFR_AGENT_DAEMON_ENDPOINTS_PRIVATE_H
 #define CFR_AGENT_DAEMON_ENDPOINTS_PRIVATE_H
 
@@ -7,29 +8,29 @@
 #include "agent/daemon/lookup_private.h"
 #include "agent/daemon/client_secret_file_private.h"
 
-#define CFR_LISTENER_REFUSALS_MAX 32
+#define CFR_DAEMON_LISTENER_REFUSALS_MAX 32
 
-struct cfr_listener_count {
+struct cfr_daemon_listener_count {
     const char *shape; /* literal */
     int status;
     uint64_t requests;
 };
 
 /* One address, or the token socket. */
-struct cfr_listener {
-    struct cfr_endpoints *endpoints;
+struct cfr_daemon_listener {
+    struct cfr_daemon_endpoints *endpoints;
     const struct cfr_config_endpoint *config; /* NULL: the token socket */
     char *where;
     struct cfr_server *server;
-    struct cfr_listener_count *counts;
+    struct cfr_daemon_listener_count *counts;
     size_t count_count;
-    const char *refusals[CFR_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
+    const char *refusals[CFR_DAEMON_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
     size_t refusal_count;
 };
 
-struct cfr_endpoints {
-    struct cfr_agent *agent;
-    struct cfr_listener **items;
+struct cfr_daemon_endpoints {
+    struct cfr_daemon *agent;
+    struct cfr_daemon_listener **items;
     size_t count;
     struct cfr_proofs *proofs;
     int epoll_fd;
@@ -37,7 +38,7 @@ struct cfr_endpoints {
 };
 
 /* endpoints_answer.c; CTX is the listener. */
-cfr_server_secret_fn cfr_listener_on_endpoint;
-cfr_server_secret_fn cfr_listener_on_token;
+cfr_httpd_secret_fn cfr_daemon_listener_on_endpoint;
+cfr_httpd_secret_fn cfr_daemon_listener_on_token;
 
 #endif

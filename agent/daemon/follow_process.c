@@ -19,7 +19,7 @@ static const char *name_of(const struct cfr_config_exit *c)
 }
 
 /* A file that was written since we began names somebody who has run, however shortly. */
-static bool is_news(const struct cfr_exit_with *x, const char *pid_file)
+static bool is_news(const struct cfr_daemon_follow *x, const char *pid_file)
 {
     struct stat st;
 
@@ -27,7 +27,7 @@ static bool is_news(const struct cfr_exit_with *x, const char *pid_file)
            (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > x->begin.wall_ms;
 }
 
-static bool find(struct cfr_exit_with *x, const struct cfr_config_exit *c)
+static bool find(struct cfr_daemon_follow *x, const struct cfr_config_exit *c)
 {
     struct cfr_err err = {0};
     pid_t pid;
@@ -39,14 +39,14 @@ static bool find(struct cfr_exit_with *x, const struct cfr_config_exit *c)
     return rc == 0;
 }
 
-static bool has_ended(const struct cfr_exit_with *x)
+static bool has_ended(const struct cfr_daemon_follow *x)
 {
     struct pollfd p = {x->pidfd, POLLIN, 0};
 
     return poll(&p, 1, 0) == 1;
 }
 
-static void look(struct cfr_exit_with *x, const struct cfr_config_exit *c, struct cfr_now now)
+static void look(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
 {
     if (find(x, c)) {
         if (!x->seen)
@@ -62,7 +62,7 @@ static void look(struct cfr_exit_with *x, const struct cfr_config_exit *c, struc
     x->next_boot_ms = now.boot_ms + (now.boot_ms - x->begin.boot_ms < EARLY_MS || x->seen ? LOOK_MS : LATE_LOOK_MS);
 }
 
-bool cfr_exit_with_step(struct cfr_exit_with *x, const struct cfr_config_exit *c, struct cfr_now now)
+bool cfr_daemon_follow_step(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
 {
     if (c == NULL) {
         x->next_boot_ms = INT64_MAX;
@@ -88,14 +88,14 @@ bool cfr_exit_with_step(struct cfr_exit_with *x, const struct cfr_config_exit *c
     return true;
 }
 
-int64_t cfr_exit_with_deadline(const struct cfr_exit_with *x)
+int64_t cfr_daemon_follow_deadline(const struct cfr_daemon_follow *x)
 {
     return x->pidfd >= 0 ? INT64_MAX : x->next_boot_ms;
 }
 
-void cfr_exit_with_reset(struct cfr_exit_with *x)
+void cfr_daemon_follow_reset(struct cfr_daemon_follow *x)
 {
     if (x->pidfd >= 0)
         (void)close(x->pidfd);
-    *x = (struct cfr_exit_with){.pidfd = -1};
+    *x = (struct cfr_daemon_follow){.pidfd = -1};
 }

@@ -7,7 +7,7 @@
 #include "agent/config/config.h"
 
 /* Zero-initialised but for pidfd, which is -1. */
-struct cfr_exit_with {
+struct cfr_daemon_follow {
     int pidfd; /* of the process, readable when it has ended; -1 = none is known */
     bool seen; /* one ran */
     bool began;
@@ -17,10 +17,10 @@ struct cfr_exit_with {
 };
 
 /* Looks for the process of C (NULL = none) if it is time to. True once the agent is to end. */
-bool cfr_exit_with_step(struct cfr_exit_with *x, const struct cfr_config_exit *c, struct cfr_now now);
+bool cfr_daemon_follow_step(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now);
 /* Boot time of the next look, INT64_MAX if none is needed. */
-int64_t cfr_exit_with_deadline(const struct cfr_exit_with *x);
+int64_t cfr_daemon_follow_deadline(const struct cfr_daemon_follow *x);
 /* Begins anew, as after a reload that names another process. */
-void cfr_exit_with_reset(struct cfr_exit_with *x);
+void cfr_daemon_follow_reset(struct cfr_daemon_follow *x);
 
 #endif

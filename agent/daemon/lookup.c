@@ -13,7 +13,7 @@ static int compare(const void *a, const void *b)
     return strcmp((*x)->config->name, (*y)->config->name);
 }
 
-void cfr_agent_index_workers(struct cfr_agent *a)
+void cfr_daemon_index_workers(struct cfr_daemon *a)
 {
     free(a->by_name);
     a->by_name = calloc(a->count + 1, sizeof(struct cfr_worker *));
@@ -24,7 +24,7 @@ void cfr_agent_index_workers(struct cfr_agent *a)
 }
 
 /* Without the index, which needs memory, they are looked through. */
-static struct cfr_worker *look_through(const struct cfr_agent *a, const char *name)
+static struct cfr_worker *look_through(const struct cfr_daemon *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (strcmp(a->workers[i]->config->name, name) == 0)
@@ -33,7 +33,7 @@ static struct cfr_worker *look_through(const struct cfr_agent *a, const char *na
     return NULL;
 }
 
-struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name)
+struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *name)
 {
     size_t low = 0;
     size_t high = a->count;
@@ -56,9 +56,9 @@ struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name)
     return NULL;
 }
 
-bool cfr_agent_offer(struct cfr_agent *a, const char *name, struct cfr_offer *out)
+bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out)
 {
-    struct cfr_worker *w = cfr_agent_worker(a, name);
+    struct cfr_worker *w = cfr_daemon_worker(a, name);
 
     if (w == NULL)
         return false;

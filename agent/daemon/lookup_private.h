@@ -6,12 +6,12 @@
 #include "agent/daemon/daemon.h"
 #include "serve/sdk/endpoint.h"
 
-/* What credential NAME has to offer now; OUT borrows from its worker until the loop's next turn. False if there is no such
- * credential. One that nobody was known to want is kept in memory from then on, and exchanged soon. */
-bool cfr_agent_offer(struct cfr_agent *a, const char *name, struct cfr_offer *out);
+/* What credential NAME has to offer now; OUT borrows from its worker until the loop's next turn. False if there is no
+ * such credential. One that nobody was known to want is kept in memory from then on, and exchanged soon. */
+bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out);
 /* The worker of credential NAME, or NULL. */
-struct cfr_worker *cfr_agent_worker(const struct cfr_agent *a, const char *name);
+struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *name);
 /* After every change of the agent's workers: makes finding them by name quick. */
-void cfr_agent_index_workers(struct cfr_agent *a);
+void cfr_daemon_index_workers(struct cfr_daemon *a);
 
 #endif

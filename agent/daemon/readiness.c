@@ -18,10 +18,10 @@ static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 
 static bool is_published(const struct cfr_worker *w)
 {
-    return cfr_credential_valid(&w->c, cfr_clock_now()) && cfr_delivery_valid(w->delivery, cfr_clock_now());
+    return cfr_lifecycle_valid(&w->c, cfr_clock_now()) && cfr_publish_secret_valid(w->delivery, cfr_clock_now());
 }
 
-bool cfr_gate_is_open(const struct cfr_agent *a, const struct cfr_strings *wanted)
+bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (counts(a->workers[i], wanted) && !is_published(a->workers[i]))
@@ -31,7 +31,7 @@ bool cfr_gate_is_open(const struct cfr_agent *a, const struct cfr_strings *wante
 }
 
 /* A hook that fails is no reason not to begin. */
-static bool is_hopeless(const struct cfr_agent *a)
+static bool is_hopeless(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (counts(a->workers[i], a->options.gate) && !is_published(a->workers[i]) &&
@@ -41,16 +41,16 @@ static bool is_hopeless(const struct cfr_agent *a)
     return false;
 }
 
-void cfr_gate_tell(struct cfr_agent *a)
+void cfr_daemon_readiness_tell(struct cfr_daemon *a)
 {
     char word = 0;
 
     if (a->options.ready_fd == 0)
         return;
-    if (cfr_gate_is_open(a, a->options.gate))
-        word = CFR_GATE_READY;
+    if (cfr_daemon_readiness_is_open(a, a->options.gate))
+        word = CFR_DAEMON_READINESS_READY;
     else if (is_hopeless(a))
-        word = CFR_GATE_FAILED;
+        word = CFR_DAEMON_READINESS_FAILED;
     if (word == 0 || write(a->options.ready_fd, &word, 1) != 1)
         return;
     (void)close(a->options.ready_fd);

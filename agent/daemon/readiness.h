@@ -6,12 +6,12 @@
 #include "agent/daemon/daemon.h"
 
 /* Written by the agent to its READY_FD. */
-#define CFR_GATE_READY  'r' /* what the command needs is published */
-#define CFR_GATE_FAILED 'f' /* something that it needs cannot be had, and waiting does not help */
+#define CFR_DAEMON_READINESS_READY  'r' /* what the command needs is published */
+#define CFR_DAEMON_READINESS_FAILED 'f' /* something that it needs cannot be had, and waiting does not help */
 
 /* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published and valid. */
-bool cfr_gate_is_open(const struct cfr_agent *a, const struct cfr_strings *wanted);
+bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
 /* Writes to the options' ready_fd, once, that the gate is open or that it will not be. Does nothing without one. */
-void cfr_gate_tell(struct cfr_agent *a);
+void cfr_daemon_readiness_tell(struct cfr_daemon *a);
 
 #endif

@@ -20,7 +20,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static int check_fixed(const struct cfr_agent *a, const struct cfr_config *next, struct cfr_err *err)
+static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next, struct cfr_err *err)
 {
     if (!same_text(a->config->state_dir, next->state_dir))
         return cfr_err_set(err, CFR_E_CONFIG, "state_dir cannot change while the agent runs: restart it");
@@ -30,7 +30,7 @@ static int check_fixed(const struct cfr_agent *a, const struct cfr_config *next,
 }
 
 /* The worker of the old configuration that can go on with C, or NULL. */
-static struct cfr_worker **find_worker(struct cfr_agent *a, const struct cfr_config_credential *c)
+static struct cfr_worker **find_worker(struct cfr_daemon *a, const struct cfr_config_credential *c)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (a->workers[i] != NULL && strcmp(a->workers[i]->config->name, c->name) == 0)
@@ -45,8 +45,8 @@ static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credent
 }
 
 /* Opens C's worker in the place of OLD (NULL: there was none), which is closed. */
-static int replace(struct cfr_agent *a, struct cfr_worker *old, const struct cfr_config_credential *c, struct cfr_worker **out,
-                   struct cfr_err *err)
+static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cfr_config_credential *c,
+                   struct cfr_worker **out, struct cfr_err *err)
 {
     struct cfr_worker_kept *kept = NULL;
     int rc;
@@ -67,7 +67,7 @@ static int replace(struct cfr_agent *a, struct cfr_worker *old, const struct cfr
 
 /* Old workers go on where they can. A changed one is closed before its successor is opened, because the two share a
  * record and files. */
-static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
     size_t count = 0;
@@ -99,13 +99,13 @@ static int swap_workers(struct cfr_agent *a, struct cfr_config *next, struct cfr
         cfr_log(CFR_LOG_INFO, a->workers[i]->config->name, NULL,
                 "is not in the configuration any more: what it published stays, unrenewed");
         if (a->workers[i]->minter != NULL)
-            cfr_minter_forsake(a->workers[i]->minter);
+            cfr_rotator_forsake(a->workers[i]->minter);
         cfr_worker_close(a->workers[i]);
     }
     free(a->workers);
     a->workers = workers;
     a->count = count;
-    cfr_agent_index_workers(a);
+    cfr_daemon_index_workers(a);
     a->swapping = false;
     return 0;
 }
@@ -116,16 +116,16 @@ static bool same_companion(const struct cfr_config_exit *a, const struct cfr_con
     return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
 }
 
-static int swap_health(struct cfr_agent *a, const struct cfr_config *next, struct cfr_server **fresh,
+static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, struct cfr_server **fresh,
                        struct cfr_err *err)
 {
     *fresh = NULL;
     if (next->listen == NULL || same_text(next->listen, a->config->listen))
         return 0;
-    return cfr_server_open_tcp(next->listen, cfr_agent_on_health, a, fresh, err);
+    return cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
 }
 
-static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *err)
+static int take(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_server *health;
     struct cfr_endpoints_plan *plan = NULL;
@@ -136,38 +136,38 @@ static int take(struct cfr_agent *a, struct cfr_config *next, struct cfr_err *er
         return rc;
     /* With once there are none. */
     if (a->endpoints != NULL)
-        rc = cfr_endpoints_prepare(a->endpoints, next, &plan, err);
+        rc = cfr_daemon_endpoints_prepare(a->endpoints, next, &plan, err);
     if (rc == 0)
         rc = cfr_service_ca_take(&a->host.service_ca, next, a->host.state_fd, err);
     if (rc == 0)
         rc = swap_workers(a, next, err);
     if (rc != 0) {
-        cfr_endpoints_drop(a->endpoints, plan);
+        cfr_daemon_endpoints_drop(a->endpoints, plan);
         if (health != NULL)
-            cfr_server_close(health);
+            cfr_httpd_close(health);
         return rc;
     }
     if (!keep) {
         if (a->health != NULL)
-            cfr_server_close(a->health);
+            cfr_httpd_close(a->health);
         a->health = health;
     }
     if (plan != NULL)
-        cfr_endpoints_take(a->endpoints, plan);
+        cfr_daemon_endpoints_take(a->endpoints, plan);
     if (!same_companion(a->config->exit_with, next->exit_with))
-        cfr_exit_with_reset(&a->exit_with);
+        cfr_daemon_follow_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
-    cfr_agent_keep_service_ca(a);
+    cfr_daemon_keep_service_ca(a);
     cfr_http_forget(a->host.http);
     if (next->log != NULL)
         cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,
-                      cfr_notify_to_journal());
+                      cfr_sd_notify_to_journal());
     cfr_worker_serve_queue(&a->host);
     return 0;
 }
 
-int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
+int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct cfr_config *next = NULL;
     struct cfr_str all = {.limit = 16384};
@@ -176,7 +176,7 @@ int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
 
     /* Before the first publish there is no readiness to suspend, and the end of a reload would announce one. */
     if (a->announced)
-        cfr_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
+        cfr_sd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
     rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
     if (rc == 0)
         rc = cfr_config_need_credentials(a->options.config_path, next, err);
@@ -195,6 +195,6 @@ int cfr_agent_reload(struct cfr_agent *a, struct cfr_err *err)
     }
     cfr_str_free(&all);
     if (a->announced)
-        cfr_notify("READY=1");
+        cfr_sd_notify("READY=1");
     return rc;
 }

@@ -59,8 +59,7 @@ void cfr_doctor_find_agent(struct cfr_doctor *d)
     socklen_t n = sizeof peer;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0 ||
-        (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s", socket_of(d)) >= sizeof at.sun_path ||
+    if (fd < 0 || (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s", socket_of(d)) >= sizeof at.sun_path ||
         connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
         peer.pid = 0;
@@ -91,12 +90,11 @@ static void tell_namespaces(struct cfr_doctor *d)
     bool network = d->agent_pid > 0 && is_apart(d->agent_pid, "net");
 
     if (mounts || network)
-        cfr_doctor_say(
-            d, CFR_FINDING_NOTE, "machine.namespace",
-            "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
-            "the running agent, process %d, has %s%s%s of its own: what is told here holds for yours",
-            (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
-            network ? "a network" : "");
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.namespace",
+                       "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
+                       "the running agent, process %d, has %s%s%s of its own: what is told here holds for yours",
+                       (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
+                       network ? "a network" : "");
 }
 
 /* ---- its configuration ---- */
@@ -123,8 +121,7 @@ static void tell_config(struct cfr_doctor *d, const struct cfr_json *agent)
                        "%s was changed after the agent took it: what it runs with may be something else",
                        d->config_path);
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.config", NULL,
-                       "the agent runs with the configuration as it stands");
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.config", NULL, "the agent runs with the configuration as it stands");
 }
 
 /* ---- one credential ---- */
@@ -144,8 +141,7 @@ static void tell_error(struct cfr_doctor *d, const struct cfr_json *c)
                    "the agent failed %lld times in a row, last %s ago, and tries again in %s: %.*s",
                    (long long)number(c, "consecutive_failures"),
                    cfr_time_words((now_s - moment(error, "at")) * 1000, ago),
-                   cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n,
-                   message.p);
+                   cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n, message.p);
 }
 
 static void tell_state(struct cfr_doctor *d, const struct cfr_json *c)
@@ -156,15 +152,14 @@ static void tell_state(struct cfr_doctor *d, const struct cfr_json *c)
     char words[CFR_TIME_WORDS_MAX];
 
     if (flag(c, "ready") && expires_s != 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL,
-                       "generation %lld is published, good for %s (%.*s)", (long long)number(c, "generation"),
-                       cfr_time_words((expires_s - now_s) * 1000, words), (int)state.n, state.p);
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published, good for %s (%.*s)",
+                       (long long)number(c, "generation"), cfr_time_words((expires_s - now_s) * 1000, words),
+                       (int)state.n, state.p);
     else if (flag(c, "ready"))
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL,
-                       "generation %lld is published and never expires", (long long)number(c, "generation"));
+        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published and never expires",
+                       (long long)number(c, "generation"));
     else if (flag(c, "published"))
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential",
-                       "what is told below is why it was not renewed",
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential", "what is told below is why it was not renewed",
                        "what is published has expired %s ago (the agent is %.*s)",
                        cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
     else
@@ -172,8 +167,7 @@ static void tell_state(struct cfr_doctor *d, const struct cfr_json *c)
                        "nothing is published yet (the agent is %.*s)", (int)state.n, state.p);
 }
 
-static void tell_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check,
-                      const char *remedy)
+static void tell_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check, const char *remedy)
 {
     for (const struct cfr_json *h = cfr_json_first(list); h != NULL; h = cfr_json_next(h)) {
         struct cfr_view error = text(h, "error");
@@ -187,15 +181,14 @@ static void tell_list(struct cfr_doctor *d, const struct cfr_json *list, const c
 
 static void tell_consumers(struct cfr_doctor *d, const struct cfr_json *c)
 {
-    for (const struct cfr_json *k = cfr_json_first(cfr_json_get(c, "consumers")); k != NULL;
-         k = cfr_json_next(k)) {
+    for (const struct cfr_json *k = cfr_json_first(cfr_json_get(c, "consumers")); k != NULL; k = cfr_json_next(k)) {
         struct cfr_view name = text(k, "name");
 
         if (flag(k, "behind"))
             cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.behind",
                            "look at the consumer: does it get the hook, and does it read the files again?",
-                           "the consumer %.*s has generation %lld in use, the newest is %lld", (int)name.n,
-                           name.p, (long long)number(k, "generation"), (long long)number(c, "generation"));
+                           "the consumer %.*s has generation %lld in use, the newest is %lld", (int)name.n, name.p,
+                           (long long)number(k, "generation"), (long long)number(c, "generation"));
     }
 }
 
@@ -235,8 +228,7 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, const struct cfr_config_c
     if (found != NULL)
         tell_credential(d, found);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.credential",
-                       "`credfresh reload`, or ask the right agent with -s",
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.credential", "`credfresh reload`, or ask the right agent with -s",
                        "the running agent does not know this credential");
 }
 
@@ -246,9 +238,8 @@ static void tell_agent(struct cfr_doctor *d)
     struct cfr_view version = text(agent, "version");
     char words[CFR_TIME_WORDS_MAX];
 
-    cfr_doctor_say(d, CFR_FINDING_OK, "agent.running", NULL, "an agent runs, version %.*s, for %s",
-                   (int)version.n, version.p,
-                   cfr_time_words(cfr_clock_now().wall_ms - moment(agent, "started") * 1000, words));
+    cfr_doctor_say(d, CFR_FINDING_OK, "agent.running", NULL, "an agent runs, version %.*s, for %s", (int)version.n,
+                   version.p, cfr_time_words(cfr_clock_now().wall_ms - moment(agent, "started") * 1000, words));
     if (!cfr_view_is(version, CFR_VERSION))
         cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.version", "restart the agent after an upgrade",
                        "this program is version " CFR_VERSION);
@@ -258,17 +249,16 @@ static void tell_agent(struct cfr_doctor *d)
 static void tell_silence(struct cfr_doctor *d, int rc, long status, const char *words)
 {
     if (status == 403 || rc == CFR_E_PERM)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running", "run doctor as root or as the agent's user",
-                       "%s", rc == CFR_E_PERM ? words : "the agent does not talk to this user");
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running", "run doctor as root or as the agent's user", "%s",
+                       rc == CFR_E_PERM ? words : "the agent does not talk to this user");
     else if (rc == CFR_E_MISSING || rc == CFR_E_NET)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running",
-                       "`systemctl status credfresh`, or the container's log, tell whether it was started",
-                       "%s", words);
+                       "`systemctl status credfresh`, or the container's log, tell whether it was started", "%s",
+                       words);
     else
         cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.running",
                        "restart it; it may hang, or another program has this socket",
-                       "the agent does not answer as it should: %s",
-                       rc != 0 ? words : "an unexpected status");
+                       "the agent does not answer as it should: %s", rc != 0 ? words : "an unexpected status");
 }
 
 void cfr_doctor_agent(struct cfr_doctor *d)
@@ -279,8 +269,8 @@ void cfr_doctor_agent(struct cfr_doctor *d)
 
     if (left_ms == 0)
         return;
-    rc = cfr_client_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET",
-                                "/v1/credentials", NULL, &d->agent, &err);
+    rc = cfr_cli_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET", "/v1/credentials",
+                             NULL, &d->agent, &err);
     cfr_doctor_at(d, NULL, 0);
     tell_namespaces(d);
     if (rc == 0 && d->agent.status == 200 && d->agent.json != NULL) {
@@ -288,6 +278,6 @@ void cfr_doctor_agent(struct cfr_doctor *d)
         return;
     }
     tell_silence(d, rc, d->agent.status, err.text);
-    cfr_client_answer_free(&d->agent);
-    d->agent = (struct cfr_client_answer){.status = 0};
+    cfr_cli_answer_free(&d->agent);
+    d->agent = (struct cfr_cli_answer){.status = 0};
 }

@@ -48,14 +48,12 @@ static void tell_missing(struct cfr_doctor *d, const char *store)
                        "an agent that still runs writes it again within minutes; else give the directory "
                        "back from a backup. To begin "
                        "anew, with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
-                       "there is no CA in %s, though there was one: an agent that starts now issues nothing",
-                       store);
+                       "there is no CA in %s, though there was one: an agent that starts now issues nothing", store);
         return;
     }
     cfr_doctor_nearest(store, at);
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent makes it in %s",
-                       store);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent makes it in %s", store);
     else
         cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.store",
                        "give the directory to credfresh's user (systemd: StateDirectory=), or set `store`",
@@ -80,10 +78,10 @@ static int read_store(struct cfr_doctor *d, int fd, struct cfr_err *err)
     struct cfr_secret text;
     int rc;
 
-    cfr_secret_init(&text, CFR_AUTHORITY_STORE_MAX);
+    cfr_secret_init(&text, CFR_CA_STORE_MAX);
     rc = cfr_state_load(fd, DOCUMENT, &text, err);
     if (rc == 0)
-        rc = cfr_authority_load(cfr_secret_view(&text), &d->ca, err);
+        rc = cfr_ca_load(cfr_secret_view(&text), &d->ca, err);
     cfr_secret_free(&text);
     return rc;
 }
@@ -95,8 +93,8 @@ static void tell_mode(struct cfr_doctor *d, int fd, const char *store)
 
     if (fstatat(fd, DOCUMENT ".json", &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 077U) != 0)
         cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.store", "chmod 600, and think of who has read it",
-                       "%s/" DOCUMENT ".json holds the CA's private key, and others may read it (mode %04o)",
-                       store, (unsigned)st.st_mode & 07777U);
+                       "%s/" DOCUMENT ".json holds the CA's private key, and others may read it (mode %04o)", store,
+                       (unsigned)st.st_mode & 07777U);
 }
 
 static void tell_store(struct cfr_doctor *d, const char *store)
@@ -109,10 +107,9 @@ static void tell_store(struct cfr_doctor *d, const char *store)
     if (rc == CFR_E_MISSING)
         tell_missing(d, store);
     else if (rc != 0 && is_ours_to_read(d, store, &err))
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "ca.store",
-            "restore it from a backup: an agent that starts now issues nothing. What is published stays",
-            "the CA in %s/" DOCUMENT ".json cannot be used: %s", store, err.text);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.store",
+                       "restore it from a backup: an agent that starts now issues nothing. What is published stays",
+                       "the CA in %s/" DOCUMENT ".json cannot be used: %s", store, err.text);
     if (fd >= 0) {
         tell_mode(d, fd, store);
         (void)close(fd);
@@ -123,16 +120,16 @@ static void tell_store(struct cfr_doctor *d, const char *store)
 
 static void tell_signer(struct cfr_doctor *d, const struct cfr_config_service_ca *c)
 {
-    const struct cfr_authority_rules rules = {.validity_s = c->validity_ms / 1000,
-                                              .rotate_below_s = c->rotate_below_ms / 1000,
-                                              .generations = (size_t)c->generations};
+    const struct cfr_ca_rules rules = {.validity_s = c->validity_ms / 1000,
+                                       .rotate_below_s = c->rotate_below_ms / 1000,
+                                       .generations = (size_t)c->generations};
     const struct cfr_cert *root = &d->ca.generations[0].root;
     int64_t left_s = root->ends_s - now_s();
-    int64_t due_s = cfr_authority_due_s(&d->ca, &rules) - now_s();
+    int64_t due_s = cfr_ca_due_s(&d->ca, &rules) - now_s();
     char left[CFR_TIME_WORDS_MAX];
     char due[CFR_TIME_WORDS_MAX];
 
-    if (cfr_authority_is_ahead(&d->ca, now_s()))
+    if (cfr_ca_is_ahead(&d->ca, now_s()))
         cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.signer", "set the clock of this machine",
                        "the CA begins in this machine's future: nothing is issued until then");
     else if (left_s <= 0)
@@ -143,27 +140,24 @@ static void tell_signer(struct cfr_doctor *d, const struct cfr_config_service_ca
     else if (due_s < -LATE_S)
         cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.signer",
                        "is an agent running? ca.agent and its log say what keeps it",
-                       "CA %llu should have been replaced %s ago, and ends in %s",
-                       (unsigned long long)d->ca.number, cfr_time_words(-due_s * 1000, due),
-                       cfr_time_words(left_s * 1000, left));
+                       "CA %llu should have been replaced %s ago, and ends in %s", (unsigned long long)d->ca.number,
+                       cfr_time_words(-due_s * 1000, due), cfr_time_words(left_s * 1000, left));
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "ca.signer", NULL,
-                       "CA %llu is good for %s, and to be replaced in %s", (unsigned long long)d->ca.number,
-                       cfr_time_words(left_s * 1000, left),
+        cfr_doctor_say(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is good for %s, and to be replaced in %s",
+                       (unsigned long long)d->ca.number, cfr_time_words(left_s * 1000, left),
                        cfr_time_words((due_s > 0 ? due_s : 0) * 1000, due));
     if (strcmp(d->ca.subject, c->subject) != 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.signer", NULL,
-                       "its subject stays \"%s\", whatever `subject` says", d->ca.subject);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.signer", NULL, "its subject stays \"%s\", whatever `subject` says",
+                       d->ca.subject);
 }
 
 static void tell_agent(struct cfr_doctor *d)
 {
     struct cfr_view text;
 
-    if (cfr_json_string(cfr_json_get(cfr_json_get(d->agent.json, "service_ca"), "error"), &text) &&
-        text.n != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.agent", NULL,
-                       "the agent's last look at the CA failed: %.*s", (int)text.n, text.p);
+    if (cfr_json_string(cfr_json_get(cfr_json_get(d->agent.json, "service_ca"), "error"), &text) && text.n != 0)
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.agent", NULL, "the agent's last look at the CA failed: %.*s",
+                       (int)text.n, text.p);
 }
 
 void cfr_doctor_ca(struct cfr_doctor *d)
@@ -189,7 +183,7 @@ struct issued {
 };
 
 /* Which of the CAs issued CERT: 0 is the newest; the count if none. */
-static size_t issuer_of(const struct cfr_authority *ca, const struct cfr_cert *cert)
+static size_t issuer_of(const struct cfr_ca *ca, const struct cfr_cert *cert)
 {
     size_t i = 0;
 
@@ -208,18 +202,16 @@ static void tell_life(struct cfr_doctor *d, const struct cfr_cert *cert, const c
         cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "set the clock of this machine",
                        "the certificate in %s begins in this machine's future", path);
     else if (cert->ends_s <= now)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate",
-                       "is an agent running? agent.error says what keeps it",
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "is an agent running? agent.error says what keeps it",
                        "the certificate in %s has expired %s ago", path,
                        cfr_time_words((now - cert->ends_s) * 1000, words));
     else if (late_s > 0)
-        cfr_doctor_say(
-            d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? agent.error says what keeps it",
-            "the certificate in %s should have been issued anew at 80 %% of its life, and expires in %s",
-            path, cfr_time_words((cert->ends_s - now) * 1000, words));
-    else
-        cfr_doctor_say(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is good for %s",
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? agent.error says what keeps it",
+                       "the certificate in %s should have been issued anew at 80 %% of its life, and expires in %s",
                        path, cfr_time_words((cert->ends_s - now) * 1000, words));
+    else
+        cfr_doctor_say(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is good for %s", path,
+                       cfr_time_words((cert->ends_s - now) * 1000, words));
 }
 
 static void look_at_certificate(struct issued *x, struct cfr_view text, const char *path)
@@ -230,8 +222,8 @@ static void look_at_certificate(struct issued *x, struct cfr_view text, const ch
 
     cfr_cert_free(&x->cert);
     if (cfr_cert_read(text, &x->cert, &err) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "remove the file: the agent issues it anew",
-                       "%s: %s", path, err.text);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "remove the file: the agent issues it anew", "%s: %s",
+                       path, err.text);
         return;
     }
     tell_life(d, &x->cert, path);
@@ -243,8 +235,7 @@ static void look_at_certificate(struct issued *x, struct cfr_view text, const ch
                        "issued anew",
                        "the certificate in %s is of none of the CAs in the store", path);
     else if (by != 0 && d->ca.count != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.certificate",
-                       "is an agent running? it issues it anew at once",
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? it issues it anew at once",
                        "the certificate in %s is still of the CA before", path);
 }
 
@@ -255,7 +246,7 @@ static void look_at_key(struct issued *x, struct cfr_view text)
 }
 
 /* Whether one of the CAs, as a root, is in the bundle. */
-static bool holds(struct cfr_view bundle, const struct cfr_authority *ca, size_t i)
+static bool holds(struct cfr_view bundle, const struct cfr_ca *ca, size_t i)
 {
     return cfr_view_find(bundle, ca->generations[i].root.pem) >= 0;
 }
@@ -277,11 +268,9 @@ static void look_at_bundle(struct cfr_doctor *d, struct cfr_view text, const cha
         cfr_doctor_say(
             d, CFR_FINDING_WRONG, "ca.bundle",
             "is an agent running? was the store brought back from an older backup, or begun anew?",
-            "the bundle in %s holds none of the CAs in the store: who reads it trusts no certificate of them",
-            path);
+            "the bundle in %s holds none of the CAs in the store: who reads it trusts no certificate of them", path);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.bundle",
-                       "is an agent running? it publishes the new one at once",
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.bundle", "is an agent running? it publishes the new one at once",
                        "the bundle in %s is not the one of now%s", path,
                        holds(text, &d->ca, 0) ? "" : ": it lacks the newest CA");
     cfr_str_free(&expected);
@@ -297,8 +286,7 @@ static void look_at_file(struct issued *x, const char *path, int format)
     cfr_secret_init(&text, TEXT_MAX);
     rc = cfr_file_read(path, &text, &err);
     if (rc == CFR_E_PERM)
-        cfr_doctor_say(x->d, CFR_FINDING_NOTE, "ca.certificate", NULL, "%s cannot be looked at: %s", path,
-                       err.text);
+        cfr_doctor_say(x->d, CFR_FINDING_NOTE, "ca.certificate", NULL, "%s cannot be looked at: %s", path, err.text);
     else if (rc == 0 && strcmp(name, "certificate") == 0)
         look_at_certificate(x, cfr_secret_view(&text), path);
     else if (rc == 0 && strcmp(name, "private-key") == 0)
@@ -312,8 +300,7 @@ static void look_at_pair(struct issued *x)
 {
     struct cfr_err err = {0};
 
-    if (x->cert.pem != NULL && x->key.len != 0 &&
-        cfr_cert_check_key(&x->cert, cfr_secret_view(&x->key), &err) != 0)
+    if (x->cert.pem != NULL && x->key.len != 0 && cfr_cert_check_key(&x->cert, cfr_secret_view(&x->key), &err) != 0)
         cfr_doctor_say(x->d, CFR_FINDING_WRONG, "ca.key",
                        "have both in one directory, which changes in one step; `credfresh rotate` with the "
                        "credential's name has "

@@ -14,26 +14,24 @@ struct trial {
     struct cfr_doctor_case *c;
 };
 
-static void tell_grant(const struct trial *t, struct cfr_exchange_result *result)
+static void tell_grant(const struct trial *t, struct cfr_source_exchange_result *result)
 {
-    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count,
-                                    NULL};
-    struct cfr_render render = {t->c->name, &from, result->grant, 1, NULL};
+    struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count, NULL};
+    struct cfr_publish_render render = {t->c->name, &from, result->grant, 1, NULL};
     char words[CFR_TIME_WORDS_MAX];
     struct cfr_err err = {0};
     int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
 
-    cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL,
-                   "the exchange goes well (%.0f ms): %s, good for %s", result->duration_s * 1000,
-                   result->grant->identity != NULL ? result->grant->identity : "no name",
+    cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "the exchange goes well (%.0f ms): %s, good for %s",
+                   result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
                    result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
     if (cfr_publish_rehearse(t->c->credential, &from, result->grant, &err) != 0 ||
-        cfr_delivery_rehearse(t->c->credential, &render, &err) != 0)
-        cfr_doctor_say(t->d, CFR_FINDING_WRONG, "publish.format", NULL,
-                       "what was granted cannot be published: %s", err.text);
+        cfr_publish_secret_rehearse(t->c->credential, &render, &err) != 0)
+        cfr_doctor_say(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
+                       err.text);
 }
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct trial *t = ctx;
 
@@ -53,37 +51,36 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
 static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct trial t = {d, c};
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_err err = {0};
     int64_t wait_ms;
-    int rc = cfr_material_read(c->credential, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
+    int rc = cfr_source_inputs_read(c->credential, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
 
-    if (rc == 0 && cfr_material_is_final(&m))
+    if (rc == 0 && cfr_source_inputs_is_final(&m))
         cfr_doctor_say(d, CFR_FINDING_OK, "cloud.exchange", NULL, "nothing is to be exchanged");
     else if (rc == 0)
-        rc = cfr_standalone_exchange(c->credential, &m, d->end_boot_ms, on_exchanged, &t, &err);
+        rc = cfr_source_sync_exchange(c->credential, &m, d->end_boot_ms, on_exchanged, &t, &err);
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
     if (rc != 0) {
         c->refusal = err;
         cfr_doctor_say(d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", err.text);
     }
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
 }
 
 static void tell_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (c->credential == NULL)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
-                       "the exchange waits for a request of the kubelet");
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "the exchange waits for a request of the kubelet");
     else if (d->options->offline)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: --offline");
     else if (!c->ready)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
                        "no exchange was tried, for want of what it begins with");
     else if (c->unreached[0] != '\0')
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
-                       "no exchange was tried: %s is not reached", c->unreached);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: %s is not reached",
+                       c->unreached);
     else if (cfr_doctor_left_ms(d) == 0)
         cfr_doctor_say(d, CFR_FINDING_WARNING, "cloud.exchange", "give it more time: --timeout",
                        "no exchange was tried: the time was up");
@@ -98,9 +95,9 @@ static void tell_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     if (!c->has_claims)
         return;
     if (c->refusal.code != 0)
-        cfr_trust_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
+        cfr_doctor_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
     if (!c->exchanged)
-        cfr_trust_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
+        cfr_doctor_policy_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
 }
 
 void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c)

@@ -57,14 +57,12 @@ static void tell_program(struct cfr_doctor *d, const char *program)
         return;
     }
     if (is_noexec(program)) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program",
-                       "mount it without noexec, or keep the program elsewhere",
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program", "mount it without noexec, or keep the program elsewhere",
                        "%s cannot be run: its file system is mounted noexec", program);
         return;
     }
     if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program",
-                       "make it executable for credfresh's user (chmod +x)",
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "hook.program", "make it executable for credfresh's user (chmod +x)",
                        "uid %u cannot run %s (mode %04o, owner %u:%u)", (unsigned)geteuid(), program,
                        (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
         return;
@@ -88,8 +86,7 @@ static void tell_signal(struct cfr_doctor *d, const struct cfr_config_signal *s)
                                  : cfr_process_signal_executable(s->executable, 0, &err);
 
     if (rc == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, check, NULL, "%s names a process that runs and can be signalled",
-                       name);
+        cfr_doctor_say(d, CFR_FINDING_OK, check, NULL, "%s names a process that runs and can be signalled", name);
     else if (rc == CFR_E_MISSING)
         cfr_doctor_say(d, CFR_FINDING_WARNING, check,
                        s->pid_file != NULL ? "start the consumer, or mend the path"
@@ -97,8 +94,7 @@ static void tell_signal(struct cfr_doctor *d, const struct cfr_config_signal *s)
                        "%s", err.text);
     else
         cfr_doctor_say(d, CFR_FINDING_WRONG, check,
-                       rc == CFR_E_CONFLICT ? "a pid file is written anew at each start: does the consumer?"
-                                            : NULL,
+                       rc == CFR_E_CONFLICT ? "a pid file is written anew at each start: does the consumer?" : NULL,
                        "%s", err.text);
 }
 
@@ -119,11 +115,10 @@ static void tell_http(struct cfr_doctor *d, const struct cfr_config_http *h)
     cfr_http_look(&request, &seen);
     cfr_http_close(http);
     if (seen.error == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "hook.http", NULL, "somebody listens for the request to %s",
-                       seen.address);
+        cfr_doctor_say(d, CFR_FINDING_OK, "hook.http", NULL, "somebody listens for the request to %s", seen.address);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "hook.http", "start the consumer, or mend the URL",
-                       "the request to %s", seen.err.text);
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "hook.http", "start the consumer, or mend the URL", "the request to %s",
+                       seen.err.text);
 }
 
 static void tell_acknowledge(struct cfr_doctor *d, const char *path)
@@ -135,8 +130,8 @@ static void tell_acknowledge(struct cfr_doctor *d, const char *path)
     if (fd >= 0)
         (void)close(fd);
     else
-        cfr_doctor_say(d, fd == CFR_E_MISSING ? CFR_FINDING_WARNING : CFR_FINDING_WRONG, "hook.acknowledge",
-                       NULL, "%s", err.text);
+        cfr_doctor_say(d, fd == CFR_E_MISSING ? CFR_FINDING_WARNING : CFR_FINDING_WRONG, "hook.acknowledge", NULL, "%s",
+                       err.text);
 }
 
 void cfr_doctor_hooks(struct cfr_doctor *d, const struct cfr_config_credential *c)
@@ -153,8 +148,7 @@ void cfr_doctor_hooks(struct cfr_doctor *d, const struct cfr_config_credential *
             tell_http(d, h->http);
     }
     for (size_t i = 0; i < c->acknowledge.count; i++) {
-        const struct cfr_config_acknowledge *a =
-            (const struct cfr_config_acknowledge *)c->acknowledge.items + i;
+        const struct cfr_config_acknowledge *a = (const struct cfr_config_acknowledge *)c->acknowledge.items + i;
 
         cfr_doctor_at(d, c->name, a->node.line);
         if (a->file != NULL)

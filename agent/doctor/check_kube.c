@@ -21,17 +21,15 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     a->done = true;
     if (answer->error != 0)
         cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
-                       "check the server of the kubeconfig, its CA, and the way there", "%s",
-                       answer->err.text);
+                       "check the server of the kubeconfig, its CA, and the way there", "%s", answer->err.text);
     else if (answer->status == 401)
         cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
                        "renew what the kubeconfig's user shows; in a pod: is the service account's token "
                        "mounted and current?",
                        "the API server does not know who asks (HTTP 401)");
     else
-        cfr_doctor_say(a->d, CFR_FINDING_OK, "publish.cluster", NULL,
-                       "the API server answers (HTTP %ld, %.0f ms)", answer->status,
-                       answer->duration_s * 1000);
+        cfr_doctor_say(a->d, CFR_FINDING_OK, "publish.cluster", NULL, "the API server answers (HTTP %ld, %.0f ms)",
+                       answer->status, answer->duration_s * 1000);
 }
 
 static int wait_for(const struct asking *a, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
@@ -49,8 +47,8 @@ static int wait_for(const struct asking *a, struct cfr_http *http, struct cfr_ku
     return rc;
 }
 
-static int ask(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_http *http,
-               struct cfr_kube *kube, struct cfr_err *err)
+static int ask(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_http *http, struct cfr_kube *kube,
+               struct cfr_err *err)
 {
     struct cfr_kube_request request = {.method = "GET", .path = "/api"};
     struct cfr_kube_call *call = NULL;
@@ -73,8 +71,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
     int rc = cfr_kube_check(&where, &err);
 
     if (rc == 0 && d->options->offline) {
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.cluster", NULL,
-                       "what it takes to ask the API server is there");
+        cfr_doctor_say(d, CFR_FINDING_OK, "publish.cluster", NULL, "what it takes to ask the API server is there");
         return;
     }
     if (rc == 0)

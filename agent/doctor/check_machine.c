@@ -51,10 +51,9 @@ static void tell_user(struct cfr_doctor *d)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.user",
                        "run doctor as the agent's user: `sudo -u USER credfresh doctor`, `kubectl exec`, or "
                        "`systemd-run -p User=USER --pty`",
-                       "you are uid %u, and %s uid %u: what is told about rights holds for uid %u",
-                       (unsigned)geteuid(),
-                       d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to",
-                       (unsigned)agent, (unsigned)geteuid());
+                       "you are uid %u, and %s uid %u: what is told about rights holds for uid %u", (unsigned)geteuid(),
+                       d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to", (unsigned)agent,
+                       (unsigned)geteuid());
 }
 
 static void tell_state(struct cfr_doctor *d)
@@ -70,16 +69,15 @@ static void tell_state(struct cfr_doctor *d)
         return;
     }
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written",
-                       dir);
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written", dir);
     else
         cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir",
                        "give it to credfresh's user (systemd: RuntimeDirectory= or StateDirectory=; in a "
                        "pod: an emptyDir), or "
                        "set `state_dir`",
                        "the state directory %s: uid %u may not write in %s (mode %04o, owner %u:%u): %s", dir,
-                       (unsigned)geteuid(), at, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
-                       (unsigned)st.st_gid, strerror(errno));
+                       (unsigned)geteuid(), at, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid,
+                       strerror(errno));
 }
 
 /* The file NAME of the running agent, or else of this process. */
@@ -143,15 +141,14 @@ static void tell_watches(struct cfr_doctor *d)
     for (size_t i = 0; rc == 0 && i < d->config->credentials.count; i++) {
         struct cfr_err one = {0};
 
-        if (cfr_material_watch(cfr_config_at(d->config, i), NULL, w, &nobody, &one) == CFR_E_LIMIT) {
+        if (cfr_source_inputs_watch(cfr_config_at(d->config, i), NULL, w, &nobody, &one) == CFR_E_LIMIT) {
             rc = CFR_E_LIMIT;
             err = one;
         }
     }
     cfr_watch_close(w);
     if (rc == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.inotify", NULL,
-                       "the kernel gives all the watches that are needed");
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.inotify", NULL, "the kernel gives all the watches that are needed");
     else
         cfr_doctor_say(d, CFR_FINDING_WARNING, "machine.inotify",
                        "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until "
@@ -175,16 +172,15 @@ static void tell_memory(struct cfr_doctor *d)
                        (long long)(limit / 1048576), path, (long long)(needed / 1048576));
     else if (limit >= 0)
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
-                       "the memory limit of %lld MiB suffices: up to %lld are needed",
-                       (long long)(limit / 1048576), (long long)(needed / 1048576));
+                       "the memory limit of %lld MiB suffices: up to %lld are needed", (long long)(limit / 1048576),
+                       (long long)(needed / 1048576));
     else if (n == 0)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL,
                        "there is no /proc to tell of a memory limit; up to %lld MiB are needed",
                        (long long)(needed / 1048576));
     else
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
-                       "no memory limit holds here; up to %lld MiB are needed",
-                       (long long)(needed / 1048576));
+                       "no memory limit holds here; up to %lld MiB are needed", (long long)(needed / 1048576));
 }
 
 static bool has_programs(const struct cfr_config *config)

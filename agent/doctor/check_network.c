@@ -48,14 +48,13 @@ static void tell_unresolved(const struct way *w, const struct cfr_err *err)
     if (fd >= 0)
         (void)close(fd);
     cfr_doctor_resolver((struct cfr_view){conf, n > 0 ? (size_t)n : 0}, words, sizeof words);
-    cfr_doctor_say(
-        w->d, w->proxy != NULL ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
-        w->proxy != NULL
-            ? NULL
-            : "check the name, and that these servers are reached and know it (a NetworkPolicy must let "
-              "DNS out)",
-        "the name %s cannot be resolved: %s%s; /etc/resolv.conf says: %s", w->host->name, err->text,
-        w->proxy != NULL ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
+    cfr_doctor_say(w->d, w->proxy != NULL ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
+                   w->proxy != NULL
+                       ? NULL
+                       : "check the name, and that these servers are reached and know it (a NetworkPolicy must let "
+                         "DNS out)",
+                   "the name %s cannot be resolved: %s%s; /etc/resolv.conf says: %s", w->host->name, err->text,
+                   w->proxy != NULL ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
 }
 
 /* False if there is no use in going on. */
@@ -67,8 +66,8 @@ static bool tell_name(struct way *w)
 
     if (cfr_doctor_is_address(w->host->name))
         return true;
-    if (cfr_doctor_resolve(w->host->name, at_most(cfr_doctor_left_ms(w->d), RESOLVE_MAX_MS), addresses,
-                           &took_ms, &err) != 0) {
+    if (cfr_doctor_resolve(w->host->name, at_most(cfr_doctor_left_ms(w->d), RESOLVE_MAX_MS), addresses, &took_ms,
+                           &err) != 0) {
         tell_unresolved(w, &err);
         w->stuck = err.code == CFR_E_TIMEOUT;
         return w->proxy != NULL;
@@ -115,9 +114,8 @@ static void tell_certificate(const struct way *w, const struct cfr_http_look *se
     for (size_t i = 0; i < seen->cert_count; i++)
         cfr_doctor_say(w->d, CFR_FINDING_NOTE, "net.certificate", NULL,
                        "certificate %zu of %s: %s, issued by %s, %s to %s%s%s", i + 1, w->host->name,
-                       seen->certs[i].subject, seen->certs[i].issuer, seen->certs[i].from,
-                       seen->certs[i].until, leaf->names[0] != '\0' && i == 0 ? ", for " : "",
-                       i == 0 ? leaf->names : "");
+                       seen->certs[i].subject, seen->certs[i].issuer, seen->certs[i].from, seen->certs[i].until,
+                       leaf->names[0] != '\0' && i == 0 ? ", for " : "", i == 0 ? leaf->names : "");
 }
 
 static void tell_failure(const struct way *w, const struct cfr_http_look *seen)
@@ -144,12 +142,11 @@ static void tell_failure(const struct way *w, const struct cfr_http_look *seen)
             return;
         }
     }
-    cfr_doctor_say(
-        w->d, CFR_FINDING_WRONG, "net.connect",
-        w->proxy != NULL
-            ? "check the proxy (https_proxy) and whether the host belongs into no_proxy"
-            : "check the host and port, and what refuses: nobody listens there, or a firewall rejects",
-        "%s", seen->err.text);
+    cfr_doctor_say(w->d, CFR_FINDING_WRONG, "net.connect",
+                   w->proxy != NULL
+                       ? "check the proxy (https_proxy) and whether the host belongs into no_proxy"
+                       : "check the host and port, and what refuses: nobody listens there, or a firewall rejects",
+                   "%s", seen->err.text);
 }
 
 static void tell_connection(const struct way *w, const struct cfr_http_look *seen)
@@ -162,10 +159,9 @@ static void tell_connection(const struct way *w, const struct cfr_http_look *see
     else if (strcmp(seen->address, w->host->name) != 0)
         (void)snprintf(at, sizeof at, " at %s", seen->address);
     if (seen->secured_ms >= 0)
-        (void)snprintf(tls, sizeof tls, ", TLS after %lld ms, its certificate is good",
-                       (long long)seen->secured_ms);
-    cfr_doctor_say(w->d, CFR_FINDING_OK, "net.connect", NULL, "%s:%d is reached%s after %lld ms%s",
-                   w->host->name, w->host->port, at, (long long)seen->connected_ms, tls);
+        (void)snprintf(tls, sizeof tls, ", TLS after %lld ms, its certificate is good", (long long)seen->secured_ms);
+    cfr_doctor_say(w->d, CFR_FINDING_OK, "net.connect", NULL, "%s:%d is reached%s after %lld ms%s", w->host->name,
+                   w->host->port, at, (long long)seen->connected_ms, tls);
 }
 
 static bool look(const struct way *w)
@@ -225,8 +221,7 @@ static void remember(struct cfr_doctor *d, const struct way *w, bool good)
 }
 
 /* What is asked first must be reached for an exchange to be worth trying. */
-static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct cfr_doctor_host *host,
-                  bool first)
+static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct cfr_doctor_host *host, bool first)
 {
     struct way w = {.d = d, .c = c, .host = host};
     const struct cfr_doctor_seen *seen = find_seen(d, host);
@@ -246,8 +241,7 @@ static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct 
         return;
     w.proxy = cfr_doctor_hosts_proxy(host, w.proxy_text);
     if (w.proxy != NULL)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", host->name,
-                       w.proxy);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", host->name, w.proxy);
     good = tell_name(&w) && look(&w);
     (void)cfr_doctor_left_ms(d); /* a look that the limit has cut short counts as left out */
     if (!good && (first || w.stuck))
@@ -269,11 +263,10 @@ void cfr_doctor_clock(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     server_s = c->server_date_s + (now.boot_ms - c->seen_boot_ms) / 1000;
     skew_s = now.wall_ms / 1000 - server_s;
     if (llabs(skew_s) < SKEW_WARN_S)
-        cfr_doctor_say(d, CFR_FINDING_OK, "clock.cloud", NULL,
-                       "this machine's clock is within %lld s of the cloud's", llabs(skew_s) + 1);
+        cfr_doctor_say(d, CFR_FINDING_OK, "clock.cloud", NULL, "this machine's clock is within %lld s of the cloud's",
+                       llabs(skew_s) + 1);
     else
-        cfr_doctor_say(d, llabs(skew_s) >= SKEW_WRONG_S ? CFR_FINDING_WRONG : CFR_FINDING_WARNING,
-                       "clock.cloud",
+        cfr_doctor_say(d, llabs(skew_s) >= SKEW_WRONG_S ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "clock.cloud",
                        "set the clock: look at the time service (timedatectl, chronyc tracking) of this node",
                        "this machine's clock is %lld s %s the cloud's (%s)", llabs(skew_s),
                        skew_s > 0 ? "ahead of" : "behind", cfr_time_words(llabs(skew_s) * 1000, words));
@@ -281,18 +274,16 @@ void cfr_doctor_clock(struct cfr_doctor *d, const struct cfr_doctor_case *c)
         return;
     /* The cloud judges by its own clock. */
     if (c->claims.iat > server_s + 5 || c->claims.nbf > server_s + 5)
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "clock.issuer",
-            "set the clock of the machine that issues the token: the API server's, on the control plane",
-            "the token was issued %lld s in the cloud's future: the issuer's clock is ahead, and the cloud "
-            "refuses "
-            "the token until then",
-            (long long)((c->claims.iat > c->claims.nbf ? c->claims.iat : c->claims.nbf) - server_s));
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "clock.issuer",
+                       "set the clock of the machine that issues the token: the API server's, on the control plane",
+                       "the token was issued %lld s in the cloud's future: the issuer's clock is ahead, and the cloud "
+                       "refuses "
+                       "the token until then",
+                       (long long)((c->claims.iat > c->claims.nbf ? c->claims.iat : c->claims.nbf) - server_s));
     if (c->claims.exp != 0 && c->claims.exp <= server_s && c->claims.exp > now.wall_ms / 1000)
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
-            "the token has expired by the cloud's clock, %lld s ago, while it is valid by this machine's",
-            (long long)(server_s - c->claims.exp));
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
+                       "the token has expired by the cloud's clock, %lld s ago, while it is valid by this machine's",
+                       (long long)(server_s - c->claims.exp));
 }
 
 void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -305,8 +296,7 @@ void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
         return;
     cfr_doctor_hosts_find(c, &hosts);
     if (hosts.error != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "no request can be made: %s",
-                       hosts.err.text);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "no request can be made: %s", hosts.err.text);
     if (cfr_http_open(&http, &err) != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "%s", err.text);
     for (size_t i = 0; http != NULL && i < hosts.count; i++)

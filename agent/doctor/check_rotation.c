@@ -27,9 +27,9 @@
 struct look {
     struct cfr_doctor *d;
     const struct cfr_config_credential *c;
-    const struct cfr_mint_provider *provider;
+    const struct cfr_rotation_provider *provider;
     const void *config;
-    struct cfr_mint_journal journal;
+    struct cfr_rotation_journal journal;
 };
 
 /* ---- the state directory ---- */
@@ -43,15 +43,13 @@ void cfr_doctor_lasting(struct cfr_doctor *d, const char *check, const char *wha
     cfr_doctor_nearest(path, at);
     why = cfr_doctor_mount_of(at, &m, NULL) ? cfr_doctor_mount_passing(&m) : NULL;
     if (why != NULL)
-        cfr_doctor_say(
-            d, CFR_FINDING_WARNING, check,
-            "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
-            "%s %s, which %s", what, path, why);
+        cfr_doctor_say(d, CFR_FINDING_WARNING, check,
+                       "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
+                       "%s %s, which %s", what, path, why);
 }
 
 /* False if FILE cannot be looked at by who runs this, though the agent may be able to. */
-static bool is_ours_to_read(struct cfr_doctor *d, const char *check, const char *file,
-                            const struct cfr_err *err)
+static bool is_ours_to_read(struct cfr_doctor *d, const char *check, const char *file, const struct cfr_err *err)
 {
     struct stat st;
 
@@ -91,24 +89,23 @@ static int read_seal(const struct look *l, int dir_fd, const char *name, struct 
 /* Between making a key and publishing it, its secret is there and nowhere else. */
 static void tell_seal(const struct look *l, int dir_fd)
 {
-    bool verified = l->journal.step == CFR_MINT_VERIFIED;
+    bool verified = l->journal.step == CFR_ROTATION_VERIFIED;
     char name[160];
     struct cfr_err err = {0};
 
-    if (!verified && l->journal.step != CFR_MINT_MINTED)
+    if (!verified && l->journal.step != CFR_ROTATION_MINTED)
         return;
     (void)snprintf(name, sizeof name, "%.63s+mint.seal", l->c->name);
     if (read_seal(l, dir_fd, name, &err) == 0)
         cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.seal", NULL,
                        "the secret of the new key %s is kept until it is published", l->journal.minted);
     else if (is_ours_to_read(l->d, "mint.seal", name, &err))
-        cfr_doctor_say(
-            l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.seal",
-            verified ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
-                       "published goes on working"
-                     : "nothing: the agent removes that key, and makes another one",
-            "the secret of the new key %s is not to be had: %s in %s: %s", l->journal.minted, name,
-            l->d->config->state_dir, err.text);
+        cfr_doctor_say(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.seal",
+                       verified ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
+                                  "published goes on working"
+                                : "nothing: the agent removes that key, and makes another one",
+                       "the secret of the new key %s is not to be had: %s in %s: %s", l->journal.minted, name,
+                       l->d->config->state_dir, err.text);
 }
 
 /* ---- the journal ---- */
@@ -121,14 +118,14 @@ static int read_journal(struct look *l, int dir_fd, const char *name, struct cfr
     cfr_secret_init(&text, CFR_STATE_MAX);
     rc = cfr_state_load(dir_fd, name, &text, err);
     if (rc == 0)
-        rc = cfr_mint_journal_read(cfr_secret_view(&text), &l->journal, err);
+        rc = cfr_rotation_journal_read(cfr_secret_view(&text), &l->journal, err);
     cfr_secret_free(&text);
     return rc;
 }
 
 static bool is_of_another(const struct look *l)
 {
-    char subject[CFR_MINT_SUBJECT_MAX];
+    char subject[CFR_ROTATION_SUBJECT_MAX];
 
     cfr_config_mint_subject(l->c->mint, subject);
     return l->journal.subject[0] != '\0' && strcmp(l->journal.subject, subject) != 0;
@@ -136,7 +133,7 @@ static bool is_of_another(const struct look *l)
 
 static void tell_age(const struct look *l, int64_t now_s)
 {
-    const struct cfr_mint_journal *j = &l->journal;
+    const struct cfr_rotation_journal *j = &l->journal;
     int64_t end_s = j->current_s + l->c->mint->expire_after_ms / 1000;
     char age[CFR_TIME_WORDS_MAX];
     char words[CFR_TIME_WORDS_MAX];
@@ -145,38 +142,35 @@ static void tell_age(const struct look *l, int64_t now_s)
         return;
     (void)cfr_time_words((now_s - j->current_s) * 1000, age);
     if (j->current_s > now_s + LATE_S)
-        cfr_doctor_say(
-            l->d, CFR_FINDING_WARNING, "mint.age", "set the clock of this machine",
-            "the key %s was minted in this machine's future: its clock is behind, or was ahead then",
-            j->current);
+        cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.age", "set the clock of this machine",
+                       "the key %s was minted in this machine's future: its clock is behind, or was ahead then",
+                       j->current);
     else if (now_s > end_s + LATE_S)
         cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.age",
                        "is an agent running? agent.error and mint.waits say what keeps it",
                        "the key %s is %s old, and should have been replaced %s ago", j->current, age,
                        cfr_time_words((now_s - end_s) * 1000, words));
     else
-        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.age", NULL,
-                       "the key %s is %s old, and to be replaced within %s", j->current,
-                       now_s > j->current_s ? age : "0s",
+        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.age", NULL, "the key %s is %s old, and to be replaced within %s",
+                       j->current, now_s > j->current_s ? age : "0s",
                        cfr_time_words((now_s < end_s ? end_s - now_s : 0) * 1000, words));
 }
 
 static void tell_journal(const struct look *l)
 {
-    const struct cfr_mint_journal *j = &l->journal;
+    const struct cfr_rotation_journal *j = &l->journal;
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     char words[CFR_TIME_WORDS_MAX];
 
     if (is_of_another(l)) {
         cfr_doctor_say(l->d, CFR_FINDING_NOTE, "mint.journal",
                        "remove those keys in the cloud when nobody uses them any more",
-                       "the journal is about the keys of %s, which are not looked after any more: %s%s%s",
-                       j->subject, j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "",
-                       j->old);
+                       "the journal is about the keys of %s, which are not looked after any more: %s%s%s", j->subject,
+                       j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "", j->old);
         return;
     }
     cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.journal", NULL, "rotation %llu is at the step %s, since %s",
-                   (unsigned long long)j->rotation, cfr_mint_step_name(j->step),
+                   (unsigned long long)j->rotation, cfr_rotation_step_name(j->step),
                    cfr_time_words((now_s > j->step_s ? now_s - j->step_s : 0) * 1000, words));
     tell_age(l, now_s);
 }
@@ -184,7 +178,7 @@ static void tell_journal(const struct look *l)
 /* ---- what is published ---- */
 
 /* "TIME ID" of what stands in DIRECTORY; false if nothing that was minted does. */
-static bool read_minted(const char *directory, char id[CFR_MINT_ID_MAX])
+static bool read_minted(const char *directory, char id[CFR_ROTATION_ID_MAX])
 {
     char path[PATH_MAX];
     struct cfr_secret text;
@@ -192,7 +186,7 @@ static bool read_minted(const char *directory, char id[CFR_MINT_ID_MAX])
     bool found = false;
 
     cfr_secret_init(&text, 1024);
-    if ((size_t)snprintf(path, sizeof path, "%s/" CFR_MINT_FILE, directory) < sizeof path &&
+    if ((size_t)snprintf(path, sizeof path, "%s/" CFR_ROTATION_FILE, directory) < sizeof path &&
         cfr_file_read(path, &text, NULL) == 0) {
         const char *blank;
 
@@ -200,23 +194,23 @@ static bool read_minted(const char *directory, char id[CFR_MINT_ID_MAX])
         blank = line.n != 0 ? memchr(line.p, ' ', line.n) : NULL;
         found = blank != NULL;
         if (found)
-            (void)snprintf(id, CFR_MINT_ID_MAX, "%.*s", (int)(line.p + line.n - blank - 1), blank + 1);
+            (void)snprintf(id, CFR_ROTATION_ID_MAX, "%.*s", (int)(line.p + line.n - blank - 1), blank + 1);
     }
     cfr_secret_free(&text);
     return found;
 }
 
-static bool is_settled(enum cfr_mint_step step)
+static bool is_settled(enum cfr_rotation_step step)
 {
-    return step == CFR_MINT_REST || step == CFR_MINT_PUBLISHED || step == CFR_MINT_RETIRING ||
-           step == CFR_MINT_INACTIVE || step == CFR_MINT_DELETING;
+    return step == CFR_ROTATION_REST || step == CFR_ROTATION_PUBLISHED || step == CFR_ROTATION_RETIRING ||
+           step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING;
 }
 
 static void tell_published(const struct look *l, bool has_journal)
 {
     for (size_t i = 0; i < l->c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)l->c->publish.items + i;
-        char id[CFR_MINT_ID_MAX];
+        char id[CFR_ROTATION_ID_MAX];
 
         if (p->directory == NULL || !read_minted(p->directory, id))
             continue;
@@ -228,14 +222,12 @@ static void tell_published(const struct look *l, bool has_journal)
                            "%s holds the key %s, and there is no journal of it in %s", p->directory, id,
                            l->d->config->state_dir);
         else if (is_settled(l->journal.step) && strcmp(id, l->journal.current) != 0)
-            cfr_doctor_say(
-                l->d, CFR_FINDING_WARNING, "mint.published",
-                "was state_dir, or the directory, brought back from a backup? see which key the cloud has",
-                "%s holds the key %s, and by the journal it is %s", p->directory, id,
-                l->journal.current[0] != '\0' ? l->journal.current : "none");
+            cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.published",
+                           "was state_dir, or the directory, brought back from a backup? see which key the cloud has",
+                           "%s holds the key %s, and by the journal it is %s", p->directory, id,
+                           l->journal.current[0] != '\0' ? l->journal.current : "none");
         else
-            cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.published", NULL, "%s holds the key %s", p->directory,
-                           id);
+            cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.published", NULL, "%s holds the key %s", p->directory, id);
     }
 }
 
@@ -258,8 +250,8 @@ static void tell_written(struct look *l)
             tell_published(l, true);
         }
     } else if (rc == CFR_E_MISSING) {
-        cfr_doctor_say(l->d, CFR_FINDING_NOTE, "mint.journal", NULL,
-                       "no key has been made yet: there is no %s/%s.json", dir, name);
+        cfr_doctor_say(l->d, CFR_FINDING_NOTE, "mint.journal", NULL, "no key has been made yet: there is no %s/%s.json",
+                       dir, name);
         tell_published(l, false);
     } else if (is_ours_to_read(l->d, "mint.journal", name, &err)) {
         cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.journal",
@@ -277,18 +269,18 @@ static void tell_written(struct look *l)
 
 static void tell_unfit(const struct look *l, const char *remedy, const char *why)
 {
-    cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.with", remedy, "%s cannot make keys of %s: %s",
-                   l->c->mint->with, l->provider->name, why);
+    cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.with", remedy, "%s cannot make keys of %s: %s", l->c->mint->with,
+                   l->provider->name, why);
 }
 
 /* The keys of a Secret that is passed on, tried by building a request that is not sent. */
-static void judge_passed_on(const struct look *l, const struct cfr_material *m)
+static void judge_passed_on(const struct look *l, const struct cfr_source_inputs *m)
 {
     struct cfr_grant grant = {0};
-    struct cfr_mint_ask ask = {.op = CFR_MINT_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant};
-    struct cfr_mint_request request = {.method = NULL};
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant};
+    struct cfr_rotation_request request = {.method = NULL};
     struct cfr_err err = {0};
-    int rc = cfr_material_grant(m, &grant, &err);
+    int rc = cfr_source_inputs_grant(m, &grant, &err);
 
     if (rc == 0)
         rc = l->provider->build(l->config, &ask, "", &request, &err);
@@ -297,19 +289,17 @@ static void judge_passed_on(const struct look *l, const struct cfr_material *m)
     else
         cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s has what it takes to ask for keys of %s",
                        l->c->mint->with, l->provider->name);
-    cfr_mint_request_free(&request);
+    cfr_rotation_request_free(&request);
     cfr_grant_free(&grant);
 }
 
-static void judge_exchanged(const struct look *l, const struct cfr_material *m)
+static void judge_exchanged(const struct look *l, const struct cfr_source_inputs *m)
 {
     const char *family = m->provider->family != NULL ? m->provider->family : m->provider->name;
 
     if (strcmp(family, l->provider->name) != 0)
-        tell_unfit(l, "name one in `mint.with` that has credentials of the same cloud",
-                   "it is for another cloud");
-    else if (m->provider == &cfr_sts_aws_provider &&
-             ((const struct cfr_sts_aws *)m->config)->role_arn == NULL)
+        tell_unfit(l, "name one in `mint.with` that has credentials of the same cloud", "it is for another cloud");
+    else if (m->provider == &cfr_aws_provider && ((const struct cfr_aws *)m->config)->role_arn == NULL)
         tell_unfit(l, "set `pass_on: true` for its Secret, or `role_arn` for its exchange",
                    "what GetSessionToken gives may not call IAM");
     else
@@ -321,14 +311,14 @@ static void judge_exchanged(const struct look *l, const struct cfr_material *m)
 static void tell_with(const struct look *l)
 {
     const struct cfr_config_credential *with = cfr_config_find(l->d->config, l->c->mint->with);
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_err err = {0};
     int64_t wait_ms;
     int rc;
 
     if (with == NULL)
         return;
-    rc = cfr_material_read(with, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
+    rc = cfr_source_inputs_read(with, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
     if (rc != 0 && !cfr_doctor_wants(l->d, with->name)) /* else it is told there */
         cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.with", "`credfresh doctor` with its name says more",
                        "%s, which is to make the keys, cannot be got: %s", with->name, err.text);
@@ -339,7 +329,7 @@ static void tell_with(const struct look *l)
     else if (rc == 0)
         tell_unfit(l, "name one in `mint.with` that has credentials of that cloud",
                    "it has none of a cloud's credentials");
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
 }
 
 /* ---- all of it ---- */
@@ -367,8 +357,7 @@ void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credenti
     if (!cfr_json_string(cfr_json_get(mint, "waits_for"), &text) || text.n == 0)
         return;
     /* Time alone does not end what waits for somebody. */
-    cfr_doctor_say(d,
-                   cfr_view_starts(text, "somebody") || cfr_view_starts(text, "room") ? CFR_FINDING_WARNING
-                                                                                      : CFR_FINDING_NOTE,
-                   "mint.waits", NULL, "the rotation waits for %.*s", (int)text.n, text.p);
+    cfr_doctor_say(
+        d, cfr_view_starts(text, "somebody") || cfr_view_starts(text, "room") ? CFR_FINDING_WARNING : CFR_FINDING_NOTE,
+        "mint.waits", NULL, "the rotation waits for %.*s", (int)text.n, text.p);
 }

@@ -37,33 +37,29 @@ static void tell_file_system(struct cfr_doctor *d, const char *dir)
 
     known = cfr_doctor_mount_of(dir, &m, NULL);
     if (statvfs(dir, &v) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.filesystem", NULL,
-                       "%s: cannot look at its file system: %s", dir, strerror(errno));
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.filesystem", NULL, "%s: cannot look at its file system: %s", dir,
+                       strerror(errno));
         return;
     }
     room = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
     if ((v.f_flag & ST_RDONLY) != 0)
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "publish.read-only",
-            "mount a volume there that can be written (in a pod: a memory emptyDir, without readOnly)",
-            "%s lies on a read-only file system (%s, %s)", dir, m.type, m.options);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.read-only",
+                       "mount a volume there that can be written (in a pod: a memory emptyDir, without readOnly)",
+                       "%s lies on a read-only file system (%s, %s)", dir, m.type, m.options);
     else if (v.f_blocks != 0 && room < SPACE_LEAST)
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "publish.space", "make room, or give the volume a larger limit",
-            "%s: %lld KiB are left on its file system (%s), which is not enough for two generations", dir,
-            (long long)(room / 1024), m.type);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.space", "make room, or give the volume a larger limit",
+                       "%s: %lld KiB are left on its file system (%s), which is not enough for two generations", dir,
+                       (long long)(room / 1024), m.type);
     else if (v.f_files != 0 && v.f_favail < INODES_LEAST)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.inodes", "remove files, or give the volume more inodes",
-                       "%s: %llu inodes are left on its file system (%s)", dir,
-                       (unsigned long long)v.f_favail, m.type);
+                       "%s: %llu inodes are left on its file system (%s)", dir, (unsigned long long)v.f_favail, m.type);
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.filesystem", NULL, "%s lies on %s (%s), %lld MiB are left",
-                       dir, m.type, m.options, (long long)(room / 1048576));
+        cfr_doctor_say(d, CFR_FINDING_OK, "publish.filesystem", NULL, "%s lies on %s (%s), %lld MiB are left", dir,
+                       m.type, m.options, (long long)(room / 1048576));
     if (known && !in_memory(m.type))
-        cfr_doctor_say(
-            d, CFR_FINDING_NOTE, "publish.on-disk",
-            "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
-            "%s lies on %s: what is published there is on a disk", dir, m.type);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "publish.on-disk",
+                       "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
+                       "%s lies on %s: what is published there is on a disk", dir, m.type);
 }
 
 /* DIR is the nearest that is there, or PATH itself: a file that is written in place. */
@@ -82,9 +78,9 @@ static void tell_rights(struct cfr_doctor *d, const char *path, const char *dir)
     cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights",
                    "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
                    "securityContext.fsGroup)",
-                   "%s: uid %u gid %u may not write in %s (mode %04o, owner %u:%u): %s", path,
-                   (unsigned)geteuid(), (unsigned)getegid(), dir, (unsigned)st.st_mode & 07777U,
-                   (unsigned)st.st_uid, (unsigned)st.st_gid, strerror(errno));
+                   "%s: uid %u gid %u may not write in %s (mode %04o, owner %u:%u): %s", path, (unsigned)geteuid(),
+                   (unsigned)getegid(), dir, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid,
+                   strerror(errno));
 }
 
 static bool in_group(gid_t gid)
@@ -111,8 +107,8 @@ static void tell_owner(struct cfr_doctor *d, const char *owner, const char *grou
     else if (owner != NULL && uid != geteuid() && !may)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.owner",
                        "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
-                       "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner,
-                       (unsigned)uid, (unsigned)geteuid());
+                       "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner, (unsigned)uid,
+                       (unsigned)geteuid());
     if (group != NULL && cfr_path_gid(group, &gid, &err) != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.group", NULL, "group: %s", err.text);
     else if (group != NULL && !may && !in_group(gid))
@@ -154,8 +150,7 @@ static void tell_generation(struct cfr_doctor *d, const char *directory)
     uint64_t number = 0;
 
     if (cfr_generation_current(directory, &number, &err) == CFR_E_CONFLICT)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
-                       err.text);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s", err.text);
     else if (number != 0)
         cfr_doctor_say(d, CFR_FINDING_OK, "publish.generation", NULL, "%s holds generation %llu", directory,
                        (unsigned long long)number);

@@ -26,8 +26,8 @@ static void read_file(struct cfr_doctor_case *c)
     if (cfr_file_read(c->token->file, &raw, NULL) == 0)
         text = cfr_view_trim(cfr_secret_view(&raw));
     if (text.n != 0 && c->token->json_field != NULL) {
-        bool good = cfr_json_parse(text, &doc, NULL) == 0 &&
-                    cfr_json_string(cfr_json_get(doc, c->token->json_field), &text);
+        bool good =
+            cfr_json_parse(text, &doc, NULL) == 0 && cfr_json_string(cfr_json_get(doc, c->token->json_field), &text);
 
         text = good ? cfr_view_trim(text) : (struct cfr_view){NULL, 0};
     }
@@ -41,7 +41,7 @@ struct asking {
     struct cfr_doctor_case *c;
 };
 
-static void on_asked(void *ctx, struct cfr_exchange_result *result)
+static void on_asked(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct asking *a = ctx;
 
@@ -63,7 +63,7 @@ static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct asking a = {d, c};
     struct cfr_config_credential alone = {.name = c->credential->name, .token = c->credential->token};
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_err err = {0};
     int64_t wait_ms;
     int64_t left_ms = cfr_doctor_left_ms(d);
@@ -74,12 +74,12 @@ static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "token.request", NULL, "no token was asked for: --offline");
     if (d->options->offline || left_ms == 0)
         return;
-    rc = cfr_material_read(&alone, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
+    rc = cfr_source_inputs_read(&alone, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
     if (rc == 0 && m.requested)
-        rc = cfr_standalone_exchange(&alone, &m, end_ms, on_asked, &a, &err);
+        rc = cfr_source_sync_exchange(&alone, &m, end_ms, on_asked, &a, &err);
     if (rc != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
-    cfr_material_free(&m);
+    cfr_source_inputs_free(&m);
     c->asked = true;
 }
 
@@ -89,7 +89,7 @@ bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
         return false;
     c->has_claims = true;
     c->trusted =
-        (struct cfr_trust_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
+        (struct cfr_doctor_policy_token){.iss = c->claims.iss, .sub = c->claims.sub, .claims = c->claims.payload};
     while (c->trusted.aud_count < CFR_DOCTOR_AUDIENCES_MAX &&
            c->trusted.aud_count < cfr_claims_audience_count(&c->claims)) {
         c->audiences[c->trusted.aud_count] = cfr_claims_audience(&c->claims, c->trusted.aud_count);
@@ -104,23 +104,21 @@ bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
 static void tell_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 {
     const struct cfr_claims *t = &c->claims;
-    char iss[CFR_TRUST_SHOWN_MAX];
-    char sub[CFR_TRUST_SHOWN_MAX];
-    char aud[CFR_TRUST_SHOWN_MAX];
-    char pod[CFR_TRUST_SHOWN_MAX];
-    char node[CFR_TRUST_SHOWN_MAX];
+    char iss[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char pod[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char node[CFR_DOCTOR_POLICY_SHOWN_MAX];
     char life[CFR_TIME_WORDS_MAX];
     char when[CFR_TIME_RFC3339_MAX];
 
     cfr_doctor_say(
         d, CFR_FINDING_OK, "token.claims", NULL,
-        "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_trust_show(t->sub, sub),
-        cfr_trust_show(t->iss, iss), cfr_trust_audiences(&c->trusted, aud),
-        t->exp > t->iat && t->iat != 0 ? cfr_time_words((cfr_claims_expires(t) - t->iat) * 1000, life)
-                                       : "unknown",
-        t->exp != 0 ? cfr_time_format(cfr_claims_expires(t), when) : "never",
-        t->pod.n != 0 ? ", of the pod " : "", cfr_trust_show(t->pod, pod), t->node.n != 0 ? " on " : "",
-        cfr_trust_show(t->node, node));
+        "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_doctor_policy_show(t->sub, sub),
+        cfr_doctor_policy_show(t->iss, iss), cfr_doctor_policy_audiences(&c->trusted, aud),
+        t->exp > t->iat && t->iat != 0 ? cfr_time_words((cfr_claims_expires(t) - t->iat) * 1000, life) : "unknown",
+        t->exp != 0 ? cfr_time_format(cfr_claims_expires(t), when) : "never", t->pod.n != 0 ? ", of the pod " : "",
+        cfr_doctor_policy_show(t->pod, pod), t->node.n != 0 ? " on " : "", cfr_doctor_policy_show(t->node, node));
 }
 
 static const char *remedy_of(const char *check)
@@ -131,8 +129,7 @@ static const char *remedy_of(const char *check)
          "the token's file"},
         {"token.not-yet-valid", "see the check clock: it tells whose clock is wrong"},
         {"token.kind", "project a serviceAccountToken volume with an audience and an expirationSeconds"},
-        {"token.algorithm",
-         "the issuer's signing key decides: the API server's --service-account-signing-key-file"},
+        {"token.algorithm", "the issuer's signing key decides: the API server's --service-account-signing-key-file"},
         {"token.issuer", "set --service-account-issuer of the API server to the https URL under which its "
                          "documents are public"},
         {"token.claims", "this is no token of a service account: look at what writes the file"},
@@ -154,7 +151,7 @@ struct judging {
 static void on_judged(void *ctx, const struct cfr_finding *f)
 {
     struct judging *j = ctx;
-    char aud[CFR_TRUST_SHOWN_MAX];
+    char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     if (f->level == CFR_FINDING_OK)
         return;
@@ -164,8 +161,8 @@ static void on_judged(void *ctx, const struct cfr_finding *f)
                        "set this audience in the projected volume (or in `token.request`), or change "
                        "`token.audience` and what "
                        "the cloud trusts",
-                       "the configuration expects the audience \"%.300s\", your token says %s",
-                       j->c->token->audience, cfr_trust_audiences(&j->c->trusted, aud));
+                       "the configuration expects the audience \"%.300s\", your token says %s", j->c->token->audience,
+                       cfr_doctor_policy_audiences(&j->c->trusted, aud));
     else
         cfr_doctor_say(j->d, f->level, f->check, remedy_of(f->check), "the token: %s", f->text);
 }
@@ -179,7 +176,7 @@ static void judge(struct cfr_doctor *d, struct cfr_doctor_case *c)
         .claims = &c->claims,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .audience = c->token != NULL ? c->token->audience : NULL,
-        .region = aws && c->config != NULL ? ((const struct cfr_sts_aws *)c->config)->region : NULL,
+        .region = aws && c->config != NULL ? ((const struct cfr_aws *)c->config)->region : NULL,
         .cloud = c->provider != NULL ? c->provider->name : "",
     };
 
@@ -214,8 +211,7 @@ static void read_material(struct cfr_doctor_case *c, struct cfr_err *err)
 
     if (c->credential == NULL)
         return;
-    c->ready =
-        cfr_material_read(c->credential, cfr_clock_now().wall_ms, false, &c->material, &wait_ms, err) == 0;
+    c->ready = cfr_source_inputs_read(c->credential, cfr_clock_now().wall_ms, false, &c->material, &wait_ms, err) == 0;
     if (c->ready && c->material.provider != NULL) {
         c->provider = c->material.provider;
         c->config = c->material.config;

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const clouds[] = {
-    [CFR_DOCTOR_AWS] = "aws", [CFR_DOCTOR_AZURE] = "azure", [CFR_DOCTOR_GCP] = "gcp"};
+static const char *const clouds[] = {[CFR_DOCTOR_AWS] = "aws", [CFR_DOCTOR_AZURE] = "azure", [CFR_DOCTOR_GCP] = "gcp"};
 
 static const char *path_of(const struct cfr_doctor *d, int side)
 {
@@ -49,7 +48,7 @@ static int read_all(struct cfr_doctor *d, int fd, struct cfr_str *out, struct cf
         else
             cfr_str_add(out, (struct cfr_view){part, (size_t)n});
     }
-    return out->failed ? cfr_err_set(err, CFR_E_LIMIT, "it is longer than %d bytes", CFR_TRUST_FILE_MAX) : 0;
+    return out->failed ? cfr_err_set(err, CFR_E_LIMIT, "it is longer than %d bytes", CFR_DOCTOR_POLICY_FILE_MAX) : 0;
 }
 
 static void take(struct cfr_doctor *d, const char *path, struct cfr_doctor_document *doc)
@@ -57,7 +56,7 @@ static void take(struct cfr_doctor *d, const char *path, struct cfr_doctor_docum
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     doc->used = true;
-    doc->text.limit = CFR_TRUST_FILE_MAX;
+    doc->text.limit = CFR_DOCTOR_POLICY_FILE_MAX;
     if (fd < 0)
         (void)cfr_err_sys(&doc->err, errno, "it cannot be opened");
     else
@@ -68,18 +67,17 @@ static void take(struct cfr_doctor *d, const char *path, struct cfr_doctor_docum
 
 /* ---- comparing ---- */
 
-static void compare(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side,
-                    const struct cfr_str *text)
+static void compare(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side, const struct cfr_str *text)
 {
     struct cfr_view document = text->p != NULL ? cfr_str_view(text) : cfr_view_of("");
-    const char *role_arn = side == CFR_DOCTOR_AWS ? ((const struct cfr_sts_aws *)c->config)->role_arn : NULL;
+    const char *role_arn = side == CFR_DOCTOR_AWS ? ((const struct cfr_aws *)c->config)->role_arn : NULL;
 
     if (side == CFR_DOCTOR_AZURE)
-        cfr_trust_azure(document, &c->trusted, &d->sink);
+        cfr_doctor_policy_azure(document, &c->trusted, &d->sink);
     else if (side == CFR_DOCTOR_GCP)
-        cfr_trust_gcp(document, ((const struct cfr_sts_gcp *)c->config)->audience, &c->trusted, &d->sink);
+        cfr_doctor_policy_gcp(document, ((const struct cfr_gcp *)c->config)->audience, &c->trusted, &d->sink);
     else if (role_arn != NULL)
-        cfr_trust_aws(document, role_arn, &c->trusted, &d->sink);
+        cfr_doctor_policy_aws(document, role_arn, &c->trusted, &d->sink);
 }
 
 static void look(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side)

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REMEDY_RIGHTS                                                                                        \
-    "in a pod set securityContext.fsGroup (or a group that credfresh is in) and the volume's defaultMode; "  \
-    "elsewhere give "                                                                                        \
+#define REMEDY_RIGHTS                                                                                                  \
+    "in a pod set securityContext.fsGroup (or a group that credfresh is in) and the volume's defaultMode; "            \
+    "elsewhere give "                                                                                                  \
     "credfresh's user the group of the file"
 #define REMEDY_PART "mount the whole volume as a directory, without subPath, and name the file in it"
 
@@ -36,13 +36,12 @@ static void tell_path(struct cfr_doctor *d, const char *path, int why)
         if (stat(part, &st) != 0) {
             bool dangling = errno == ENOENT && lstat(part, &st) == 0;
 
-            cfr_doctor_say(
-                d, CFR_FINDING_WRONG, "volume.missing",
-                why == ENOENT ? "mount the volume there, or mend the path; the kubelet makes it before the "
-                                "container starts"
-                              : REMEDY_RIGHTS,
-                "%s cannot be read: %s%s %s", path, part, dangling ? " is a link to something that" : "",
-                why == ENOENT ? "does not exist" : strerror(why));
+            cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.missing",
+                           why == ENOENT ? "mount the volume there, or mend the path; the kubelet makes it before the "
+                                           "container starts"
+                                         : REMEDY_RIGHTS,
+                           "%s cannot be read: %s%s %s", path, part, dangling ? " is a link to something that" : "",
+                           why == ENOENT ? "does not exist" : strerror(why));
             return;
         }
         if (S_ISDIR(st.st_mode) && path[n] != '\0' && access(part, X_OK) != 0) {
@@ -86,18 +85,16 @@ static bool tell_mount(struct cfr_doctor *d, const char *path)
     if (!self && !(known && cfr_doctor_mount_is_part(&m)))
         return false;
     if (!known || !cfr_doctor_mount_is_part(&m))
-        cfr_doctor_say(
-            d, CFR_FINDING_WARNING, "volume.subpath",
-            "mount the directory that it is in; or have it written in place, not replaced",
-            "%s is a mount point of its own: whoever replaces the file changes nothing here, and the token "
-            "in it expires",
-            path);
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "volume.subpath",
+                       "mount the directory that it is in; or have it written in place, not replaced",
+                       "%s is a mount point of its own: whoever replaces the file changes nothing here, and the token "
+                       "in it expires",
+                       path);
     else
-        cfr_doctor_say(
-            d, CFR_FINDING_WRONG, "volume.subpath", REMEDY_PART,
-            "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
-            "expires",
-            path, m.root);
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.subpath", REMEDY_PART,
+                       "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
+                       "expires",
+                       path, m.root);
     return true;
 }
 
@@ -116,37 +113,34 @@ static bool tell_layout(struct cfr_doctor *d, const char *path)
         return false;
     n = readlink(link, target, sizeof target - 1);
     if (n < 0) {
-        cfr_doctor_say(
-            d, CFR_FINDING_NOTE, "volume.layout", NULL,
-            "%s has no ..data beside it: it is no volume of the kubelet, and somebody else must renew it",
-            path);
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "volume.layout", NULL,
+                       "%s has no ..data beside it: it is no volume of the kubelet, and somebody else must renew it",
+                       path);
         return false;
     }
     target[n] = '\0';
     if (lstat(link, &st) == 0)
-        cfr_doctor_say(
-            d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
-            cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
+        cfr_doctor_say(d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
+                       cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
     return true;
 }
 
 static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool kubelet)
 {
-    int64_t due_ms = cfr_token_file_overdue_ms(c->claims.iat, cfr_claims_expires(&c->claims));
+    int64_t due_ms = cfr_source_token_file_overdue_ms(c->claims.iat, cfr_claims_expires(&c->claims));
     int64_t late_ms = cfr_clock_now().wall_ms - due_ms;
     char words[CFR_TIME_WORDS_MAX];
 
     if (c->claims.iat == 0 || c->claims.exp == 0)
         return;
     if (late_ms >= 0)
-        cfr_doctor_say(
-            d, CFR_FINDING_WARNING, "volume.age",
-            kubelet ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
-                      "pod's "
-                      "events; a pod that is being deleted gets no new token"
-                    : "look at what writes the file",
-            "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
-            cfr_time_words(late_ms, words));
+        cfr_doctor_say(d, CFR_FINDING_WARNING, "volume.age",
+                       kubelet ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
+                                 "pod's "
+                                 "events; a pod that is being deleted gets no new token"
+                               : "look at what writes the file",
+                       "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
+                       cfr_time_words(late_ms, words));
     else
         cfr_doctor_say(d, CFR_FINDING_OK, "volume.age", NULL,
                        "the token is to be replaced after 80 %% of its life, within %s",

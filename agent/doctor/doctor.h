@@ -48,7 +48,7 @@ struct cfr_doctor_document {
 };
 
 struct cfr_doctor {
-    const struct cfr_options *options;
+    const struct cfr_cli_options *options;
     const char *config_path; /* NULL: the environment */
     struct cfr_config *config;
     int64_t end_boot_ms;
@@ -61,10 +61,10 @@ struct cfr_doctor {
     unsigned tally[CFR_FINDING_LEVELS];
     struct cfr_doctor_seen seen[CFR_DOCTOR_SEEN_MAX];
     size_t seen_count;
-    pid_t agent_pid; /* of whoever listens on the control socket; 0 = nobody, or not to be seen */
-    uid_t agent_uid; /* of agent_pid */
-    struct cfr_client_answer agent;    /* what the running agent says; json NULL = nothing */
-    struct cfr_authority ca;           /* that of the store; without generations where it could not be read */
+    pid_t agent_pid;                   /* of whoever listens on the control socket; 0 = nobody, or not to be seen */
+    uid_t agent_uid;                   /* of agent_pid */
+    struct cfr_cli_answer agent;       /* what the running agent says; json NULL = nothing */
+    struct cfr_ca ca;                  /* that of the store; without generations where it could not be read */
     const struct cfr_json *agent_next; /* the credential to look at first there: both lists have one order */
     struct cfr_doctor_document documents[CFR_DOCTOR_DOCUMENTS]; /* agent/doctor/check_trust.c */
     /* The place of what is found next; borrowed. */
@@ -81,15 +81,15 @@ struct cfr_doctor_case {
     const struct cfr_config_token *token;           /* NULL: none */
     const struct cfr_sts_provider *provider;        /* NULL: nothing is exchanged */
     const void *config;                             /* the provider's */
-    struct cfr_material material;
+    struct cfr_source_inputs material;
     bool ready; /* the material could be read */
     bool asked; /* the token was asked of the API server, by itself */
     struct cfr_secret token_text;
     struct cfr_claims claims;
     bool has_claims;
     struct cfr_view audiences[CFR_DOCTOR_AUDIENCES_MAX];
-    struct cfr_trust_token trusted; /* of the claims */
-    int64_t server_date_s;          /* the cloud's clock, when it was seen; 0 = not yet */
+    struct cfr_doctor_policy_token trusted; /* of the claims */
+    int64_t server_date_s;                  /* the cloud's clock, when it was seen; 0 = not yet */
     int64_t seen_boot_ms;
     char unreached[256];    /* a server that is needed and cannot be reached; empty = none is known */
     bool exchanged;         /* and it went well */
@@ -98,7 +98,7 @@ struct cfr_doctor_case {
 
 /* ---- the list: agent/doctor/report.c ---- */
 
-void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_options *o);
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o);
 void cfr_doctor_close(struct cfr_doctor *d);
 /* What is found from now on is about CREDENTIAL (NULL: none) and stands in the configuration at LINE (0:
  * nowhere). */

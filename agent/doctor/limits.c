@@ -41,8 +41,7 @@ static int64_t read_limit(const char *path)
 
     if (fd >= 0)
         (void)close(fd);
-    if (n <= 0 || !cfr_view_int(cfr_view_trim((struct cfr_view){text, (size_t)n}), &value) ||
-        value >= UNLIMITED)
+    if (n <= 0 || !cfr_view_int(cfr_view_trim((struct cfr_view){text, (size_t)n}), &value) || value >= UNLIMITED)
         return -1;
     return value;
 }

@@ -23,8 +23,7 @@ static void take_field(struct cfr_view field, char *out, size_t size)
 
     for (size_t i = 0; i < field.n && n + 1 < size; i++) {
         if (field.p[i] == '\\' && i + 3 < field.n) {
-            out[n++] =
-                (char)((field.p[i + 1] - '0') * 64 + (field.p[i + 2] - '0') * 8 + (field.p[i + 3] - '0'));
+            out[n++] = (char)((field.p[i + 1] - '0') * 64 + (field.p[i + 2] - '0') * 8 + (field.p[i + 3] - '0'));
             i += 3;
         } else {
             out[n++] = field.p[i];

@@ -31,7 +31,7 @@ static void take(void *ctx, const struct cfr_finding *f)
     cfr_doctor_say(ctx, f->level, f->check, f->remedy, "%s", f->text);
 }
 
-void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_options *o)
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o)
 {
     int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : TIME_LIMIT_MS;
 
@@ -57,8 +57,8 @@ void cfr_doctor_close(struct cfr_doctor *d)
     d->count = 0;
     cfr_config_free(d->config);
     d->config = NULL;
-    cfr_client_answer_free(&d->agent);
-    cfr_authority_free(&d->ca);
+    cfr_cli_answer_free(&d->agent);
+    cfr_ca_free(&d->ca);
     for (int i = 0; i < CFR_DOCTOR_DOCUMENTS; i++)
         cfr_str_free(&d->documents[i].text);
 }

@@ -82,8 +82,8 @@ static bool wait_for(int fd, int64_t end_boot_ms, char out[CFR_DOCTOR_ADDRESSES_
     }
 }
 
-int cfr_doctor_resolve(const char *host, int64_t timeout_ms, char addresses[CFR_DOCTOR_ADDRESSES_MAX],
-                       int64_t *took_ms, struct cfr_err *err)
+int cfr_doctor_resolve(const char *host, int64_t timeout_ms, char addresses[CFR_DOCTOR_ADDRESSES_MAX], int64_t *took_ms,
+                       struct cfr_err *err)
 {
     int64_t begun = cfr_clock_now().boot_ms;
     char text[CFR_DOCTOR_ADDRESSES_MAX] = "";
@@ -124,8 +124,8 @@ void cfr_doctor_resolver(struct cfr_view resolv_conf, char *out, size_t size)
         line = cfr_view_trim(line);
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
             if (cfr_view_starts(line, keys[i])) {
-                (void)snprintf(out + n, size - n, "%s%.*s", n != 0 ? "; " : "",
-                               (int)(line.n < 200 ? line.n : 200), line.p);
+                (void)snprintf(out + n, size - n, "%s%.*s", n != 0 ? "; " : "", (int)(line.n < 200 ? line.n : 200),
+                               line.p);
                 n = strlen(out);
             }
         }

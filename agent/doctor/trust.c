@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-const char *cfr_trust_show(struct cfr_view text, char out[CFR_TRUST_SHOWN_MAX])
+const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
 {
-    size_t n = text.n < CFR_TRUST_SHOWN_MAX - 1 ? text.n : CFR_TRUST_SHOWN_MAX - 1;
+    size_t n = text.n < CFR_DOCTOR_POLICY_SHOWN_MAX - 1 ? text.n : CFR_DOCTOR_POLICY_SHOWN_MAX - 1;
 
     for (size_t i = 0; i < n; i++)
         out[i] = (char)(text.p[i] >= 0x20 && text.p[i] < 0x7f ? text.p[i] : '?');
@@ -28,7 +28,7 @@ static bool same_but_case(struct cfr_view a, struct cfr_view b)
     return a.n == b.n && a.n != 0 && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
-const char *cfr_trust_difference(struct cfr_view expected, struct cfr_view has)
+const char *cfr_doctor_policy_difference(struct cfr_view expected, struct cfr_view has)
 {
     if (same_but_case(expected, has))
         return "upper and lower case differ";
@@ -36,15 +36,14 @@ const char *cfr_trust_difference(struct cfr_view expected, struct cfr_view has)
         return "there is white space around one of them";
     if (cfr_view_eq(without_slash(expected), without_slash(has)))
         return "a slash at the end counts";
-    if (cfr_view_eq(cfr_trust_bare_issuer(expected), cfr_trust_bare_issuer(has)))
+    if (cfr_view_eq(cfr_doctor_policy_bare_issuer(expected), cfr_doctor_policy_bare_issuer(has)))
         return "https:// before it counts";
-    if (memchr(expected.p != NULL ? expected.p : "", '*', expected.n) != NULL &&
-        cfr_trust_like(expected, has))
+    if (memchr(expected.p != NULL ? expected.p : "", '*', expected.n) != NULL && cfr_doctor_policy_like(expected, has))
         return "`*` is taken literally here";
     return "";
 }
 
-bool cfr_trust_like(struct cfr_view pattern, struct cfr_view text)
+bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text)
 {
     size_t p = 0;
     size_t t = 0;
@@ -70,22 +69,23 @@ bool cfr_trust_like(struct cfr_view pattern, struct cfr_view text)
     return p == pattern.n;
 }
 
-struct cfr_view cfr_trust_bare_issuer(struct cfr_view iss)
+struct cfr_view cfr_doctor_policy_bare_issuer(struct cfr_view iss)
 {
     size_t n = strlen("https://");
 
     return cfr_view_starts(iss, "https://") ? (struct cfr_view){iss.p + n, iss.n - n} : iss;
 }
 
-const char *cfr_trust_audiences(const struct cfr_trust_token *token, char out[CFR_TRUST_SHOWN_MAX])
+const char *cfr_doctor_policy_audiences(const struct cfr_doctor_policy_token *token,
+                                        char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
 {
-    char one[CFR_TRUST_SHOWN_MAX];
+    char one[CFR_DOCTOR_POLICY_SHOWN_MAX];
     size_t n = 0;
 
-    (void)snprintf(out, CFR_TRUST_SHOWN_MAX, "no audience");
-    for (size_t i = 0; i < token->aud_count && n + 8 < CFR_TRUST_SHOWN_MAX; i++) {
-        (void)snprintf(out + n, CFR_TRUST_SHOWN_MAX - n, "%s\"%s\"", i != 0 ? ", " : "",
-                       cfr_trust_show(token->aud[i], one));
+    (void)snprintf(out, CFR_DOCTOR_POLICY_SHOWN_MAX, "no audience");
+    for (size_t i = 0; i < token->aud_count && n + 8 < CFR_DOCTOR_POLICY_SHOWN_MAX; i++) {
+        (void)snprintf(out + n, CFR_DOCTOR_POLICY_SHOWN_MAX - n, "%s\"%s\"", i != 0 ? ", " : "",
+                       cfr_doctor_policy_show(token->aud[i], one));
         n = strlen(out);
     }
     return out;

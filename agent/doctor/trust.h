@@ -10,11 +10,11 @@
 #include "base/json.h"
 #include "sts/core/provider.h"
 
-#define CFR_TRUST_FILE_MAX  262144
-#define CFR_TRUST_SHOWN_MAX 304 /* bytes of a claim in a text, with its NUL */
+#define CFR_DOCTOR_POLICY_FILE_MAX  262144
+#define CFR_DOCTOR_POLICY_SHOWN_MAX 304 /* bytes of a claim in a text, with its NUL */
 
 /* A token's claims, unverified; borrowed. */
-struct cfr_trust_token {
+struct cfr_doctor_policy_token {
     struct cfr_view iss;
     struct cfr_view sub;
     const struct cfr_view *aud;
@@ -24,48 +24,49 @@ struct cfr_trust_token {
 
 /* Says what has to be configured on the cloud's side for TOKEN to be exchanged as CONFIG of PROVIDER wants
  * it: notes "trust.needed". Nothing for providers that trust no token. ENV as in struct cfr_sts_input. */
-void cfr_trust_needed(const struct cfr_sts_provider *provider, const void *config,
-                      const char *(*env)(const char *), const struct cfr_trust_token *token,
-                      const struct cfr_finding_sink *sink);
+void cfr_doctor_policy_needed(const struct cfr_sts_provider *provider, const void *config,
+                              const char *(*env)(const char *), const struct cfr_doctor_policy_token *token,
+                              const struct cfr_finding_sink *sink);
 /* Compares what a refusal names, TEXT being the error's text, with TOKEN: "trust.refused". Says nothing where
  * the cloud named nothing. */
-void cfr_trust_refused(const struct cfr_sts_provider *provider, const char *text,
-                       const struct cfr_trust_token *token, const struct cfr_finding_sink *sink);
+void cfr_doctor_policy_refused(const struct cfr_sts_provider *provider, const char *text,
+                               const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink);
 
 /* Evaluates the trust policy in DOCUMENT (a policy, or a role as IAM describes it) for TOKEN and the role
  * ROLE_ARN: "trust.policy" for each thing that does not match, or one that all is well. What cannot be known
  * here (conditions on addresses, tags, times) is a warning. */
-void cfr_trust_aws(struct cfr_view document, const char *role_arn, const struct cfr_trust_token *token,
-                   const struct cfr_finding_sink *sink);
+void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const struct cfr_doctor_policy_token *token,
+                           const struct cfr_finding_sink *sink);
 /* The same for federated credentials of an Azure application or managed identity, one or a list:
  * "trust.federated". */
-void cfr_trust_azure(struct cfr_view document, const struct cfr_trust_token *token,
-                     const struct cfr_finding_sink *sink);
+void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
+                             const struct cfr_finding_sink *sink);
 /* The same for the description of a provider of a Google pool; AUDIENCE is the one that is configured, or
  * NULL: "trust.pool". Of the mapping and the condition only the simple forms are evaluated: claims, texts,
  * `+`; ==, !=, in, startsWith, endsWith, contains, joined by && or ||. */
-void cfr_trust_gcp(struct cfr_view document, const char *audience, const struct cfr_trust_token *token,
-                   const struct cfr_finding_sink *sink);
+void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
+                           const struct cfr_finding_sink *sink);
 
 /* ---- for the parts above ---- */
 
-enum cfr_trust_verdict {
-    CFR_TRUST_NO,
-    CFR_TRUST_YES,
-    CFR_TRUST_UNKNOWN,
-    CFR_TRUST_ABSENT /* an expression needs a claim that is not there: neither it nor its opposite is true */
+enum cfr_doctor_policy_verdict {
+    CFR_DOCTOR_POLICY_NO,
+    CFR_DOCTOR_POLICY_YES,
+    CFR_DOCTOR_POLICY_UNKNOWN,
+    CFR_DOCTOR_POLICY_ABSENT /* an expression needs a claim that is not there: neither it nor its opposite is true */
 };
 
-/* TEXT fit for a terminal and cut to CFR_TRUST_SHOWN_MAX. Returns OUT. */
-const char *cfr_trust_show(struct cfr_view text, char out[CFR_TRUST_SHOWN_MAX]);
+/* TEXT fit for a terminal and cut to CFR_DOCTOR_POLICY_SHOWN_MAX. Returns OUT. */
+const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POLICY_SHOWN_MAX]);
 /* Why two values that ought to be equal are not, in words such as "upper and lower case differ"; "" where
  * there is no simple reason. A literal. */
-const char *cfr_trust_difference(struct cfr_view expected, struct cfr_view has);
+const char *cfr_doctor_policy_difference(struct cfr_view expected, struct cfr_view has);
 /* True if TEXT matches PATTERN, in which `*` stands for any characters and `?` for one. */
-bool cfr_trust_like(struct cfr_view pattern, struct cfr_view text);
+bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text);
 /* The issuer as AWS names it: without https://. */
-struct cfr_view cfr_trust_bare_issuer(struct cfr_view iss);
+struct cfr_view cfr_doctor_policy_bare_issuer(struct cfr_view iss);
 /* The audiences as a list in quotes, fit for a terminal. Returns OUT. */
-const char *cfr_trust_audiences(const struct cfr_trust_token *token, char out[CFR_TRUST_SHOWN_MAX]);
+const char *cfr_doctor_policy_audiences(const struct cfr_doctor_policy_token *token,
+                                        char out[CFR_DOCTOR_POLICY_SHOWN_MAX]);
 
 #endif

@@ -12,16 +12,16 @@
 #define CHECK  "trust.policy"
 #define ACTION "sts:AssumeRoleWithWebIdentity"
 
-bool cfr_trust_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_TRUST_AWS_ARN_MAX])
+bool cfr_doctor_policy_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX])
 {
     const char *partition = strchr(role_arn, ':');
     const char *service = partition != NULL ? strchr(partition + 1, ':') : NULL;
     const char *account = service != NULL ? strstr(service, "::") : NULL;
-    struct cfr_view bare = cfr_trust_bare_issuer(iss);
+    struct cfr_view bare = cfr_doctor_policy_bare_issuer(iss);
 
     if (account == NULL)
         return false;
-    (void)snprintf(out, CFR_TRUST_AWS_ARN_MAX, "arn:%.*s:iam::%.*s:oidc-provider/%.*s",
+    (void)snprintf(out, CFR_DOCTOR_POLICY_AWS_ARN_MAX, "arn:%.*s:iam::%.*s:oidc-provider/%.*s",
                    (int)(service - partition - 1), partition + 1, (int)strcspn(account + 2, ":"), account + 2,
                    (int)bare.n, bare.n != 0 ? bare.p : "");
     for (char *p = out; *p != '\0'; p++)
@@ -29,7 +29,7 @@ bool cfr_trust_aws_provider(const char *role_arn, struct cfr_view iss, char out[
     return true;
 }
 
-void cfr_trust_aws_mismatch(const struct cfr_trust_policy *p, const char *remedy, const char *fmt, ...)
+void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, const char *remedy, const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     va_list ap;
@@ -39,11 +39,11 @@ void cfr_trust_aws_mismatch(const struct cfr_trust_policy *p, const char *remedy
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "statement %zu of the trust policy %s",
-                    p->number, text);
+    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "statement %zu of the trust policy %s", p->number, text);
 }
 
-enum cfr_trust_verdict cfr_trust_aws_unknown(const struct cfr_trust_policy *p, const char *fmt, ...)
+enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_doctor_policy_policy *p, const char *fmt,
+                                                             ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     va_list ap;
@@ -51,19 +51,18 @@ enum cfr_trust_verdict cfr_trust_aws_unknown(const struct cfr_trust_policy *p, c
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL, "statement %zu of the trust policy %s",
-                    p->number, text);
-    return CFR_TRUST_UNKNOWN;
+    cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL, "statement %zu of the trust policy %s", p->number, text);
+    return CFR_DOCTOR_POLICY_UNKNOWN;
 }
 
 /* ---- one value or a list of them ---- */
 
-const struct cfr_json *cfr_trust_first(const struct cfr_json *value)
+const struct cfr_json *cfr_doctor_policy_first(const struct cfr_json *value)
 {
     return cfr_json_is_array(value) ? cfr_json_first(value) : value;
 }
 
-const struct cfr_json *cfr_trust_next(const struct cfr_json *list, const struct cfr_json *value)
+const struct cfr_json *cfr_doctor_policy_next(const struct cfr_json *list, const struct cfr_json *value)
 {
     return cfr_json_is_array(list) ? cfr_json_next(value) : NULL;
 }
@@ -79,14 +78,15 @@ static bool is_action(struct cfr_view pattern)
         low[i] = (char)(pattern.p[i] >= 'A' && pattern.p[i] <= 'Z' ? pattern.p[i] + 32 : pattern.p[i]);
     for (char *c = want; *c != '\0'; c++)
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
-    return cfr_trust_like((struct cfr_view){low, pattern.n}, cfr_view_of(want));
+    return cfr_doctor_policy_like((struct cfr_view){low, pattern.n}, cfr_view_of(want));
 }
 
 static bool lists_action(const struct cfr_json *actions)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *a = cfr_trust_first(actions); a != NULL; a = cfr_trust_next(actions, a)) {
+    for (const struct cfr_json *a = cfr_doctor_policy_first(actions); a != NULL;
+         a = cfr_doctor_policy_next(actions, a)) {
         if (cfr_json_string(a, &text) && is_action(text))
             return true;
     }
@@ -107,54 +107,54 @@ static bool is_anybody(const struct cfr_json *value)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *v = cfr_trust_first(value); v != NULL; v = cfr_trust_next(value, v)) {
+    for (const struct cfr_json *v = cfr_doctor_policy_first(value); v != NULL; v = cfr_doctor_policy_next(value, v)) {
         if (cfr_json_string(v, &text) && cfr_view_is(text, "*"))
             return true;
     }
     return false;
 }
 
-static void tell_provider(const struct cfr_trust_policy *p, const struct cfr_json *federated)
+static void tell_provider(const struct cfr_doctor_policy_policy *p, const struct cfr_json *federated)
 {
-    char shown[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view nearest = {NULL, 0};
     const char *why = "";
 
-    for (const struct cfr_json *f = cfr_trust_first(federated); f != NULL && why[0] == '\0';
-         f = cfr_trust_next(federated, f)) {
+    for (const struct cfr_json *f = cfr_doctor_policy_first(federated); f != NULL && why[0] == '\0';
+         f = cfr_doctor_policy_next(federated, f)) {
         if (cfr_json_string(f, &nearest))
-            why = cfr_trust_difference(nearest, cfr_view_of(p->provider));
+            why = cfr_doctor_policy_difference(nearest, cfr_view_of(p->provider));
     }
     if (nearest.n != 0 && !p->trusted)
-        cfr_trust_aws_mismatch(
-            p,
-            "change Principal.Federated to the ARN that the token needs, or have the token "
-            "issued by the other issuer",
-            "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
-            cfr_trust_show(nearest, shown), p->provider, why[0] != '\0' ? ": " : "", why);
+        cfr_doctor_policy_aws_mismatch(p,
+                                       "change Principal.Federated to the ARN that the token needs, or have the token "
+                                       "issued by the other issuer",
+                                       "trusts the provider \"%s\", your token's issuer needs \"%s\"%s%s",
+                                       cfr_doctor_policy_show(nearest, shown), p->provider, why[0] != '\0' ? ": " : "",
+                                       why);
 }
 
-static enum cfr_trust_verdict judge_principal(const struct cfr_trust_policy *p,
-                                              const struct cfr_json *statement)
+static enum cfr_doctor_policy_verdict judge_principal(const struct cfr_doctor_policy_policy *p,
+                                                      const struct cfr_json *statement)
 {
     const struct cfr_json *principal = cfr_json_get(statement, "Principal");
     const struct cfr_json *federated = cfr_json_get(principal, "Federated");
     struct cfr_view text;
 
     if (cfr_json_get(statement, "NotPrincipal") != NULL)
-        return cfr_trust_aws_unknown(p, "is written with NotPrincipal, which is not judged here");
+        return cfr_doctor_policy_aws_unknown(p, "is written with NotPrincipal, which is not judged here");
     if (p->quiet && is_anybody(principal))
-        return CFR_TRUST_YES;
-    if (is_anybody(principal) || is_anybody(federated) ||
-        (p->quiet && is_anybody(cfr_json_get(principal, "AWS"))))
-        return cfr_trust_aws_unknown(
-            p, "is for everybody (`*`); whether that includes tokens is not judged here");
-    for (const struct cfr_json *f = cfr_trust_first(federated); f != NULL; f = cfr_trust_next(federated, f)) {
+        return CFR_DOCTOR_POLICY_YES;
+    if (is_anybody(principal) || is_anybody(federated) || (p->quiet && is_anybody(cfr_json_get(principal, "AWS"))))
+        return cfr_doctor_policy_aws_unknown(p,
+                                             "is for everybody (`*`); whether that includes tokens is not judged here");
+    for (const struct cfr_json *f = cfr_doctor_policy_first(federated); f != NULL;
+         f = cfr_doctor_policy_next(federated, f)) {
         if (cfr_json_string(f, &text) && cfr_view_is(text, p->provider))
-            return CFR_TRUST_YES;
+            return CFR_DOCTOR_POLICY_YES;
     }
     tell_provider(p, federated);
-    return CFR_TRUST_NO;
+    return CFR_DOCTOR_POLICY_NO;
 }
 
 /* ---- statements ---- */
@@ -177,11 +177,11 @@ static bool is_about_tokens(const struct cfr_json *statement)
            cfr_json_get(statement, "NotPrincipal") != NULL;
 }
 
-static void judge_statement(struct cfr_trust_policy *p, const struct cfr_json *s, struct outcome *out)
+static void judge_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *s, struct outcome *out)
 {
     struct cfr_view effect = {NULL, 0};
-    enum cfr_trust_verdict who;
-    enum cfr_trust_verdict when;
+    enum cfr_doctor_policy_verdict who;
+    enum cfr_doctor_policy_verdict when;
     size_t *certain;
     size_t *perhaps;
 
@@ -191,19 +191,19 @@ static void judge_statement(struct cfr_trust_policy *p, const struct cfr_json *s
         return;
     out->about += !p->quiet && is_about_tokens(s) ? 1 : 0;
     who = judge_principal(p, s);
-    out->trusted += !p->quiet && who == CFR_TRUST_YES ? 1 : 0;
-    when = who != CFR_TRUST_NO ? cfr_trust_aws_conditions(p, s) : CFR_TRUST_NO;
-    if (when == CFR_TRUST_NO)
+    out->trusted += !p->quiet && who == CFR_DOCTOR_POLICY_YES ? 1 : 0;
+    when = who != CFR_DOCTOR_POLICY_NO ? cfr_doctor_policy_aws_conditions(p, s) : CFR_DOCTOR_POLICY_NO;
+    if (when == CFR_DOCTOR_POLICY_NO)
         return;
     certain = p->quiet ? &out->denied_by : &out->allowed_by;
     perhaps = p->quiet ? &out->maybe_denied_by : &out->maybe_by;
-    *(who == CFR_TRUST_YES && when == CFR_TRUST_YES ? certain : perhaps) = p->number;
+    *(who == CFR_DOCTOR_POLICY_YES && when == CFR_DOCTOR_POLICY_YES ? certain : perhaps) = p->number;
 }
 
 /* A mismatch of one statement is no trouble where another one lets the token in. */
 struct hold {
     const struct cfr_finding_sink *sink;
-    const struct cfr_trust_policy *policy;
+    const struct cfr_doctor_policy_policy *policy;
     bool all;
     bool denials; /* what a Deny leaves open */
 };
@@ -216,12 +216,12 @@ static void pass_on(void *ctx, const struct cfr_finding *f)
         h->sink->take(h->sink->ctx, f);
 }
 
-static void each_statement(struct cfr_trust_policy *p, const struct cfr_json *statements, struct outcome *out)
+static void each_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *statements, struct outcome *out)
 {
     *out = (struct outcome){.allowed_by = 0};
     p->number = 0;
-    for (const struct cfr_json *s = cfr_trust_first(statements); s != NULL;
-         s = cfr_trust_next(statements, s)) {
+    for (const struct cfr_json *s = cfr_doctor_policy_first(statements); s != NULL;
+         s = cfr_doctor_policy_next(statements, s)) {
         p->number++;
         judge_statement(p, s, out);
     }
@@ -230,22 +230,21 @@ static void each_statement(struct cfr_trust_policy *p, const struct cfr_json *st
 static void tell_allowed(const struct outcome *o, const struct cfr_finding_sink *sink)
 {
     if (o->maybe_denied_by != 0)
-        cfr_finding_say(
-            sink, CFR_FINDING_WARNING, CHECK, NULL,
-            "statement %zu of the trust policy lets this token in, unless statement %zu denies it, which "
-            "could not be judged",
-            o->allowed_by, o->maybe_denied_by);
+        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, NULL,
+                        "statement %zu of the trust policy lets this token in, unless statement %zu denies it, which "
+                        "could not be judged",
+                        o->allowed_by, o->maybe_denied_by);
     else
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL,
-                        "statement %zu of the trust policy lets this token in", o->allowed_by);
+        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "statement %zu of the trust policy lets this token in",
+                        o->allowed_by);
 }
 
-static void judge(const struct cfr_json *statements, const char *provider,
-                  const struct cfr_trust_token *token, const struct cfr_finding_sink *sink)
+static void judge(const struct cfr_json *statements, const char *provider, const struct cfr_doctor_policy_token *token,
+                  const struct cfr_finding_sink *sink)
 {
     struct hold hold = {.sink = sink};
     struct cfr_finding_sink held = {pass_on, &hold};
-    struct cfr_trust_policy p = {.token = token, .sink = &held};
+    struct cfr_doctor_policy_policy p = {.token = token, .sink = &held};
     struct outcome o;
 
     hold.policy = &p;
@@ -277,7 +276,7 @@ static void judge(const struct cfr_json *statements, const char *provider,
 /* IAM itself gives the policy percent-encoded in a string; its command line decodes it. */
 static struct cfr_json *decode(struct cfr_view text)
 {
-    struct cfr_str plain = {.limit = CFR_TRUST_FILE_MAX};
+    struct cfr_str plain = {.limit = CFR_DOCTOR_POLICY_FILE_MAX};
     struct cfr_json *doc = NULL;
 
     for (size_t i = 0; i < text.n; i++) {
@@ -304,28 +303,27 @@ static struct cfr_json *decode(struct cfr_view text)
 }
 
 static void judge_document(const struct cfr_json *doc, const char *role_arn,
-                           const struct cfr_trust_token *token, const struct cfr_finding_sink *sink)
+                           const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
 {
     const struct cfr_json *role = cfr_json_get(doc, "Role") != NULL ? cfr_json_get(doc, "Role") : doc;
     const struct cfr_json *policy = cfr_json_get(role, "AssumeRolePolicyDocument");
     struct cfr_json *decoded = NULL;
-    char provider[CFR_TRUST_AWS_ARN_MAX];
-    char shown[CFR_TRUST_SHOWN_MAX];
+    char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view text;
 
     if (cfr_json_string(cfr_json_get(role, "Arn"), &text) && !cfr_view_is(text, role_arn))
         cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, "give the file of the role that is configured",
-                        "the file describes the role %s, and role_arn is %s", cfr_trust_show(text, shown),
+                        "the file describes the role %s, and role_arn is %s", cfr_doctor_policy_show(text, shown),
                         role_arn);
     if (cfr_json_string(policy, &text))
         policy = decoded = decode(text);
     else if (policy == NULL)
         policy = role;
     if (cfr_json_get(policy, "Statement") == NULL)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file",
-                        "give the output of `aws iam get-role --role-name NAME`",
+        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", "give the output of `aws iam get-role --role-name NAME`",
                         "the file holds no trust policy: it has no Statement");
-    else if (!cfr_trust_aws_provider(role_arn, token->iss, provider))
+    else if (!cfr_doctor_policy_aws_provider(role_arn, token->iss, provider))
         cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, "write `role_arn` as arn:aws:iam::ACCOUNT:role/NAME",
                         "the configured role_arn is no ARN of a role");
     else
@@ -333,15 +331,14 @@ static void judge_document(const struct cfr_json *doc, const char *role_arn,
     cfr_json_free(decoded);
 }
 
-void cfr_trust_aws(struct cfr_view document, const char *role_arn, const struct cfr_trust_token *token,
-                   const struct cfr_finding_sink *sink)
+void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const struct cfr_doctor_policy_token *token,
+                           const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};
 
     if (cfr_json_parse(document, &doc, &err) != 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file",
-                        "give the output of `aws iam get-role --role-name NAME`",
+        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", "give the output of `aws iam get-role --role-name NAME`",
                         "the file cannot be read: %s", err.text);
     else
         judge_document(doc, role_arn, token, sink);

@@ -40,8 +40,8 @@ static bool take_operator(struct cfr_view name, struct cfr_op *out)
     (void)snprintf(out->base, sizeof out->base, "%.*s", (int)(name.n < 39 ? name.n : 39), name.p);
     out->null = cfr_view_is_nocase(name, "Null");
     out->like = cfr_view_is_nocase(name, "StringLike") || cfr_view_is_nocase(name, "StringNotLike");
-    out->no_case = cfr_view_is_nocase(name, "StringEqualsIgnoreCase") ||
-                   cfr_view_is_nocase(name, "StringNotEqualsIgnoreCase");
+    out->no_case =
+        cfr_view_is_nocase(name, "StringEqualsIgnoreCase") || cfr_view_is_nocase(name, "StringNotEqualsIgnoreCase");
     out->negated = cfr_view_is_nocase(name, "StringNotEquals") || cfr_view_is_nocase(name, "StringNotLike") ||
                    cfr_view_is_nocase(name, "StringNotEqualsIgnoreCase");
     return out->null || out->like || out->no_case || out->negated || cfr_view_is_nocase(name, "StringEquals");
@@ -50,19 +50,19 @@ static bool take_operator(struct cfr_view name, struct cfr_op *out)
 /* What a condition key stands for. */
 struct key {
     const char *what; /* "subject", "audience", or the claim in general */
-    struct cfr_view own[CFR_TRUST_AWS_AUDIENCES_MAX];
+    struct cfr_view own[CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX];
     const struct cfr_view *values;
     size_t count;
 };
 
 /* False for a key that has nothing to do with the token. */
-static bool take_key(const struct cfr_trust_policy *p, struct cfr_view name, struct key *out)
+static bool take_key(const struct cfr_doctor_policy_policy *p, struct cfr_view name, struct key *out)
 {
-    struct cfr_view bare = cfr_trust_bare_issuer(p->token->iss);
+    struct cfr_view bare = cfr_doctor_policy_bare_issuer(p->token->iss);
     struct cfr_view claim;
 
     *out = (struct key){.what = "claim"};
-    if (name.n <= bare.n + 1 || name.p[bare.n] != ':' || bare.n >= CFR_TRUST_AWS_ARN_MAX ||
+    if (name.n <= bare.n + 1 || name.p[bare.n] != ':' || bare.n >= CFR_DOCTOR_POLICY_AWS_ARN_MAX ||
         strncasecmp(name.p, bare.p, bare.n) != 0)
         return false;
     claim = (struct cfr_view){name.p + bare.n + 1, name.n - bare.n - 1};
@@ -73,8 +73,8 @@ static bool take_key(const struct cfr_trust_policy *p, struct cfr_view name, str
     } else if (cfr_view_is_nocase(claim, "amr")) {
         const struct cfr_json *amr = cfr_json_get(p->token->claims, "amr");
 
-        for (const struct cfr_json *a = cfr_trust_first(amr);
-             a != NULL && out->count < CFR_TRUST_AWS_AUDIENCES_MAX; a = cfr_trust_next(amr, a))
+        for (const struct cfr_json *a = cfr_doctor_policy_first(amr);
+             a != NULL && out->count < CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX; a = cfr_doctor_policy_next(amr, a))
             out->count += cfr_json_string(a, &out->own[out->count]) ? 1 : 0;
         out->values = out->own;
     } else {
@@ -86,7 +86,7 @@ static bool take_key(const struct cfr_trust_policy *p, struct cfr_view name, str
 static bool fits(const struct cfr_op *op, struct cfr_view wanted, struct cfr_view has)
 {
     if (op->like)
-        return cfr_trust_like(wanted, has);
+        return cfr_doctor_policy_like(wanted, has);
     if (op->no_case)
         return wanted.n == has.n && strncasecmp(wanted.p, has.p, has.n) == 0;
     return cfr_view_eq(wanted, has);
@@ -96,7 +96,7 @@ static bool fits_any(const struct cfr_op *op, const struct cfr_json *wanted, str
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *w = cfr_trust_first(wanted); w != NULL; w = cfr_trust_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL; w = cfr_doctor_policy_next(wanted, w)) {
         if (cfr_json_string(w, &text) && fits(op, text, has))
             return true;
     }
@@ -118,7 +118,7 @@ static bool holds(const struct cfr_op *op, const struct cfr_json *wanted, const 
 /* Of Null: a text or a truth value, alone or in a list. */
 static bool is_true(const struct cfr_json *wanted)
 {
-    const struct cfr_json *one = cfr_trust_first(wanted);
+    const struct cfr_json *one = cfr_doctor_policy_first(wanted);
     struct cfr_view text;
     bool b = false;
 
@@ -129,7 +129,7 @@ static bool has_variable(const struct cfr_json *wanted)
 {
     struct cfr_view text;
 
-    for (const struct cfr_json *w = cfr_trust_first(wanted); w != NULL; w = cfr_trust_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL; w = cfr_doctor_policy_next(wanted, w)) {
         if (cfr_json_string(w, &text) && cfr_view_find(text, "${") >= 0)
             return true;
     }
@@ -149,19 +149,19 @@ static bool is_foreign(struct cfr_view name)
 }
 
 /* The values of a condition as a list in quotes. */
-static const char *list(const struct cfr_json *wanted, char out[CFR_TRUST_SHOWN_MAX])
+static const char *list(const struct cfr_json *wanted, char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
 {
-    char one[CFR_TRUST_SHOWN_MAX];
+    char one[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view text;
     size_t n = 0;
 
     out[0] = '\0';
-    for (const struct cfr_json *w = cfr_trust_first(wanted); w != NULL && n + 8 < CFR_TRUST_SHOWN_MAX;
-         w = cfr_trust_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL && n + 8 < CFR_DOCTOR_POLICY_SHOWN_MAX;
+         w = cfr_doctor_policy_next(wanted, w)) {
         if (!cfr_json_string(w, &text))
             continue;
-        (void)snprintf(out + n, CFR_TRUST_SHOWN_MAX - n, "%s\"%s\"", n != 0 ? " or " : "",
-                       cfr_trust_show(text, one));
+        (void)snprintf(out + n, CFR_DOCTOR_POLICY_SHOWN_MAX - n, "%s\"%s\"", n != 0 ? " or " : "",
+                       cfr_doctor_policy_show(text, one));
         n = strlen(out);
     }
     return out;
@@ -173,10 +173,10 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     struct cfr_view text = {NULL, 0};
 
     *why = "";
-    for (const struct cfr_json *w = cfr_trust_first(wanted); w != NULL && (*why)[0] == '\0';
-         w = cfr_trust_next(wanted, w)) {
+    for (const struct cfr_json *w = cfr_doctor_policy_first(wanted); w != NULL && (*why)[0] == '\0';
+         w = cfr_doctor_policy_next(wanted, w)) {
         for (size_t i = 0; cfr_json_string(w, &text) && i < key->count && (*why)[0] == '\0'; i++)
-            *why = cfr_trust_difference(text, key->values[i]);
+            *why = cfr_doctor_policy_difference(text, key->values[i]);
     }
     if (strstr(*why, "`*`") != NULL && !op->like)
         return "write StringLike in place of StringEquals: only there `*` stands for anything";
@@ -190,98 +190,98 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     return "change the condition";
 }
 
-static void tell_foreign(const struct cfr_trust_policy *p, struct cfr_view name)
+static void tell_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_view name)
 {
-    char shown[CFR_TRUST_SHOWN_MAX];
-    char own[CFR_TRUST_SHOWN_MAX];
-    char keys[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char keys[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
-    cfr_trust_aws_mismatch(
+    cfr_doctor_policy_aws_mismatch(
         p, "name the key after the token's issuer, without https:// and with every letter of its path",
         "asks for the key \"%s\", which a token of the issuer %.200s does not have: its keys begin with "
         "\"%.200s:\"",
-        cfr_trust_show(name, shown), cfr_trust_show(p->token->iss, own),
-        cfr_trust_show(cfr_trust_bare_issuer(p->token->iss), keys));
+        cfr_doctor_policy_show(name, shown), cfr_doctor_policy_show(p->token->iss, own),
+        cfr_doctor_policy_show(cfr_doctor_policy_bare_issuer(p->token->iss), keys));
 }
 
-static void tell_presence(const struct cfr_trust_policy *p, struct cfr_view name, bool there)
+static void tell_presence(const struct cfr_doctor_policy_policy *p, struct cfr_view name, bool there)
 {
-    char shown[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
-    cfr_trust_aws_mismatch(p, "change the condition",
-                           "asks by Null for a token %s the key \"%s\", and yours has %s",
-                           there ? "without" : "with", cfr_trust_show(name, shown), there ? "it" : "none");
+    cfr_doctor_policy_aws_mismatch(
+        p, "change the condition", "asks by Null for a token %s the key \"%s\", and yours has %s",
+        there ? "without" : "with", cfr_doctor_policy_show(name, shown), there ? "it" : "none");
 }
 
-static void tell_values(const struct cfr_trust_policy *p, const struct cfr_op *op, struct cfr_view name,
+static void tell_values(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op, struct cfr_view name,
                         const struct cfr_json *wanted, const struct key *key)
 {
-    struct cfr_trust_token as_list = *p->token;
-    char shown[CFR_TRUST_SHOWN_MAX];
-    char values[CFR_TRUST_SHOWN_MAX];
-    char has[CFR_TRUST_SHOWN_MAX];
+    struct cfr_doctor_policy_token as_list = *p->token;
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char values[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char has[CFR_DOCTOR_POLICY_SHOWN_MAX];
     const char *why;
     const char *remedy = remedy_of(op, key, wanted, &why);
 
     as_list.aud = key->values;
     as_list.aud_count = key->count;
-    cfr_trust_aws_mismatch(
-        p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key->what,
-        op->negated ? "not " : "", list(wanted, values), op->base, cfr_trust_show(name, shown),
-        key->count != 0 ? cfr_trust_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
+    cfr_doctor_policy_aws_mismatch(
+        p, remedy, "expects the %s %s%s (%s on \"%s\"), your token says %s%s%s", key->what, op->negated ? "not " : "",
+        list(wanted, values), op->base, cfr_doctor_policy_show(name, shown),
+        key->count != 0 ? cfr_doctor_policy_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
 }
 
-static enum cfr_trust_verdict judge_condition(const struct cfr_trust_policy *p, const struct cfr_op *op,
-                                              struct cfr_view name, const struct cfr_json *wanted)
+static enum cfr_doctor_policy_verdict judge_condition(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op,
+                                                      struct cfr_view name, const struct cfr_json *wanted)
 {
-    char shown[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct key key;
     bool own = take_key(p, name, &key);
     bool fits;
 
     if (!own && !is_foreign(name))
-        return cfr_trust_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
-                                     cfr_trust_show(name, shown));
+        return cfr_doctor_policy_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
+                                             cfr_doctor_policy_show(name, shown));
     fits = op->null ? (key.count == 0) == is_true(wanted) : holds(op, wanted, &key);
     /* What a variable stands for could turn it round. */
     if (!op->null && key.count != 0 && fits == op->negated && has_variable(wanted))
-        return cfr_trust_aws_unknown(p,
-                                     "compares \"%s\" with a policy variable, whose value is not known here",
-                                     cfr_trust_show(name, shown));
+        return cfr_doctor_policy_aws_unknown(p, "compares \"%s\" with a policy variable, whose value is not known here",
+                                             cfr_doctor_policy_show(name, shown));
     if (fits)
-        return CFR_TRUST_YES;
+        return CFR_DOCTOR_POLICY_YES;
     if (op->null)
         tell_presence(p, name, key.count != 0);
     else if (!own)
         tell_foreign(p, name);
     else
         tell_values(p, op, name, wanted, &key);
-    return CFR_TRUST_NO;
+    return CFR_DOCTOR_POLICY_NO;
 }
 
-static enum cfr_trust_verdict worse(enum cfr_trust_verdict a, enum cfr_trust_verdict b)
+static enum cfr_doctor_policy_verdict worse(enum cfr_doctor_policy_verdict a, enum cfr_doctor_policy_verdict b)
 {
-    if (a == CFR_TRUST_NO || b == CFR_TRUST_NO)
-        return CFR_TRUST_NO;
-    return a == CFR_TRUST_UNKNOWN || b == CFR_TRUST_UNKNOWN ? CFR_TRUST_UNKNOWN : CFR_TRUST_YES;
+    if (a == CFR_DOCTOR_POLICY_NO || b == CFR_DOCTOR_POLICY_NO)
+        return CFR_DOCTOR_POLICY_NO;
+    return a == CFR_DOCTOR_POLICY_UNKNOWN || b == CFR_DOCTOR_POLICY_UNKNOWN ? CFR_DOCTOR_POLICY_UNKNOWN
+                                                                            : CFR_DOCTOR_POLICY_YES;
 }
 
-enum cfr_trust_verdict cfr_trust_aws_conditions(const struct cfr_trust_policy *p,
-                                                const struct cfr_json *statement)
+enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_conditions(const struct cfr_doctor_policy_policy *p,
+                                                                const struct cfr_json *statement)
 {
     const struct cfr_json *conditions = cfr_json_get(statement, "Condition");
-    enum cfr_trust_verdict all = CFR_TRUST_YES;
-    char shown[CFR_TRUST_SHOWN_MAX];
+    enum cfr_doctor_policy_verdict all = CFR_DOCTOR_POLICY_YES;
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     for (const struct cfr_json *o = cfr_json_first(conditions); o != NULL; o = cfr_json_next(o)) {
         struct cfr_op op;
         bool known = take_operator(cfr_json_key(o), &op);
 
         for (const struct cfr_json *c = cfr_json_first(o); c != NULL; c = cfr_json_next(c))
-            all = worse(
-                all, known ? judge_condition(p, &op, cfr_json_key(c), c)
-                           : cfr_trust_aws_unknown(p, "has a condition %s, which cannot be judged from here",
-                                                   cfr_trust_show(cfr_json_key(o), shown)));
+            all = worse(all,
+                        known ? judge_condition(p, &op, cfr_json_key(c), c)
+                              : cfr_doctor_policy_aws_unknown(p, "has a condition %s, which cannot be judged from here",
+                                                              cfr_doctor_policy_show(cfr_json_key(o), shown)));
     }
     return all;
 }

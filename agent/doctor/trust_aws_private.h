@@ -6,33 +6,33 @@
 
 #include "agent/doctor/trust.h"
 
-#define CFR_TRUST_AWS_ARN_MAX       1024
-#define CFR_TRUST_AWS_AUDIENCES_MAX 16
+#define CFR_DOCTOR_POLICY_AWS_ARN_MAX       1024
+#define CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX 16
 
 /* Writes the provider's ARN for a role of ROLE_ARN's account and partition. False if that is no ARN. */
-bool cfr_trust_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_TRUST_AWS_ARN_MAX]);
+bool cfr_doctor_policy_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX]);
 
 /* One policy being looked at. */
-struct cfr_trust_policy {
-    const struct cfr_trust_token *token;
+struct cfr_doctor_policy_policy {
+    const struct cfr_doctor_policy_token *token;
     const struct cfr_finding_sink *sink;
-    char provider[CFR_TRUST_AWS_ARN_MAX]; /* the ARN that has to be trusted */
-    size_t number;                        /* of the statement, from 1 */
+    char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX]; /* the ARN that has to be trusted */
+    size_t number;                                /* of the statement, from 1 */
     bool quiet;   /* a mismatch is not told: a Deny that does not match is as it should be */
     bool trusted; /* another statement trusts the provider: one that does not is about other tokens */
 };
 
 /* Evaluates the Condition of STATEMENT, telling what does not match and what cannot be known. */
-enum cfr_trust_verdict cfr_trust_aws_conditions(const struct cfr_trust_policy *p,
-                                                const struct cfr_json *statement);
+enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_conditions(const struct cfr_doctor_policy_policy *p,
+                                                                const struct cfr_json *statement);
 /* Tells a mismatch, "statement N of the trust policy ..."; and what cannot be known, for which UNKNOWN is
  * returned. */
-void cfr_trust_aws_mismatch(const struct cfr_trust_policy *p, const char *remedy, const char *fmt, ...)
+void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-enum cfr_trust_verdict cfr_trust_aws_unknown(const struct cfr_trust_policy *p, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_doctor_policy_policy *p, const char *fmt,
+                                                             ...) __attribute__((format(printf, 2, 3)));
 /* One value, or the values of an array: the first, and the one after VALUE of LIST; NULL = there is none. */
-const struct cfr_json *cfr_trust_first(const struct cfr_json *list);
-const struct cfr_json *cfr_trust_next(const struct cfr_json *list, const struct cfr_json *value);
+const struct cfr_json *cfr_doctor_policy_first(const struct cfr_json *list);
+const struct cfr_json *cfr_doctor_policy_next(const struct cfr_json *list, const struct cfr_json *value);
 
 #endif

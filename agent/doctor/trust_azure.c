@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define CHECK "trust.federated"
-#define HOW                                                                                                  \
-    "give the output of `az ad app federated-credential list --id CLIENT_ID` or of `az identity "            \
+#define HOW                                                                                                            \
+    "give the output of `az ad app federated-credential list --id CLIENT_ID` or of `az identity "                      \
     "federated-credential show`"
 
 struct record {
@@ -36,7 +36,7 @@ static bool take(const struct cfr_json *object, struct record *out)
     return out->issuer.n != 0;
 }
 
-static bool has_audience(const struct cfr_trust_token *t, struct cfr_view audience)
+static bool has_audience(const struct cfr_doctor_policy_token *t, struct cfr_view audience)
 {
     for (size_t i = 0; i < t->aud_count; i++) {
         if (cfr_view_eq(t->aud[i], audience))
@@ -45,10 +45,9 @@ static bool has_audience(const struct cfr_trust_token *t, struct cfr_view audien
     return false;
 }
 
-static unsigned mismatches(const struct record *r, const struct cfr_trust_token *t)
+static unsigned mismatches(const struct record *r, const struct cfr_doctor_policy_token *t)
 {
-    return (cfr_view_eq(r->issuer, t->iss) ? 0U : 1U) +
-           (r->flexible || cfr_view_eq(r->subject, t->sub) ? 0U : 1U) +
+    return (cfr_view_eq(r->issuer, t->iss) ? 0U : 1U) + (r->flexible || cfr_view_eq(r->subject, t->sub) ? 0U : 1U) +
            (has_audience(t, r->audience) ? 0U : 1U);
 }
 
@@ -61,23 +60,23 @@ static bool is_better(const struct record *r, unsigned off, const struct record 
 static void say(const struct record *r, const char *what, struct cfr_view expected, struct cfr_view has,
                 const char *remedy, const struct cfr_finding_sink *sink)
 {
-    char name[CFR_TRUST_SHOWN_MAX];
-    char a[CFR_TRUST_SHOWN_MAX];
-    char b[CFR_TRUST_SHOWN_MAX];
-    const char *why = cfr_trust_difference(expected, has);
+    char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    const char *why = cfr_doctor_policy_difference(expected, has);
 
     cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, remedy,
                     "the federated credential \"%s\" expects the %s \"%s\", your token says \"%s\"%s%s",
-                    cfr_trust_show(r->name, name), what, cfr_trust_show(expected, a), cfr_trust_show(has, b),
-                    why[0] != '\0' ? ": " : "", why);
+                    cfr_doctor_policy_show(r->name, name), what, cfr_doctor_policy_show(expected, a),
+                    cfr_doctor_policy_show(has, b), why[0] != '\0' ? ": " : "", why);
 }
 
-static void explain(const struct record *r, const struct cfr_trust_token *t,
+static void explain(const struct record *r, const struct cfr_doctor_policy_token *t,
                     const struct cfr_finding_sink *sink)
 {
     if (!cfr_view_eq(r->issuer, t->iss))
-        say(r, "issuer", r->issuer, t->iss,
-            "set `issuer` of the federated credential to exactly what the token says", sink);
+        say(r, "issuer", r->issuer, t->iss, "set `issuer` of the federated credential to exactly what the token says",
+            sink);
     if (!r->flexible && !cfr_view_eq(r->subject, t->sub))
         say(r, "subject", r->subject, t->sub,
             "set `subject` of the federated credential to exactly what the token says, or let the pod run as "
@@ -101,7 +100,7 @@ struct search {
     size_t count;
 };
 
-static void look(const struct cfr_json *object, const struct cfr_trust_token *t, struct search *s)
+static void look(const struct cfr_json *object, const struct cfr_doctor_policy_token *t, struct search *s)
 {
     struct record r;
     unsigned off;
@@ -115,13 +114,12 @@ static void look(const struct cfr_json *object, const struct cfr_trust_token *t,
     }
 }
 
-static void judge(const struct cfr_json *doc, const struct cfr_trust_token *t,
+static void judge(const struct cfr_json *doc, const struct cfr_doctor_policy_token *t,
                   const struct cfr_finding_sink *sink)
 {
-    const struct cfr_json *list =
-        cfr_json_is_array(cfr_json_get(doc, "value")) ? cfr_json_get(doc, "value") : doc;
+    const struct cfr_json *list = cfr_json_is_array(cfr_json_get(doc, "value")) ? cfr_json_get(doc, "value") : doc;
     struct search s = {.count = 0};
-    char name[CFR_TRUST_SHOWN_MAX];
+    char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     if (!cfr_json_is_array(list))
         look(list, t, &s);
@@ -133,22 +131,20 @@ static void judge(const struct cfr_json *doc, const struct cfr_trust_token *t,
     else if (s.off != 0)
         explain(&s.best, t, sink);
     else if (s.best.flexible)
-        cfr_finding_say(
-            sink, CFR_FINDING_WARNING, CHECK, NULL,
-            "issuer and audience of \"%s\" fit; its expression on claims cannot be judged from here",
-            cfr_trust_show(s.best.name, name));
+        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, NULL,
+                        "issuer and audience of \"%s\" fit; its expression on claims cannot be judged from here",
+                        cfr_doctor_policy_show(s.best.name, name));
     else
         cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL,
                         "the federated credential \"%s\" has the token's issuer, subject and audience",
-                        cfr_trust_show(s.best.name, name));
+                        cfr_doctor_policy_show(s.best.name, name));
     if (s.count > 1 && s.off != 0)
         cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
-                        "none of the %zu federated credentials fits; what is told is about the nearest",
-                        s.count);
+                        "none of the %zu federated credentials fits; what is told is about the nearest", s.count);
 }
 
-void cfr_trust_azure(struct cfr_view document, const struct cfr_trust_token *token,
-                     const struct cfr_finding_sink *sink)
+void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
+                             const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};

@@ -9,7 +9,7 @@
 
 /* One expression in the middle of another. */
 struct cel {
-    const struct cfr_trust_cel *c;
+    const struct cfr_doctor_policy_cel *c;
     unsigned depth;
 };
 
@@ -63,15 +63,14 @@ static size_t find_open(struct cfr_view v, const char *word)
 
 /* ---- texts ---- */
 
-static enum cfr_trust_verdict text_of(const struct cel *e, struct cfr_view v, struct cfr_str *out);
+static enum cfr_doctor_policy_verdict text_of(const struct cel *e, struct cfr_view v, struct cfr_str *out);
 
-static enum cfr_trust_verdict literal(struct cfr_view v, struct cfr_str *out)
+static enum cfr_doctor_policy_verdict literal(struct cfr_view v, struct cfr_str *out)
 {
-    if (v.n < 2 || v.p[v.n - 1] != v.p[0] || memchr(v.p, '\\', v.n) != NULL ||
-        memchr(v.p + 1, v.p[0], v.n - 2) != NULL)
-        return CFR_TRUST_UNKNOWN;
+    if (v.n < 2 || v.p[v.n - 1] != v.p[0] || memchr(v.p, '\\', v.n) != NULL || memchr(v.p + 1, v.p[0], v.n - 2) != NULL)
+        return CFR_DOCTOR_POLICY_UNKNOWN;
     cfr_str_add(out, (struct cfr_view){v.p + 1, v.n - 2});
-    return CFR_TRUST_YES;
+    return CFR_DOCTOR_POLICY_YES;
 }
 
 static bool name_char(char c)
@@ -124,22 +123,22 @@ static bool claim_of(const struct cel *e, struct cfr_view v, const struct cfr_js
     return cfr_view_starts(v, "assertion") && claim_at(e->c->claims, from(v, strlen("assertion")), out);
 }
 
-static enum cfr_trust_verdict mapped(const struct cel *e, struct cfr_view v, struct cfr_str *out)
+static enum cfr_doctor_policy_verdict mapped(const struct cel *e, struct cfr_view v, struct cfr_str *out)
 {
     struct cel inner = {e->c, e->depth + 1};
     struct cfr_view expression;
     char key[256];
 
     if (v.n >= sizeof key || e->depth >= DEPTH_MAX)
-        return CFR_TRUST_UNKNOWN;
+        return CFR_DOCTOR_POLICY_UNKNOWN;
     memcpy(key, v.p, v.n);
     key[v.n] = '\0';
     if (!cfr_json_string(cfr_json_get(e->c->mapping, key), &expression))
-        return CFR_TRUST_NO;
+        return CFR_DOCTOR_POLICY_NO;
     return text_of(&inner, expression, out);
 }
 
-static enum cfr_trust_verdict term(const struct cel *e, struct cfr_view v, struct cfr_str *out)
+static enum cfr_doctor_policy_verdict term(const struct cel *e, struct cfr_view v, struct cfr_str *out)
 {
     const struct cfr_json *claim;
     struct cfr_view text;
@@ -149,51 +148,51 @@ static enum cfr_trust_verdict term(const struct cel *e, struct cfr_view v, struc
         return literal(v, out);
     if (claim_of(e, v, &claim)) {
         if (claim != NULL && !cfr_json_string(claim, &text))
-            return CFR_TRUST_UNKNOWN;
+            return CFR_DOCTOR_POLICY_UNKNOWN;
         if (claim == NULL)
-            return CFR_TRUST_NO;
+            return CFR_DOCTOR_POLICY_NO;
         cfr_str_add(out, text);
-        return CFR_TRUST_YES;
+        return CFR_DOCTOR_POLICY_YES;
     }
     for (size_t i = 0; i < v.n; i++) {
         if (!name_char(v.p[i]) && v.p[i] != '.')
-            return CFR_TRUST_UNKNOWN;
+            return CFR_DOCTOR_POLICY_UNKNOWN;
     }
     if (cfr_view_starts(v, "google.") || cfr_view_starts(v, "attribute."))
         return mapped(e, v, out);
-    return CFR_TRUST_UNKNOWN;
+    return CFR_DOCTOR_POLICY_UNKNOWN;
 }
 
-static enum cfr_trust_verdict text_of(const struct cel *e, struct cfr_view v, struct cfr_str *out)
+static enum cfr_doctor_policy_verdict text_of(const struct cel *e, struct cfr_view v, struct cfr_str *out)
 {
     size_t plus;
-    enum cfr_trust_verdict one;
-    enum cfr_trust_verdict all = CFR_TRUST_YES;
+    enum cfr_doctor_policy_verdict one;
+    enum cfr_doctor_policy_verdict all = CFR_DOCTOR_POLICY_YES;
 
     do {
         plus = find_open(v, "+");
         one = term(e, until(v, plus), out);
-        if (one == CFR_TRUST_UNKNOWN)
+        if (one == CFR_DOCTOR_POLICY_UNKNOWN)
             return one;
-        all = one == CFR_TRUST_NO ? one : all;
+        all = one == CFR_DOCTOR_POLICY_NO ? one : all;
         v = plus < v.n ? from(v, plus + 1) : (struct cfr_view){NULL, 0};
     } while (v.n != 0);
     return all;
 }
 
-enum cfr_trust_verdict cfr_trust_cel_text(const struct cfr_trust_cel *c, struct cfr_view expression,
-                                          struct cfr_str *out)
+enum cfr_doctor_policy_verdict cfr_doctor_policy_cel_text(const struct cfr_doctor_policy_cel *c,
+                                                          struct cfr_view expression, struct cfr_str *out)
 {
     return text_of(&(struct cel){c, 0}, expression, out);
 }
 
 /* ---- truth ---- */
 
-static enum cfr_trust_verdict truth(const struct cel *e, struct cfr_view v);
+static enum cfr_doctor_policy_verdict truth(const struct cel *e, struct cfr_view v);
 
-static enum cfr_trust_verdict of(bool b)
+static enum cfr_doctor_policy_verdict of(bool b)
 {
-    return b ? CFR_TRUST_YES : CFR_TRUST_NO;
+    return b ? CFR_DOCTOR_POLICY_YES : CFR_DOCTOR_POLICY_NO;
 }
 
 typedef bool compare_fn(struct cfr_view a, struct cfr_view b);
@@ -214,29 +213,29 @@ static bool contains(struct cfr_view a, struct cfr_view b)
 }
 
 /* A missing claim is an error, for which Google refuses the token, whatever stands on the other side. */
-static enum cfr_trust_verdict compare(const struct cel *e, struct cfr_view left, struct cfr_view right,
-                                      compare_fn *fn)
+static enum cfr_doctor_policy_verdict compare(const struct cel *e, struct cfr_view left, struct cfr_view right,
+                                              compare_fn *fn)
 {
     struct cfr_str a = {.limit = TEXT_MAX};
     struct cfr_str b = {.limit = TEXT_MAX};
-    enum cfr_trust_verdict l = text_of(e, left, &a);
-    enum cfr_trust_verdict r = text_of(e, right, &b);
-    enum cfr_trust_verdict out = CFR_TRUST_UNKNOWN;
+    enum cfr_doctor_policy_verdict l = text_of(e, left, &a);
+    enum cfr_doctor_policy_verdict r = text_of(e, right, &b);
+    enum cfr_doctor_policy_verdict out = CFR_DOCTOR_POLICY_UNKNOWN;
 
-    if (l == CFR_TRUST_YES && r == CFR_TRUST_YES && !a.failed && !b.failed)
-        out = of(fn(a.p != NULL ? cfr_str_view(&a) : cfr_view_of(""),
-                    b.p != NULL ? cfr_str_view(&b) : cfr_view_of("")));
-    else if (l == CFR_TRUST_NO || r == CFR_TRUST_NO)
-        out = CFR_TRUST_ABSENT;
+    if (l == CFR_DOCTOR_POLICY_YES && r == CFR_DOCTOR_POLICY_YES && !a.failed && !b.failed)
+        out =
+            of(fn(a.p != NULL ? cfr_str_view(&a) : cfr_view_of(""), b.p != NULL ? cfr_str_view(&b) : cfr_view_of("")));
+    else if (l == CFR_DOCTOR_POLICY_NO || r == CFR_DOCTOR_POLICY_NO)
+        out = CFR_DOCTOR_POLICY_ABSENT;
     cfr_str_free(&a);
     cfr_str_free(&b);
     return out;
 }
 
 /* `LEFT in ["a", "b"]`, or in a claim that is a list. */
-static enum cfr_trust_verdict is_in(const struct cel *e, struct cfr_view left, struct cfr_view list)
+static enum cfr_doctor_policy_verdict is_in(const struct cel *e, struct cfr_view left, struct cfr_view list)
 {
-    enum cfr_trust_verdict any = CFR_TRUST_NO;
+    enum cfr_doctor_policy_verdict any = CFR_DOCTOR_POLICY_NO;
     const struct cfr_json *claim;
     struct cfr_str a = {.limit = TEXT_MAX};
     struct cfr_view text;
@@ -244,7 +243,7 @@ static enum cfr_trust_verdict is_in(const struct cel *e, struct cfr_view left, s
     list = cfr_view_trim(list);
     if (list.n >= 2 && list.p[0] == '[' && list.p[list.n - 1] == ']') {
         list = (struct cfr_view){list.p + 1, list.n - 2};
-        while (list.n != 0 && any == CFR_TRUST_NO) {
+        while (list.n != 0 && any == CFR_DOCTOR_POLICY_NO) {
             size_t comma = find_open(list, ",");
 
             any = compare(e, left, until(list, comma), cfr_view_eq);
@@ -253,13 +252,13 @@ static enum cfr_trust_verdict is_in(const struct cel *e, struct cfr_view left, s
         return any;
     }
     if (!claim_of(e, list, &claim) || (claim != NULL && !cfr_json_is_array(claim)))
-        return CFR_TRUST_UNKNOWN;
+        return CFR_DOCTOR_POLICY_UNKNOWN;
     any = text_of(e, left, &a);
-    if (any == CFR_TRUST_NO || claim == NULL)
-        any = CFR_TRUST_ABSENT;
-    else if (any == CFR_TRUST_YES)
-        any = CFR_TRUST_NO;
-    for (const struct cfr_json *i = cfr_json_first(claim); i != NULL && any == CFR_TRUST_NO;
+    if (any == CFR_DOCTOR_POLICY_NO || claim == NULL)
+        any = CFR_DOCTOR_POLICY_ABSENT;
+    else if (any == CFR_DOCTOR_POLICY_YES)
+        any = CFR_DOCTOR_POLICY_NO;
+    for (const struct cfr_json *i = cfr_json_first(claim); i != NULL && any == CFR_DOCTOR_POLICY_NO;
          i = cfr_json_next(i))
         any = of(cfr_json_string(i, &text) && cfr_view_eq(text, cfr_str_view(&a)));
     cfr_str_free(&a);
@@ -267,7 +266,7 @@ static enum cfr_trust_verdict is_in(const struct cel *e, struct cfr_view left, s
 }
 
 /* `TEXT.method(TEXT)`. */
-static enum cfr_trust_verdict method(const struct cel *e, struct cfr_view v)
+static enum cfr_doctor_policy_verdict method(const struct cel *e, struct cfr_view v)
 {
     static const struct {
         const char *name;
@@ -282,15 +281,15 @@ static enum cfr_trust_verdict method(const struct cel *e, struct cfr_view v)
             return compare(e, until(v, (size_t)at), (struct cfr_view){v.p + at + n, v.n - (size_t)at - n - 1},
                            methods[i].fn);
     }
-    return CFR_TRUST_UNKNOWN;
+    return CFR_DOCTOR_POLICY_UNKNOWN;
 }
 
-static enum cfr_trust_verdict invert(enum cfr_trust_verdict v)
+static enum cfr_doctor_policy_verdict invert(enum cfr_doctor_policy_verdict v)
 {
-    return v == CFR_TRUST_UNKNOWN || v == CFR_TRUST_ABSENT ? v : of(v == CFR_TRUST_NO);
+    return v == CFR_DOCTOR_POLICY_UNKNOWN || v == CFR_DOCTOR_POLICY_ABSENT ? v : of(v == CFR_DOCTOR_POLICY_NO);
 }
 
-static enum cfr_trust_verdict simple(const struct cel *e, struct cfr_view v)
+static enum cfr_doctor_policy_verdict simple(const struct cel *e, struct cfr_view v)
 {
     size_t at = find_open(v, "==");
 
@@ -310,22 +309,22 @@ static enum cfr_trust_verdict simple(const struct cel *e, struct cfr_view v)
     return method(e, v);
 }
 
-static enum cfr_trust_verdict both(enum cfr_trust_verdict a, enum cfr_trust_verdict b)
+static enum cfr_doctor_policy_verdict both(enum cfr_doctor_policy_verdict a, enum cfr_doctor_policy_verdict b)
 {
-    if (a == CFR_TRUST_NO || b == CFR_TRUST_NO)
-        return CFR_TRUST_NO;
-    if (a == CFR_TRUST_UNKNOWN || b == CFR_TRUST_UNKNOWN)
-        return CFR_TRUST_UNKNOWN;
-    return a == CFR_TRUST_ABSENT ? a : b;
+    if (a == CFR_DOCTOR_POLICY_NO || b == CFR_DOCTOR_POLICY_NO)
+        return CFR_DOCTOR_POLICY_NO;
+    if (a == CFR_DOCTOR_POLICY_UNKNOWN || b == CFR_DOCTOR_POLICY_UNKNOWN)
+        return CFR_DOCTOR_POLICY_UNKNOWN;
+    return a == CFR_DOCTOR_POLICY_ABSENT ? a : b;
 }
 
-static enum cfr_trust_verdict truth(const struct cel *outer, struct cfr_view v)
+static enum cfr_doctor_policy_verdict truth(const struct cel *outer, struct cfr_view v)
 {
     struct cel e = {outer->c, outer->depth + 1};
     size_t at;
 
     if (e.depth > DEPTH_MAX)
-        return CFR_TRUST_UNKNOWN;
+        return CFR_DOCTOR_POLICY_UNKNOWN;
     v = cfr_view_trim(v);
     at = find_open(v, "||");
     if (at < v.n)
@@ -336,7 +335,8 @@ static enum cfr_trust_verdict truth(const struct cel *outer, struct cfr_view v)
     return simple(&e, v);
 }
 
-enum cfr_trust_verdict cfr_trust_cel_true(const struct cfr_trust_cel *c, struct cfr_view expression)
+enum cfr_doctor_policy_verdict cfr_doctor_policy_cel_true(const struct cfr_doctor_policy_cel *c,
+                                                          struct cfr_view expression)
 {
     return truth(&(struct cel){c, 0}, expression);
 }

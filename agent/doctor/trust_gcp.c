@@ -8,15 +8,15 @@
 #define CHECK       "trust.pool"
 #define SUBJECT_MAX 127
 #define NAME_MAX    512
-#define HOW                                                                                                  \
-    "give the output of `gcloud iam workload-identity-pools providers describe PROVIDER "                    \
-    "--workload-identity-pool POOL "                                                                         \
+#define HOW                                                                                                            \
+    "give the output of `gcloud iam workload-identity-pools providers describe PROVIDER "                              \
+    "--workload-identity-pool POOL "                                                                                   \
     "--location global --format json`"
 
 /* One provider being looked at. */
 struct pool {
     const struct cfr_json *doc;
-    const struct cfr_trust_token *token;
+    const struct cfr_doctor_policy_token *token;
     const struct cfr_finding_sink *sink;
     char name[NAME_MAX]; /* //iam.googleapis.com/projects/... */
 };
@@ -57,16 +57,16 @@ static bool judge_state(const struct pool *p, const char *audience)
 static void judge_issuer(const struct pool *p)
 {
     struct cfr_view issuer = get(cfr_json_get(p->doc, "oidc"), "issuerUri");
-    char a[CFR_TRUST_SHOWN_MAX];
-    char b[CFR_TRUST_SHOWN_MAX];
-    const char *why = cfr_trust_difference(issuer, p->token->iss);
+    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    const char *why = cfr_doctor_policy_difference(issuer, p->token->iss);
 
     if (cfr_view_eq(issuer, p->token->iss))
         return;
-    cfr_finding_say(
-        p->sink, CFR_FINDING_WRONG, CHECK, "set the provider's issuer to exactly what the token says",
-        "the provider expects the issuer \"%s\", your token says \"%s\"%s%s", cfr_trust_show(issuer, a),
-        cfr_trust_show(p->token->iss, b), why[0] != '\0' ? ": " : "", why);
+    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "set the provider's issuer to exactly what the token says",
+                    "the provider expects the issuer \"%s\", your token says \"%s\"%s%s",
+                    cfr_doctor_policy_show(issuer, a), cfr_doctor_policy_show(p->token->iss, b),
+                    why[0] != '\0' ? ": " : "", why);
 }
 
 static bool is_audience(const struct pool *p, struct cfr_view allowed)
@@ -82,7 +82,7 @@ static void judge_audience(const struct pool *p)
 {
     const struct cfr_json *list = cfr_json_get(cfr_json_get(p->doc, "oidc"), "allowedAudiences");
     char expected[NAME_MAX + 64];
-    char shown[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view one;
     size_t n = 0;
 
@@ -99,35 +99,35 @@ static void judge_audience(const struct pool *p)
             return;
         if (n + 8 < sizeof expected && one.n < sizeof expected - n - 8)
             n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", n != 0 ? " or " : "",
-                                  cfr_trust_show(one, shown));
+                                  cfr_doctor_policy_show(one, shown));
     }
     cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
                     "set this audience in the projected volume (or in `token.request`), or add the token's "
                     "to the provider "
                     "(`--allowed-audiences`)",
                     "the provider expects the audience %s, your token says %s", expected,
-                    cfr_trust_audiences(p->token, shown));
+                    cfr_doctor_policy_audiences(p->token, shown));
 }
 
 /* The subject that Google makes of the token, or why not. */
-static void judge_mapping(const struct pool *p, const struct cfr_trust_cel *cel)
+static void judge_mapping(const struct pool *p, const struct cfr_doctor_policy_cel *cel)
 {
     struct cfr_view expression = get(cel->mapping, "google.subject");
     struct cfr_str subject = {.limit = 4096};
-    char a[CFR_TRUST_SHOWN_MAX];
-    char b[CFR_TRUST_SHOWN_MAX];
-    enum cfr_trust_verdict v = cfr_trust_cel_text(cel, expression, &subject);
+    char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    enum cfr_doctor_policy_verdict v = cfr_doctor_policy_cel_text(cel, expression, &subject);
 
     if (expression.n == 0)
         wrong(p, "map google.subject to assertion.sub", "the provider maps nothing to google.subject");
-    else if (v == CFR_TRUST_NO)
+    else if (v == CFR_DOCTOR_POLICY_NO)
         cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "map google.subject to assertion.sub",
                         "the mapping of google.subject (%s) names a claim that your token does not have",
-                        cfr_trust_show(expression, a));
-    else if (v == CFR_TRUST_UNKNOWN)
+                        cfr_doctor_policy_show(expression, a));
+    else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
         cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
                         "the mapping of google.subject (%s) cannot be judged from here",
-                        cfr_trust_show(expression, a));
+                        cfr_doctor_policy_show(expression, a));
     else if (subject.len > SUBJECT_MAX)
         cfr_finding_say(
             p->sink, CFR_FINDING_WRONG, CHECK,
@@ -135,34 +135,33 @@ static void judge_mapping(const struct pool *p, const struct cfr_trust_cel *cel)
             "google.subject becomes %zu bytes long, and Google takes %d", subject.len, SUBJECT_MAX);
     else
         cfr_finding_say(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\" (by %s)",
-                        cfr_trust_show(cfr_str_view(&subject), b), cfr_trust_show(expression, a));
+                        cfr_doctor_policy_show(cfr_str_view(&subject), b), cfr_doctor_policy_show(expression, a));
     cfr_str_free(&subject);
 }
 
-static void judge_condition(const struct pool *p, const struct cfr_trust_cel *cel)
+static void judge_condition(const struct pool *p, const struct cfr_doctor_policy_cel *cel)
 {
     struct cfr_view condition = get(p->doc, "attributeCondition");
-    char shown[CFR_TRUST_SHOWN_MAX];
-    char sub[CFR_TRUST_SHOWN_MAX];
-    enum cfr_trust_verdict v;
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    enum cfr_doctor_policy_verdict v;
 
     if (cfr_view_trim(condition).n == 0)
         return;
-    v = cfr_trust_cel_true(cel, condition);
-    if (v == CFR_TRUST_NO)
-        cfr_finding_say(
-            p->sink, CFR_FINDING_WRONG, CHECK,
-            "change the provider's attribute condition, or let the pod run as another service account",
-            "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
-            cfr_trust_show(condition, shown), cfr_trust_show(p->token->sub, sub));
-    else if (v == CFR_TRUST_ABSENT)
+    v = cfr_doctor_policy_cel_true(cel, condition);
+    if (v == CFR_DOCTOR_POLICY_NO)
+        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
+                        "change the provider's attribute condition, or let the pod run as another service account",
+                        "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
+                        cfr_doctor_policy_show(condition, shown), cfr_doctor_policy_show(p->token->sub, sub));
+    else if (v == CFR_DOCTOR_POLICY_ABSENT)
         cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "change the provider's attribute condition",
                         "the attribute condition (%s) needs a claim that your token does not have",
-                        cfr_trust_show(condition, shown));
-    else if (v == CFR_TRUST_UNKNOWN)
+                        cfr_doctor_policy_show(condition, shown));
+    else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
         cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
                         "the attribute condition (%s) cannot be judged from here",
-                        cfr_trust_show(condition, shown));
+                        cfr_doctor_policy_show(condition, shown));
 }
 
 /* Whether anything was wrong. */
@@ -179,16 +178,16 @@ static void pass_on(void *ctx, const struct cfr_finding *f)
     c->sink->take(c->sink->ctx, f);
 }
 
-static void judge(const struct cfr_json *doc, const char *audience, const struct cfr_trust_token *token,
+static void judge(const struct cfr_json *doc, const char *audience, const struct cfr_doctor_policy_token *token,
                   const struct cfr_finding_sink *sink)
 {
     struct count count = {sink, 0};
     struct cfr_finding_sink counted = {pass_on, &count};
     struct pool p = {.doc = doc, .token = token, .sink = &counted};
-    struct cfr_trust_cel cel = {token->claims, cfr_json_get(doc, "attributeMapping")};
-    char shown[CFR_TRUST_SHOWN_MAX];
+    struct cfr_doctor_policy_cel cel = {token->claims, cfr_json_get(doc, "attributeMapping")};
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
-    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_trust_show(get(doc, "name"), shown));
+    (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_doctor_policy_show(get(doc, "name"), shown));
     if (judge_state(&p, audience)) {
         judge_issuer(&p);
         judge_audience(&p);
@@ -199,8 +198,8 @@ static void judge(const struct cfr_json *doc, const char *audience, const struct
         cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "the provider takes this token");
 }
 
-void cfr_trust_gcp(struct cfr_view document, const char *audience, const struct cfr_trust_token *token,
-                   const struct cfr_finding_sink *sink)
+void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
+                           const struct cfr_finding_sink *sink)
 {
     struct cfr_json *doc = NULL;
     struct cfr_err err = {0};
@@ -208,8 +207,7 @@ void cfr_trust_gcp(struct cfr_view document, const char *audience, const struct 
     if (cfr_json_parse(document, &doc, &err) != 0)
         cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
     else if (get(doc, "name").n == 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW,
-                        "the file describes no provider of a pool");
+        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file describes no provider of a pool");
     else
         judge(doc, audience, token, sink);
     cfr_json_free(doc);

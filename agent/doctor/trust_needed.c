@@ -18,51 +18,48 @@
 struct need {
     const void *config;
     const char *(*env)(const char *);
-    const struct cfr_trust_token *token;
+    const struct cfr_doctor_policy_token *token;
     const struct cfr_finding_sink *sink;
-    char iss[CFR_TRUST_SHOWN_MAX];
-    char sub[CFR_TRUST_SHOWN_MAX];
-    char aud[CFR_TRUST_SHOWN_MAX];
+    char iss[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
 };
 
 static void aws(const struct need *n)
 {
-    const struct cfr_sts_aws *c = n->config;
-    char provider[CFR_TRUST_AWS_ARN_MAX];
-    char bare[CFR_TRUST_SHOWN_MAX];
+    const struct cfr_aws *c = n->config;
+    char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX];
+    char bare[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
-    if (c->role_arn == NULL || !cfr_trust_aws_provider(c->role_arn, n->token->iss, provider))
+    if (c->role_arn == NULL || !cfr_doctor_policy_aws_provider(c->role_arn, n->token->iss, provider))
         return;
-    (void)cfr_trust_show(cfr_trust_bare_issuer(n->token->iss), bare);
-    cfr_finding_say(
-        n->sink, CFR_FINDING_NOTE, CHECK,
-        "compare with `aws iam get-role --role-name NAME`, or give its output: --trust-policy FILE",
-        "the trust policy of %.300s must allow sts:AssumeRoleWithWebIdentity to Principal.Federated \"%s\" "
-        "with "
-        "the Condition StringEquals \"%s:sub\": \"%s\" and \"%s:aud\": %s",
-        c->role_arn, provider, bare, n->sub, bare, n->aud);
+    (void)cfr_doctor_policy_show(cfr_doctor_policy_bare_issuer(n->token->iss), bare);
+    cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK,
+                    "compare with `aws iam get-role --role-name NAME`, or give its output: --trust-policy FILE",
+                    "the trust policy of %.300s must allow sts:AssumeRoleWithWebIdentity to Principal.Federated \"%s\" "
+                    "with "
+                    "the Condition StringEquals \"%s:sub\": \"%s\" and \"%s:aud\": %s",
+                    c->role_arn, provider, bare, n->sub, bare, n->aud);
     cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK,
                     "compare with `aws iam get-open-id-connect-provider --open-id-connect-provider-arn ARN`",
-                    "the identity provider \"%s\" must exist in IAM, with %s among its client IDs", provider,
-                    n->aud);
+                    "the identity provider \"%s\" must exist in IAM, with %s among its client IDs", provider, n->aud);
 }
 
 static void aws_container(const struct need *n)
 {
-    cfr_finding_say(
-        n->sink, CFR_FINDING_NOTE, CHECK, "compare with `aws eks list-pod-identity-associations`",
-        "the cluster must have a pod identity association for %s, and the token the audience of its agent "
-        "(it has %s)",
-        n->sub, n->aud);
+    cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK, "compare with `aws eks list-pod-identity-associations`",
+                    "the cluster must have a pod identity association for %s, and the token the audience of its agent "
+                    "(it has %s)",
+                    n->sub, n->aud);
 }
 
 /* True if the token is for a provider of a pool, and none of its audiences is AUDIENCE's. */
-static bool names_other_pool(const char *audience, const struct cfr_trust_token *t)
+static bool names_other_pool(const char *audience, const struct cfr_doctor_policy_token *t)
 {
     bool other = false;
 
     for (size_t i = 0; i < t->aud_count; i++) {
-        struct cfr_view aud = cfr_trust_bare_issuer(t->aud[i]);
+        struct cfr_view aud = cfr_doctor_policy_bare_issuer(t->aud[i]);
 
         if (cfr_view_is(aud, audience) || cfr_view_is(aud, audience + strspn(audience, "/")))
             return false;
@@ -73,7 +70,7 @@ static bool names_other_pool(const char *audience, const struct cfr_trust_token 
 
 static void gcp(const struct need *n)
 {
-    const struct cfr_sts_gcp *c = n->config;
+    const struct cfr_gcp *c = n->config;
     const char *pool = c->audience != NULL ? strstr(c->audience, "/projects/") : NULL;
     const char *end = pool != NULL ? strstr(pool, "/providers/") : NULL;
 
@@ -102,29 +99,28 @@ static void gcp(const struct need *n)
 
 static void azure(const struct need *n)
 {
-    struct cfr_azure_place place;
+    struct cfr_azure_settings place;
     const char *usual = "api://AzureADTokenExchange";
 
-    if (cfr_azure_place_of(n->config, n->env, &place, NULL) != 0)
+    if (cfr_azure_settings_of(n->config, n->env, &place, NULL) != 0)
         return;
     if (strstr(place.authority, "microsoftonline.us") != NULL)
         usual = "api://AzureADTokenExchangeUSGov";
     else if (strstr(place.authority, "partner.microsoftonline.cn") != NULL)
         usual = "api://AzureADTokenExchangeChina";
-    cfr_finding_say(
-        n->sink, CFR_FINDING_NOTE, CHECK,
-        "compare with `az ad app federated-credential list --id CLIENT_ID`, or give its output: "
-        "--federated-credential FILE",
-        "the client %.64s in the tenant %.64s must have a federated credential with the issuer \"%s\", the "
-        "subject \"%s\" and the audience %s (usual here: %s), all letter by letter",
-        place.client, place.tenant, n->iss, n->sub, n->aud, usual);
+    cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK,
+                    "compare with `az ad app federated-credential list --id CLIENT_ID`, or give its output: "
+                    "--federated-credential FILE",
+                    "the client %.64s in the tenant %.64s must have a federated credential with the issuer \"%s\", the "
+                    "subject \"%s\" and the audience %s (usual here: %s), all letter by letter",
+                    place.client, place.tenant, n->iss, n->sub, n->aud, usual);
 }
 
 static void openstack(const struct need *n)
 {
-    const struct cfr_sts_openstack *c = n->config;
+    const struct cfr_openstack *c = n->config;
 
-    if (cfr_sts_openstack_way_of(c) != CFR_STS_OPENSTACK_FEDERATION)
+    if (cfr_openstack_way_of(c) != CFR_OPENSTACK_FEDERATION)
         return;
     cfr_finding_say(
         n->sink, CFR_FINDING_NOTE, CHECK,
@@ -137,17 +133,16 @@ static void openstack(const struct need *n)
 
 static void oauth(const struct need *n)
 {
-    const struct cfr_sts_oauth *c = n->config;
+    const struct cfr_oauth *c = n->config;
 
-    cfr_finding_say(
-        n->sink, CFR_FINDING_NOTE, CHECK, NULL,
-        "the server of %.300s must trust the issuer \"%s\" for the subject \"%s\" with the audience %s",
-        c->token_url, n->iss, n->sub, n->aud);
+    cfr_finding_say(n->sink, CFR_FINDING_NOTE, CHECK, NULL,
+                    "the server of %.300s must trust the issuer \"%s\" for the subject \"%s\" with the audience %s",
+                    c->token_url, n->iss, n->sub, n->aud);
 }
 
-void cfr_trust_needed(const struct cfr_sts_provider *provider, const void *config,
-                      const char *(*env)(const char *), const struct cfr_trust_token *token,
-                      const struct cfr_finding_sink *sink)
+void cfr_doctor_policy_needed(const struct cfr_sts_provider *provider, const void *config,
+                              const char *(*env)(const char *), const struct cfr_doctor_policy_token *token,
+                              const struct cfr_finding_sink *sink)
 {
     static const struct {
         const char *name;
@@ -158,9 +153,9 @@ void cfr_trust_needed(const struct cfr_sts_provider *provider, const void *confi
 
     if (!cfr_sts_needs_token(provider, config))
         return;
-    (void)cfr_trust_show(token->iss, n.iss);
-    (void)cfr_trust_show(token->sub, n.sub);
-    (void)cfr_trust_audiences(token, n.aud);
+    (void)cfr_doctor_policy_show(token->iss, n.iss);
+    (void)cfr_doctor_policy_show(token->sub, n.sub);
+    (void)cfr_doctor_policy_audiences(token, n.aud);
     for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
         if (strcmp(says[i].name, provider->name) == 0)
             says[i].say(&n);
@@ -180,12 +175,11 @@ static struct cfr_view after(const char *text, const char *words, const char *en
                       : (struct cfr_view){NULL, 0};
 }
 
-static void presented(const char *text, const char *what, struct cfr_view has,
-                      const struct cfr_finding_sink *sink)
+static void presented(const char *text, const char *what, struct cfr_view has, const struct cfr_finding_sink *sink)
 {
     char words[64];
-    char shown[CFR_TRUST_SHOWN_MAX];
-    char own[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view named;
 
     (void)snprintf(words, sizeof words, "presented assertion %s '", what);
@@ -193,20 +187,18 @@ static void presented(const char *text, const char *what, struct cfr_view has,
     if (named.n == 0)
         return;
     if (cfr_view_eq(named, has))
-        cfr_finding_say(
-            sink, CFR_FINDING_WRONG, REFUSED,
-            "set it in the client's federated credential to exactly this, letter by letter; "
-            "--federated-credential FILE tells what differs",
-            "no federated credential of the client has the %s \"%s\", which is what your token says", what,
-            cfr_trust_show(named, shown));
-    else
         cfr_finding_say(sink, CFR_FINDING_WRONG, REFUSED,
-                        "run it again: the token may have been replaced meanwhile",
+                        "set it in the client's federated credential to exactly this, letter by letter; "
+                        "--federated-credential FILE tells what differs",
+                        "no federated credential of the client has the %s \"%s\", which is what your token says", what,
+                        cfr_doctor_policy_show(named, shown));
+    else
+        cfr_finding_say(sink, CFR_FINDING_WRONG, REFUSED, "run it again: the token may have been replaced meanwhile",
                         "Entra ID was shown the %s \"%s\", and the token that is there says \"%s\"", what,
-                        cfr_trust_show(named, shown), cfr_trust_show(has, own));
+                        cfr_doctor_policy_show(named, shown), cfr_doctor_policy_show(has, own));
 }
 
-static void refused_azure(const char *text, const struct cfr_trust_token *t,
+static void refused_azure(const char *text, const struct cfr_doctor_policy_token *t,
                           const struct cfr_finding_sink *sink)
 {
     struct cfr_view first = t->aud_count != 0 ? t->aud[0] : (struct cfr_view){NULL, 0};
@@ -216,12 +208,11 @@ static void refused_azure(const char *text, const struct cfr_trust_token *t,
     presented(text, "audience", first, sink);
 }
 
-static void refused_gcp(const char *text, const struct cfr_trust_token *t,
-                        const struct cfr_finding_sink *sink)
+static void refused_gcp(const char *text, const struct cfr_doctor_policy_token *t, const struct cfr_finding_sink *sink)
 {
     struct cfr_view expected = after(text, "expected audience ", " ");
-    char shown[CFR_TRUST_SHOWN_MAX];
-    char own[CFR_TRUST_SHOWN_MAX];
+    char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     while (expected.n != 0 && strchr(".,;", expected.p[expected.n - 1]) != NULL)
         expected.n--;
@@ -232,13 +223,12 @@ static void refused_gcp(const char *text, const struct cfr_trust_token *t,
                     "to the provider's "
                     "allowed audiences",
                     "the provider expects the audience \"%s\", your token says %s",
-                    cfr_trust_show(expected, shown), cfr_trust_audiences(t, own));
+                    cfr_doctor_policy_show(expected, shown), cfr_doctor_policy_audiences(t, own));
 }
 
-static void refused_aws(const char *text, const struct cfr_trust_token *t,
-                        const struct cfr_finding_sink *sink)
+static void refused_aws(const char *text, const struct cfr_doctor_policy_token *t, const struct cfr_finding_sink *sink)
 {
-    char own[CFR_TRUST_SHOWN_MAX];
+    char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     if (strstr(text, "InvalidIdentityToken") != NULL && strstr(text, "audience") != NULL)
         cfr_finding_say(
@@ -247,11 +237,11 @@ static void refused_aws(const char *text, const struct cfr_trust_token *t,
             "that "
             "is listed",
             "the identity provider in IAM lists none of the token's audiences (%s) as a client ID",
-            cfr_trust_audiences(t, own));
+            cfr_doctor_policy_audiences(t, own));
     else if (strstr(text, "No OpenIDConnect provider") != NULL)
         cfr_finding_say(sink, CFR_FINDING_WRONG, REFUSED, "`aws iam create-open-id-connect-provider`",
                         "there is no identity provider in the role's account for the token's issuer %s",
-                        cfr_trust_show(t->iss, own));
+                        cfr_doctor_policy_show(t->iss, own));
     else if (strstr(text, "AccessDenied") != NULL && strstr(text, "AssumeRoleWithWebIdentity") != NULL)
         cfr_finding_say(sink, CFR_FINDING_NOTE, REFUSED, "give the role's trust policy: --trust-policy FILE",
                         "AWS does not say which part of the trust policy did not match, or that there is no "
@@ -259,8 +249,8 @@ static void refused_aws(const char *text, const struct cfr_trust_token *t,
                         "must hold is told below");
 }
 
-void cfr_trust_refused(const struct cfr_sts_provider *provider, const char *text,
-                       const struct cfr_trust_token *token, const struct cfr_finding_sink *sink)
+void cfr_doctor_policy_refused(const struct cfr_sts_provider *provider, const char *text,
+                               const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
 {
     if (strcmp(provider->name, "azure") == 0)
         refused_azure(text, token, sink);

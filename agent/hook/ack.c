@@ -4,7 +4,7 @@
 
 #define NS_PER_MS 1000000
 
-void cfr_ack_published(struct cfr_ack *a, uint64_t generation, int64_t published_boot_ms)
+void cfr_hook_ack_published(struct cfr_hook_ack *a, uint64_t generation, int64_t published_boot_ms)
 {
     a->generation = generation;
     a->published_boot_ms = published_boot_ms;
@@ -12,9 +12,9 @@ void cfr_ack_published(struct cfr_ack *a, uint64_t generation, int64_t published
         a->consumers[i].told = false;
 }
 
-bool cfr_ack_said(struct cfr_ack *a, size_t index, uint64_t generation, int64_t said_s)
+bool cfr_hook_ack_said(struct cfr_hook_ack *a, size_t index, uint64_t generation, int64_t said_s)
 {
-    struct cfr_ack_consumer *c = &a->consumers[index];
+    struct cfr_hook_ack_consumer *c = &a->consumers[index];
 
     /* A number from the future is one of an earlier life, before files and state were removed. */
     if (generation == 0 || generation > a->generation || generation == c->generation)
@@ -24,25 +24,25 @@ bool cfr_ack_said(struct cfr_ack *a, size_t index, uint64_t generation, int64_t 
     return true;
 }
 
-bool cfr_ack_is_current(const struct cfr_ack *a, size_t index)
+bool cfr_hook_ack_is_current(const struct cfr_hook_ack *a, size_t index)
 {
     return a->consumers[index].generation >= a->generation;
 }
 
-static int64_t behind_at(const struct cfr_ack *a, size_t index)
+static int64_t behind_at(const struct cfr_hook_ack *a, size_t index)
 {
     return a->published_boot_ms + a->consumers[index].behind_after_ms;
 }
 
-bool cfr_ack_is_behind(const struct cfr_ack *a, size_t index, int64_t now_boot_ms)
+bool cfr_hook_ack_is_behind(const struct cfr_hook_ack *a, size_t index, int64_t now_boot_ms)
 {
-    return !cfr_ack_is_current(a, index) && now_boot_ms >= behind_at(a, index);
+    return !cfr_hook_ack_is_current(a, index) && now_boot_ms >= behind_at(a, index);
 }
 
-size_t cfr_ack_next_behind(struct cfr_ack *a, int64_t now_boot_ms)
+size_t cfr_hook_ack_next_behind(struct cfr_hook_ack *a, int64_t now_boot_ms)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (!a->consumers[i].told && cfr_ack_is_behind(a, i, now_boot_ms)) {
+        if (!a->consumers[i].told && cfr_hook_ack_is_behind(a, i, now_boot_ms)) {
             a->consumers[i].told = true;
             return i;
         }
@@ -50,25 +50,25 @@ size_t cfr_ack_next_behind(struct cfr_ack *a, int64_t now_boot_ms)
     return a->count;
 }
 
-int64_t cfr_ack_deadline(const struct cfr_ack *a)
+int64_t cfr_hook_ack_deadline(const struct cfr_hook_ack *a)
 {
     int64_t next = INT64_MAX;
 
     for (size_t i = 0; i < a->count; i++) {
-        if (!a->consumers[i].told && !cfr_ack_is_current(a, i) && behind_at(a, i) < next)
+        if (!a->consumers[i].told && !cfr_hook_ack_is_current(a, i) && behind_at(a, i) < next)
             next = behind_at(a, i);
     }
     return next;
 }
 
-int64_t cfr_ack_retire_at(const struct cfr_ack *a, int64_t planned_boot_ms)
+int64_t cfr_hook_ack_retire_at(const struct cfr_hook_ack *a, int64_t planned_boot_ms)
 {
     int64_t at = planned_boot_ms;
 
     for (size_t i = 0; i < a->count; i++) {
-        const struct cfr_ack_consumer *c = &a->consumers[i];
+        const struct cfr_hook_ack_consumer *c = &a->consumers[i];
 
-        if (c->wait && !cfr_ack_is_current(a, i) && a->published_boot_ms + c->limit_ms > at)
+        if (c->wait && !cfr_hook_ack_is_current(a, i) && a->published_boot_ms + c->limit_ms > at)
             at = a->published_boot_ms + c->limit_ms;
     }
     return at;
@@ -83,7 +83,7 @@ static bool is_digits(struct cfr_view text)
     return text.n != 0;
 }
 
-bool cfr_ack_number(struct cfr_view text, uint64_t *out)
+bool cfr_hook_ack_number(struct cfr_view text, uint64_t *out)
 {
     struct cfr_view digits = cfr_view_trim(text);
     uint64_t value = 0;
@@ -99,16 +99,16 @@ bool cfr_ack_number(struct cfr_view text, uint64_t *out)
     return value != 0;
 }
 
-uint64_t cfr_ack_read(const struct cfr_ack_file *f, uint64_t current, int64_t published_ns, int64_t now_ns,
-                      bool *again)
+uint64_t cfr_hook_ack_read(const struct cfr_hook_ack_file *f, uint64_t current, int64_t published_ns, int64_t now_ns,
+                           bool *again)
 {
     uint64_t number = 0;
-    int64_t settle_ns = (int64_t)CFR_ACK_SETTLE_MS * NS_PER_MS;
+    int64_t settle_ns = (int64_t)CFR_HOOK_ACK_SETTLE_MS * NS_PER_MS;
     int64_t age_ns = now_ns - f->mtime_ns;
 
     *again = false;
     if (is_digits(cfr_view_trim(f->text)))
-        return cfr_ack_number(f->text, &number) && number <= current ? number : 0;
+        return cfr_hook_ack_number(f->text, &number) && number <= current ? number : 0;
     /* A time that lies ahead, but for what clocks are read in different steps, is by one that was set back
      * since: it says nothing. */
     if (f->whole && (age_ns < -settle_ns || f->mtime_ns < published_ns))

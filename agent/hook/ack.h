@@ -7,10 +7,10 @@
 
 #include "agent/config/config.h"
 
-#define CFR_ACK_CONSUMERS_MAX (CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX)
-#define CFR_ACK_SETTLE_MS     1000 /* an empty file younger than this may be about to be written */
+#define CFR_HOOK_ACK_CONSUMERS_MAX (CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX)
+#define CFR_HOOK_ACK_SETTLE_MS     1000 /* an empty file younger than this may be about to be written */
 
-struct cfr_ack_consumer {
+struct cfr_hook_ack_consumer {
     bool wait;               /* keep the previous generation until it has acknowledged the present one, ... */
     int64_t limit_ms;        /* ... for so long after the publish at most */
     int64_t behind_after_ms; /* without a word after so long it stays behind */
@@ -20,43 +20,43 @@ struct cfr_ack_consumer {
 };
 
 /* Zero-initialised: no consumers, nothing published. */
-struct cfr_ack {
-    struct cfr_ack_consumer consumers[CFR_ACK_CONSUMERS_MAX];
+struct cfr_hook_ack {
+    struct cfr_hook_ack_consumer consumers[CFR_HOOK_ACK_CONSUMERS_MAX];
     size_t count;
     uint64_t generation; /* the present one; 0 = none */
     int64_t published_boot_ms;
 };
 
 /* What stands in the file of a consumer. */
-struct cfr_ack_file {
+struct cfr_hook_ack_file {
     struct cfr_view text; /* its beginning, without trust */
     bool whole;           /* TEXT was the whole file when its times were looked at */
     int64_t mtime_ns;
 };
 
 /* GENERATION stands since PUBLISHED_BOOT_MS, which may lie before this machine started. */
-void cfr_ack_published(struct cfr_ack *a, uint64_t generation, int64_t published_boot_ms);
+void cfr_hook_ack_published(struct cfr_hook_ack *a, uint64_t generation, int64_t published_boot_ms);
 /* Consumer INDEX has GENERATION in use. True if that is news. What cannot be (0, or not published yet) is not
  * taken. */
-bool cfr_ack_said(struct cfr_ack *a, size_t index, uint64_t generation, int64_t said_s);
+bool cfr_hook_ack_said(struct cfr_hook_ack *a, size_t index, uint64_t generation, int64_t said_s);
 /* True if consumer INDEX has acknowledged the present generation, or there is none. */
-bool cfr_ack_is_current(const struct cfr_ack *a, size_t index);
+bool cfr_hook_ack_is_current(const struct cfr_hook_ack *a, size_t index);
 /* True if consumer INDEX has had its time and not acknowledged the present generation. */
-bool cfr_ack_is_behind(const struct cfr_ack *a, size_t index, int64_t now_boot_ms);
+bool cfr_hook_ack_is_behind(const struct cfr_hook_ack *a, size_t index, int64_t now_boot_ms);
 /* The next consumer that stays behind and of which this has not told yet; a->count if there is none. */
-size_t cfr_ack_next_behind(struct cfr_ack *a, int64_t now_boot_ms);
-/* Boot time at which cfr_ack_next_behind has something to tell; INT64_MAX if only a publish can change that.
+size_t cfr_hook_ack_next_behind(struct cfr_hook_ack *a, int64_t now_boot_ms);
+/* Boot time at which cfr_hook_ack_next_behind has something to tell; INT64_MAX if only a publish can change that.
  */
-int64_t cfr_ack_deadline(const struct cfr_ack *a);
+int64_t cfr_hook_ack_deadline(const struct cfr_hook_ack *a);
 /* When the previous generation may go that is planned to go at PLANNED_BOOT_MS (INT64_MAX: there is none). */
-int64_t cfr_ack_retire_at(const struct cfr_ack *a, int64_t planned_boot_ms);
+int64_t cfr_hook_ack_retire_at(const struct cfr_hook_ack *a, int64_t planned_boot_ms);
 
 /* The number that TEXT is, with blanks around it; false for anything else, and for 0. */
-bool cfr_ack_number(struct cfr_view text, uint64_t *out);
+bool cfr_hook_ack_number(struct cfr_view text, uint64_t *out);
 /* Which generation F acknowledges, 0 for none: the number in it; or, if it holds anything else or nothing,
  * CURRENT once it was touched at or after PUBLISHED_NS, when CURRENT was published. *AGAIN: it may be about
- * to be written, look again in CFR_ACK_SETTLE_MS. */
-uint64_t cfr_ack_read(const struct cfr_ack_file *f, uint64_t current, int64_t published_ns, int64_t now_ns,
-                      bool *again);
+ * to be written, look again in CFR_HOOK_ACK_SETTLE_MS. */
+uint64_t cfr_hook_ack_read(const struct cfr_hook_ack_file *f, uint64_t current, int64_t published_ns, int64_t now_ns,
+                           bool *again);
 
 #endif

@@ -25,8 +25,8 @@ struct hook {
     bool failed; /* the last attempt */
     uint64_t runs_ok;
     uint64_t runs_failed;
-    char *error; /* heap, of the last attempt */
-    char *name;  /* heap, in words */
+    char *error;   /* heap, of the last attempt */
+    char *name;    /* heap, in words */
     char *header;  /* heap, acknowledge_header, or NULL; outlives the configuration that a request began under */
     uint64_t said; /* the generation that it named last */
 };
@@ -35,14 +35,14 @@ struct cfr_hooks {
     const struct cfr_config_credential *credential;
     struct cfr_http *http;
     unsigned max_attempts;
-    cfr_hooks_fn *ended;
+    cfr_hook_fn *ended;
     void *ctx;
     struct hook *hooks;
     size_t count;
-    struct cfr_status_hook *status;
-    size_t running;     /* index, or count when none runs */
-    void *http_handle;  /* of a running HTTP hook */
-    pid_t pid;          /* of a running command */
+    struct cfr_api_status_hook *status;
+    size_t running;    /* index, or count when none runs */
+    void *http_handle; /* of a running HTTP hook */
+    pid_t pid;         /* of a running command */
     int pidfd;
     int64_t deadline_ms; /* when the running command is told to end, and later killed */
     bool terminated;
@@ -75,16 +75,16 @@ static bool copy_header(struct hook *k, const struct cfr_config_hook *c)
     return header == NULL || k->header != NULL;
 }
 
-int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
-                   cfr_hooks_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
+int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
+                  cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
     struct cfr_hooks *h = calloc(1, sizeof *h);
     bool good;
 
     if (h == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    *h = (struct cfr_hooks){c, http, max_attempts, ended, ctx, NULL, c->reload.count, NULL,
-                            c->reload.count, NULL, 0, -1, INT64_MAX, false};
+    *h = (struct cfr_hooks){c,    http, max_attempts, ended,     ctx,  NULL, c->reload.count, NULL, c->reload.count,
+                            NULL, 0,    -1,           INT64_MAX, false};
     h->hooks = calloc(h->count + 1, sizeof(struct hook));
     good = h->hooks != NULL;
     for (size_t i = 0; good && i < h->count; i++) {
@@ -92,7 +92,7 @@ int cfr_hooks_open(const struct cfr_config_credential *c, struct cfr_http *http,
         good = h->hooks[i].name != NULL && copy_header(&h->hooks[i], config_of(h, i));
     }
     if (!good) {
-        cfr_hooks_close(h);
+        cfr_hook_close(h);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
     *out = h;
@@ -110,7 +110,7 @@ static void end_running(struct cfr_hooks *h)
     h->running = h->count;
 }
 
-void cfr_hooks_close(struct cfr_hooks *h)
+void cfr_hook_close(struct cfr_hooks *h)
 {
     end_running(h);
     for (size_t i = 0; h->hooks != NULL && i < h->count; i++) {
@@ -123,12 +123,12 @@ void cfr_hooks_close(struct cfr_hooks *h)
     free(h);
 }
 
-void cfr_hooks_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c)
+void cfr_hook_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c)
 {
     h->credential = c;
 }
 
-void cfr_hooks_request(struct cfr_hooks *h, uint64_t generation, bool first, struct cfr_now now)
+void cfr_hook_request(struct cfr_hooks *h, uint64_t generation, bool first, struct cfr_now now)
 {
     for (size_t i = 0; i < h->count; i++) {
         struct hook *k = &h->hooks[i];
@@ -142,7 +142,7 @@ void cfr_hooks_request(struct cfr_hooks *h, uint64_t generation, bool first, str
     }
 }
 
-void cfr_hooks_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t generation, struct cfr_now now)
+void cfr_hook_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_t generation, struct cfr_now now)
 {
     if (index >= h->count)
         return;
@@ -152,7 +152,7 @@ void cfr_hooks_restore(struct cfr_hooks *h, size_t index, uint64_t done, uint64_
     h->hooks[index].next_ms = now.boot_ms;
 }
 
-void cfr_hooks_restore_said(struct cfr_hooks *h, size_t index, uint64_t said)
+void cfr_hook_restore_said(struct cfr_hooks *h, size_t index, uint64_t said)
 {
     if (index < h->count)
         h->hooks[index].said = said;
@@ -163,7 +163,7 @@ static bool is_pending(const struct hook *k)
     return k->wanted > k->done && !k->given_up;
 }
 
-bool cfr_hooks_pending(const struct cfr_hooks *h)
+bool cfr_hook_pending(const struct cfr_hooks *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         if (is_pending(&h->hooks[i]))
@@ -172,7 +172,7 @@ bool cfr_hooks_pending(const struct cfr_hooks *h)
     return h->running < h->count;
 }
 
-bool cfr_hooks_failed(const struct cfr_hooks *h)
+bool cfr_hook_failed(const struct cfr_hooks *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         if (h->hooks[i].given_up)
@@ -216,12 +216,13 @@ static int take_said(struct hook *k, struct cfr_view value, struct cfr_err *err)
 
     if (value.n == 0)
         return cfr_err_set(err, CFR_E_REJECTED, "the answer has no %s", k->header);
-    if (!cfr_ack_number(value, &number) || number > k->wanted)
+    if (!cfr_hook_ack_number(value, &number) || number > k->wanted)
         return cfr_err_set(err, CFR_E_REJECTED, "the answer's %s is no generation that was published", k->header);
     k->said = number;
     if (number < k->tried)
-        return cfr_err_set(err, CFR_E_REJECTED, "the answer says that generation %" PRIu64 " is in use, not %" PRIu64 " yet",
-                           number, k->tried);
+        return cfr_err_set(err, CFR_E_REJECTED,
+                           "the answer says that generation %" PRIu64 " is in use, not %" PRIu64 " yet", number,
+                           k->tried);
     return 0;
 }
 
@@ -363,7 +364,7 @@ static void end_slow(struct cfr_hooks *h, struct cfr_now now)
     h->terminated = true;
 }
 
-void cfr_hooks_step(struct cfr_hooks *h, struct cfr_now now)
+void cfr_hook_step(struct cfr_hooks *h, struct cfr_now now)
 {
     end_slow(h, now);
     for (size_t i = 0; i < h->count && h->running == h->count; i++) {
@@ -372,7 +373,7 @@ void cfr_hooks_step(struct cfr_hooks *h, struct cfr_now now)
     }
 }
 
-int64_t cfr_hooks_deadline(const struct cfr_hooks *h)
+int64_t cfr_hook_deadline(const struct cfr_hooks *h)
 {
     int64_t next = INT64_MAX;
 
@@ -385,17 +386,17 @@ int64_t cfr_hooks_deadline(const struct cfr_hooks *h)
     return next;
 }
 
-bool cfr_hooks_running(const struct cfr_hooks *h)
+bool cfr_hook_running(const struct cfr_hooks *h)
 {
     return h->running < h->count;
 }
 
-int cfr_hooks_pidfd(const struct cfr_hooks *h)
+int cfr_hook_pidfd(const struct cfr_hooks *h)
 {
     return h->pidfd;
 }
 
-void cfr_hooks_child(struct cfr_hooks *h, struct cfr_now now)
+void cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
 {
     struct cfr_err err = {0};
     bool slow = h->terminated;
@@ -413,43 +414,43 @@ void cfr_hooks_child(struct cfr_hooks *h, struct cfr_now now)
     ended(h, rc, &err, now);
 }
 
-size_t cfr_hooks_count(const struct cfr_hooks *h)
+size_t cfr_hook_count(const struct cfr_hooks *h)
 {
     return h->count;
 }
 
-uint64_t cfr_hooks_done(const struct cfr_hooks *h, size_t index)
+uint64_t cfr_hook_done(const struct cfr_hooks *h, size_t index)
 {
     return h->hooks[index].done;
 }
 
-const char *cfr_hooks_name(const struct cfr_hooks *h, size_t index)
+const char *cfr_hook_name(const struct cfr_hooks *h, size_t index)
 {
     return h->hooks[index].name;
 }
 
-bool cfr_hooks_acknowledges(const struct cfr_hooks *h, size_t index)
+bool cfr_hook_acknowledges(const struct cfr_hooks *h, size_t index)
 {
     return h->hooks[index].header != NULL;
 }
 
-uint64_t cfr_hooks_said(const struct cfr_hooks *h, size_t index)
+uint64_t cfr_hook_said(const struct cfr_hooks *h, size_t index)
 {
     return h->hooks[index].said;
 }
 
-const struct cfr_status_hook *cfr_hooks_status(struct cfr_hooks *h)
+const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h)
 {
     if (h->status == NULL)
         h->status = calloc(h->count + 1, sizeof *h->status);
     for (size_t i = 0; h->status != NULL && i < h->count; i++) {
         const struct hook *k = &h->hooks[i];
 
-        h->status[i] = (struct cfr_status_hook){
+        h->status[i] = (struct cfr_api_status_hook){
             .name = k->name,
-            .result = h->running == i   ? "running"
-                      : k->failed       ? "failed"
-                      : is_pending(k)   ? "pending"
+            .result = h->running == i      ? "running"
+                      : k->failed          ? "failed"
+                      : is_pending(k)      ? "pending"
                       : k->last_run_s != 0 ? "ok"
                                            : "none",
             .error = k->error,

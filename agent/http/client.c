@@ -58,8 +58,8 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
     /* libcurl does not look whether OpenSSL had the memory to start, and without it crashes later. */
     if (!cfr_http_crypto_start())
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free,
-                             cfr_wipealloc_realloc, cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free, cfr_wipealloc_realloc,
+                             cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
         return cfr_err_set(err, CFR_E_INTERNAL, "the HTTP library does not start");
     (void)signal(SIGPIPE, SIG_IGN);
     h = calloc(1, sizeof *h);
@@ -151,9 +151,8 @@ static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct
     int rc;
 
     if (path == NULL)
-        return cfr_err_set(
-            err, CFR_E_MISSING,
-            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "this system has no CA certificates; install the package ca-certificates, or set ca_file");
     rc = cfr_http_trust_look(&h->trust, path, &changed, err);
     if (rc != 0)
         return rc;
@@ -184,8 +183,8 @@ static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct 
     return rc;
 }
 
-int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, cfr_http_done_fn *done,
-                   void *ctx, void **handle, struct cfr_err *err)
+int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, cfr_http_done_fn *done, void *ctx,
+                   void **handle, struct cfr_err *err)
 {
     struct cfr_http_transfer *t = calloc(1, sizeof *t);
     int running;
@@ -258,7 +257,8 @@ static void collect(struct cfr_http *h)
     }
     if (h->active != 0)
         return;
-    /* After a storm its connections go, too: they hold most of what it took, and no server keeps them until the next. */
+    /* After a storm its connections go, too: they hold most of what it took, and no server keeps them until the next.
+     */
     if (h->stale || h->peak >= STORM)
         cfr_http_forget(h);
     if (h->peak >= STORM || (h->peak != 0 && !h->warm))
@@ -314,8 +314,7 @@ static int multi_error(CURLMcode code, struct cfr_err *err)
                        curl_multi_strerror(code));
 }
 
-int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms,
-                  struct cfr_err *err)
+int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t timeout_ms, struct cfr_err *err)
 {
     int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
     int running;

@@ -18,28 +18,25 @@ static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err
 
     /* The chain was fine then, and the verdict tells nothing. */
     if (strstr(t->words, "subject name") != NULL)
-        return cfr_err_set(err, CFR_E_TLS,
-                           "%s: its certificate is for another name; check the host name in the URL",
+        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is for another name; check the host name in the URL",
                            t->target);
     (void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
     switch (verdict) {
     case EXPIRED:
-        return cfr_err_set(err, CFR_E_TLS,
-                           "%s: its certificate has expired; renew it there, or correct this clock",
+        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate has expired; renew it there, or correct this clock",
                            t->target);
     case NOT_YET:
-        return cfr_err_set(err, CFR_E_TLS,
-                           "%s: its certificate is not valid yet; correct the clock here or there",
+        return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is not valid yet; correct the clock here or there",
                            t->target);
     case SELF_SIGNED:
     case NO_ROOT:
     case NO_ISSUER:
     case NO_CHAIN:
-        return cfr_err_set(
-            err, CFR_E_TLS,
-            t->ca_file != NULL ? "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it"
+        return cfr_err_set(err, CFR_E_TLS,
+                           t->ca_file != NULL
+                               ? "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it"
                                : "%s: its certificate is not signed by any of %s",
-            t->target, trusted(t));
+                           t->target, trusted(t));
     default:
         return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is refused (checked with %s): %s", t->target,
                            trusted(t), t->words);
@@ -61,8 +58,7 @@ static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *er
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     if (connected_us == 0)
         return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no connection within %ld ms", t->target, ms);
-    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target,
-                       (long)t->timeout_ms);
+    return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target, (long)t->timeout_ms);
 }
 
 static const char *see_proxy(const struct cfr_http_transfer *t)
@@ -83,8 +79,7 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &errnum);
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
     if (proxy != 0 && proxy / 100 != 2)
-        return cfr_err_set(err, CFR_E_NET,
-                           "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
+        return cfr_err_set(err, CFR_E_NET, "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
                            see_proxy(t));
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     if (errnum != 0)
@@ -101,11 +96,9 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_OPERATION_TIMEDOUT:
         return explain_timeout(t, err);
     case CURLE_COULDNT_RESOLVE_HOST:
-        return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS",
-                           t->target);
+        return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS", t->target);
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return cfr_err_set(err, CFR_E_NET,
-                           "%s: the proxy's name cannot be resolved%s", t->target, see_proxy(t));
+        return cfr_err_set(err, CFR_E_NET, "%s: the proxy's name cannot be resolved%s", t->target, see_proxy(t));
     case CURLE_COULDNT_CONNECT:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
@@ -116,9 +109,8 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
         return explain_certificate(t, err);
     case CURLE_SSL_CACERT_BADFILE:
         return cfr_err_set(err, CFR_E_TLS,
-                           t->ca_file != NULL
-                               ? "%s: the CA file %s cannot be read or holds no certificate in PEM form"
-                               : "%s: %s hold no certificate in PEM form",
+                           t->ca_file != NULL ? "%s: the CA file %s cannot be read or holds no certificate in PEM form"
+                                              : "%s: %s hold no certificate in PEM form",
                            t->target, trusted(t));
     case CURLE_SSL_CERTPROBLEM:
         return cfr_err_set(err, CFR_E_TLS,
@@ -126,8 +118,8 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
                            "together, and the key must not be encrypted",
                            t->target, words);
     case CURLE_SSL_CONNECT_ERROR:
-        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s",
-                           t->target, words);
+        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s", t->target,
+                           words);
     case CURLE_PARTIAL_FILE:
         return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer ends too early", t->target);
     case CURLE_WEIRD_SERVER_REPLY:
@@ -136,8 +128,8 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_OUT_OF_MEMORY:
         return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
     case CURLE_FILESIZE_EXCEEDED:
-        return cfr_err_set(err, CFR_E_LIMIT, "%s: the answer is larger than the %zu bytes that are allowed",
-                           t->target, t->body.limit);
+        return cfr_err_set(err, CFR_E_LIMIT, "%s: the answer is larger than the %zu bytes that are allowed", t->target,
+                           t->body.limit);
     default:
         return cfr_err_set(err, CFR_E_NET, "%s: %s", t->target, words);
     }

@@ -92,8 +92,7 @@ static bool is_header(struct cfr_view line)
 
     if (name.n != 0)
         value = (struct cfr_view){line.p + name.n + 2, line.n - name.n - 2};
-    if (name.n == 0 || value.n == 0 || memchr(name.p, ' ', name.n) != NULL ||
-        !cfr_view_eq(cfr_view_trim(value), value))
+    if (name.n == 0 || value.n == 0 || memchr(name.p, ' ', name.n) != NULL || !cfr_view_eq(cfr_view_trim(value), value))
         return false;
     for (size_t i = 0; i < line.n; i++) {
         if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7f)
@@ -109,8 +108,7 @@ static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_reques
 
         /* Which one is not said: it may be a secret that lost its name. */
         if (!is_header(line))
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "%s: a request header is not of the form `Name: value` on one line",
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: a request header is not of the form `Name: value` on one line",
                                t->target);
         if (add_header(t, line.p, err) != 0)
             return CFR_E_NOMEM;
@@ -146,8 +144,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 
     (void)size;
     if (n > t->body.limit - t->body.len)
-        (void)cfr_err_set(&t->refused, CFR_E_LIMIT,
-                          "the answer is larger than the %zu bytes that are allowed", t->body.limit);
+        (void)cfr_err_set(&t->refused, CFR_E_LIMIT, "the answer is larger than the %zu bytes that are allowed",
+                          t->body.limit);
     else if (cfr_secret_append(&t->body, (struct cfr_view){p, n}, &t->refused) == 0)
         return n;
     return 0;
@@ -272,8 +270,7 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
     bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                             (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
     /* Refuses an announced length; on_body refuses what comes unannounced. */
-    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE,
-                            (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
+    bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     return bad;
 }

@@ -36,8 +36,7 @@ bool cfr_http_look_host(const char *url, char host[CFR_HTTP_LOOK_TEXT], int *por
         size_t n = strlen(name);
         bool bracket = n > 2 && name[0] == '[';
 
-        (void)snprintf(host, CFR_HTTP_LOOK_TEXT, "%.*s", (int)(bracket ? n - 2 : n),
-                       bracket ? name + 1 : name);
+        (void)snprintf(host, CFR_HTTP_LOOK_TEXT, "%.*s", (int)(bracket ? n - 2 : n), bracket ? name + 1 : name);
         *port = (int)strtol(number, NULL, 10);
         *tls = strcmp(scheme, "https") == 0;
     }
@@ -55,8 +54,7 @@ static char *root_of(const char *url)
     char *out = NULL;
 
     if (u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
-        curl_url_set(u, CURLUPART_PATH, "/", 0) == CURLUE_OK &&
-        curl_url_set(u, CURLUPART_QUERY, NULL, 0) == CURLUE_OK)
+        curl_url_set(u, CURLUPART_PATH, "/", 0) == CURLUE_OK && curl_url_set(u, CURLUPART_QUERY, NULL, 0) == CURLUE_OK)
         (void)curl_url_get(u, CURLUPART_URL, &out, 0);
     curl_url_cleanup(u);
     return out;
@@ -78,24 +76,21 @@ static int open_look(const struct cfr_http_look_request *r, struct look *l, stru
 {
     const char *ca_file = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
     struct cfr_http_target to = {.tls = false};
-    struct cfr_http_request request = {
-        .method = "HEAD", .link_local = r->link_local, .answer_max = ANSWER_MAX};
+    struct cfr_http_request request = {.method = "HEAD", .link_local = r->link_local, .answer_max = ANSWER_MAX};
     int rc;
 
     *l = (struct look){.url = root_of(r->url)};
     l->no_proxy = cfr_http_setup_no_proxy();
     l->t.easy = curl_easy_init();
     l->t.ca_file = ca_file != NULL ? cfr_str_dup(cfr_view_of(ca_file)) : NULL;
-    if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL ||
-        (ca_file != NULL && l->t.ca_file == NULL))
+    if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL || (ca_file != NULL && l->t.ca_file == NULL))
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     request.url = l->url;
     request.timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : 1;
     rc = cfr_http_target_check(&l->t, &request, &to, err);
     if (rc == 0 && to.tls && ca_file == NULL)
-        rc = cfr_err_set(
-            err, CFR_E_MISSING,
-            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
+        rc = cfr_err_set(err, CFR_E_MISSING,
+                         "this system has no CA certificates; install the package ca-certificates, or set ca_file");
     if (rc == 0)
         rc = cfr_http_setup(&l->t, &request, &to, l->no_proxy, true, err);
     if (rc == 0 && r->connect_only)
@@ -157,8 +152,7 @@ static void take_certificate(const struct curl_slist *lines, struct cfr_http_loo
 }
 
 /* Nobody is trusted with anything here: the connection is made to see the certificates, and closed. */
-static void fetch_certificates(const struct cfr_http_look_request *r, int64_t taken_ms,
-                               struct cfr_http_look *out)
+static void fetch_certificates(const struct cfr_http_look_request *r, int64_t taken_ms, struct cfr_http_look *out)
 {
     struct cfr_http_look_request again = *r;
     struct curl_certinfo *info = NULL;

@@ -82,12 +82,11 @@ static int check_parts(const struct cfr_http_request *r, const struct parts *p, 
     out->tls = strcmp(p->scheme, "https") == 0;
     if (p->user != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: a URL must not hold a user or password", p->host);
-    if (!out->tls &&
-        (strcmp(p->scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(p->host) && !near)))
+    if (!out->tls && (strcmp(p->scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(p->host) && !near)))
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
-            p->host, p->scheme);
+            "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)", p->host,
+            p->scheme);
     out->loopback = is_loopback(p->host);
     out->link_local = near;
     return 0;
@@ -105,15 +104,15 @@ static int check_proxy(const char *url, struct cfr_err *err)
     else if (!split(u, url, &p))
         rc = cfr_err_set(err, CFR_E_CONFIG, "the proxy's URL is malformed; write http://HOST:PORT");
     else if (strcmp(p.scheme, "http") != 0 && strcmp(p.scheme, "https") != 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the proxy %s: %s is not supported; use an http or https proxy",
-                         p.host, p.scheme);
+        rc = cfr_err_set(err, CFR_E_CONFIG, "the proxy %s: %s is not supported; use an http or https proxy", p.host,
+                         p.scheme);
     free_parts(&p);
     curl_url_cleanup(u);
     return rc;
 }
 
-int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r,
-                          struct cfr_http_target *out, struct cfr_err *err)
+int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_http_target *out,
+                          struct cfr_err *err)
 {
     struct parts p = {NULL, NULL, NULL, NULL};
     CURLU *u = curl_url();
@@ -148,9 +147,7 @@ static int put_name(CURLU *u, const struct cfr_http_request *r, char **url, stru
     (void)snprintf(name, sizeof name, bare ? "[%s]" : "%s", r->server_name);
     if (strlen(r->server_name) > 253 || curl_url_set(u, CURLUPART_HOST, name, 0) != CURLUE_OK)
         return cfr_err_set(err, CFR_E_CONFIG, "the server name is not the name of a host");
-    return curl_url_get(u, CURLUPART_URL, url, 0) == CURLUE_OK
-               ? 0
-               : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return curl_url_get(u, CURLUPART_URL, url, 0) == CURLUE_OK ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
 int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,

@@ -30,7 +30,7 @@ struct cfr_http_transfer {
     char *ca_file;    /* heap; NULL without TLS, and where the CA comes from memory */
     char *host;       /* heap: the Host header where the URL has the certificate's name instead; else NULL */
     struct curl_slist *connect_to; /* and where to connect then */
-    bool own_proxy; /* not the environment's */
+    bool own_proxy;                /* not the environment's */
     const char *keep_header;
     struct cfr_secret kept; /* the value of that header */
     int64_t timeout_ms;

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static struct cfr_guest_list *list_of(struct cfr_guests *g, const struct cfr_guest *one)
+static struct cfr_httpd_connection_list *list_of(struct cfr_httpd_connections *g,
+                                                 const struct cfr_httpd_connection *one)
 {
     return one->known ? &g->known : &g->strangers;
 }
 
-static void append(struct cfr_guest_list *list, struct cfr_guest *one)
+static void append(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
     one->before = list->newest;
     one->after = NULL;
@@ -22,7 +23,7 @@ static void append(struct cfr_guest_list *list, struct cfr_guest *one)
     list->count++;
 }
 
-static void take_out(struct cfr_guest_list *list, struct cfr_guest *one)
+static void take_out(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
     if (one->before != NULL)
         one->before->after = one->after;
@@ -35,9 +36,9 @@ static void take_out(struct cfr_guest_list *list, struct cfr_guest *one)
     list->count--;
 }
 
-struct cfr_guest *cfr_guests_come(struct cfr_guests *g, int fd, int64_t now_boot_ms)
+struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connections *g, int fd, int64_t now_boot_ms)
 {
-    struct cfr_guest *one = calloc(1, sizeof *one);
+    struct cfr_httpd_connection *one = calloc(1, sizeof *one);
 
     if (one == NULL)
         return NULL;
@@ -47,7 +48,8 @@ struct cfr_guest *cfr_guests_come(struct cfr_guests *g, int fd, int64_t now_boot
     return one;
 }
 
-void cfr_guests_active(struct cfr_guests *g, struct cfr_guest *one, bool served, int64_t now_boot_ms)
+void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one, bool served,
+                                  int64_t now_boot_ms)
 {
     if (one == NULL || one->ended)
         return;
@@ -57,7 +59,7 @@ void cfr_guests_active(struct cfr_guests *g, struct cfr_guest *one, bool served,
     append(list_of(g, one), one);
 }
 
-void cfr_guests_go(struct cfr_guests *g, struct cfr_guest *one)
+void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one)
 {
     if (one == NULL)
         return;
@@ -66,9 +68,9 @@ void cfr_guests_go(struct cfr_guests *g, struct cfr_guest *one)
     free(one);
 }
 
-static void end_oldest(struct cfr_guest_list *list)
+static void end_oldest(struct cfr_httpd_connection_list *list)
 {
-    struct cfr_guest *one = list->oldest;
+    struct cfr_httpd_connection *one = list->oldest;
 
     take_out(list, one);
     one->ended = true;
@@ -76,25 +78,25 @@ static void end_oldest(struct cfr_guest_list *list)
     (void)shutdown(one->fd, SHUT_RDWR);
 }
 
-void cfr_guests_make_room(struct cfr_guests *g, size_t max)
+void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max)
 {
     while (g->strangers.count + g->known.count > max)
         end_oldest(g->strangers.count > max / 4 || g->known.count == 0 ? &g->strangers : &g->known);
 }
 
-static void end_idle(struct cfr_guest_list *list, int64_t before_boot_ms)
+static void end_idle(struct cfr_httpd_connection_list *list, int64_t before_boot_ms)
 {
     while (list->oldest != NULL && list->oldest->since_boot_ms < before_boot_ms)
         end_oldest(list);
 }
 
-void cfr_guests_end_idle(struct cfr_guests *g, int64_t before_boot_ms)
+void cfr_httpd_connections_end_idle(struct cfr_httpd_connections *g, int64_t before_boot_ms)
 {
     end_idle(&g->strangers, before_boot_ms);
     end_idle(&g->known, before_boot_ms);
 }
 
-int64_t cfr_guests_oldest(const struct cfr_guests *g)
+int64_t cfr_httpd_connections_oldest(const struct cfr_httpd_connections *g)
 {
     int64_t a = g->strangers.oldest != NULL ? g->strangers.oldest->since_boot_ms : INT64_MAX;
     int64_t b = g->known.oldest != NULL ? g->known.oldest->since_boot_ms : INT64_MAX;

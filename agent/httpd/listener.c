@@ -34,9 +34,9 @@ static int new_socket(int family, struct cfr_err *err)
 
 static int bad_address(const char *text, struct cfr_err *err)
 {
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)", text);
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)",
+                       text);
 }
 
 /* HOST:PORT with a literal address. *EVERY says that HOST is empty. */
@@ -102,7 +102,7 @@ static int bind_tcp(const union address *a, bool every, struct cfr_err *err)
     return -1;
 }
 
-static void name_tcp(struct cfr_server_socket *s)
+static void name_tcp(struct cfr_httpd_socket *s)
 {
     union address a = {0};
     socklen_t n = sizeof a;
@@ -119,13 +119,13 @@ static void name_tcp(struct cfr_server_socket *s)
     }
 }
 
-int cfr_server_listen_tcp(const char *address, struct cfr_server_socket *out, struct cfr_err *err)
+int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, struct cfr_err *err)
 {
     union address a;
     bool every = false;
     int rc = parse_address(address, &a, &every, err);
 
-    *out = (struct cfr_server_socket){.fd = -1};
+    *out = (struct cfr_httpd_socket){.fd = -1};
     if (rc != 0)
         return rc;
     out->fd = bind_tcp(&a, every, err);
@@ -153,8 +153,7 @@ static int check_free(const union address *a, struct cfr_err *err)
     if (lstat(path, &st) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot make the socket %s", path);
     if (!S_ISSOCK(st.st_mode))
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "%s exists and is no socket; remove it, or choose another path", path);
+        return cfr_err_set(err, CFR_E_CONFLICT, "%s exists and is no socket; remove it, or choose another path", path);
     fd = new_socket(AF_UNIX, err);
     if (fd < 0)
         return err != NULL ? err->code : CFR_E_IO;
@@ -168,7 +167,7 @@ static int check_free(const union address *a, struct cfr_err *err)
 }
 
 /* Listens on the socket file AT, which is then renamed to PATH: whoever sees PATH can connect to it. */
-static int put_in_place(struct cfr_server_socket *s, const union address *at, const char *path, mode_t mode,
+static int put_in_place(struct cfr_httpd_socket *s, const union address *at, const char *path, mode_t mode,
                         struct cfr_err *err)
 {
     struct stat st;
@@ -177,8 +176,8 @@ static int put_in_place(struct cfr_server_socket *s, const union address *at, co
     /* The mode of the descriptor becomes the mode of the file, so that it is never wider. */
     if (fchmod(s->fd, mode) != 0 || bind(s->fd, &at->any, sizeof at->un) != 0)
         return cfr_err_sys(err, errno, "cannot make the socket %s", path);
-    if (chmod(at->un.sun_path, mode) != 0 || listen(s->fd, BACKLOG) != 0 ||
-        lstat(at->un.sun_path, &st) != 0 || rename(at->un.sun_path, path) != 0) {
+    if (chmod(at->un.sun_path, mode) != 0 || listen(s->fd, BACKLOG) != 0 || lstat(at->un.sun_path, &st) != 0 ||
+        rename(at->un.sun_path, path) != 0) {
         int errnum = errno;
 
         (void)unlink(at->un.sun_path);
@@ -189,16 +188,15 @@ static int put_in_place(struct cfr_server_socket *s, const union address *at, co
     return 0;
 }
 
-int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_socket *out, struct cfr_err *err)
+int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err)
 {
     union address a = {.un = {.sun_family = AF_UNIX}};
     size_t n = strlen(path);
     int rc;
 
-    *out = (struct cfr_server_socket){.fd = -1};
+    *out = (struct cfr_httpd_socket){.fd = -1};
     if (n >= sizeof a.un.sun_path)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
+        return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
                            sizeof a.un.sun_path - 1, path);
     if (n == 0 || path[n - 1] == '/')
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no path for a socket", path);
@@ -222,11 +220,11 @@ int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_sock
     else
         rc = put_in_place(out, &a, path, mode, err);
     if (rc != 0)
-        cfr_server_listen_end(out);
+        cfr_httpd_listen_end(out);
     return rc;
 }
 
-void cfr_server_listen_end(struct cfr_server_socket *s)
+void cfr_httpd_listen_end(struct cfr_httpd_socket *s)
 {
     struct stat st;
 

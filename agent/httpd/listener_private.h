@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-struct cfr_server_socket {
+struct cfr_httpd_socket {
     int fd;          /* listening, non-blocking, close-on-exec; -1 = none */
     char *unix_path; /* heap; NULL for TCP */
     dev_t device;    /* of the socket file, to remove only our own */
@@ -15,10 +15,10 @@ struct cfr_server_socket {
     char address[128]; /* as it listens: "127.0.0.1:9080", "[::1]:9080", or the path */
 };
 
-/* See cfr_server_open_tcp and cfr_server_open_unix. On an error OUT holds nothing. */
-int cfr_server_listen_tcp(const char *address, struct cfr_server_socket *out, struct cfr_err *err);
-int cfr_server_listen_unix(const char *path, mode_t mode, struct cfr_server_socket *out, struct cfr_err *err);
+/* See cfr_httpd_open_tcp and cfr_httpd_open_unix. On an error OUT holds nothing. */
+int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, struct cfr_err *err);
+int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err);
 /* Closes the descriptor if it is still here, and removes the socket file if it is still ours. */
-void cfr_server_listen_end(struct cfr_server_socket *s);
+void cfr_httpd_listen_end(struct cfr_httpd_socket *s);
 
 #endif

@@ -38,9 +38,9 @@
 
 struct cfr_server {
     struct MHD_Daemon *daemon;
-    struct cfr_server_socket socket;
-    struct cfr_server_options options;
-    struct cfr_guests guests;
+    struct cfr_httpd_socket socket;
+    struct cfr_httpd_options options;
+    struct cfr_httpd_connections guests;
     int spare_fd; /* given up for a moment where descriptors are short */
     bool again;   /* a connection has ended, and the library takes others in its place only when it runs again */
     int64_t ignored_since_ms; /* somebody waits and the library does not want to know of him; 0 = not so */
@@ -68,7 +68,7 @@ static int64_t now_ms(void)
     return cfr_clock_now().boot_ms;
 }
 
-static struct cfr_guest *guest_of(struct MHD_Connection *c)
+static struct cfr_httpd_connection *guest_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
@@ -81,14 +81,14 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **guest, enu
     const union MHD_ConnectionInfo *info;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        cfr_guests_go(&s->guests, *guest);
+        cfr_httpd_connections_go(&s->guests, *guest);
         *guest = NULL;
         s->again = true;
         return;
     }
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *guest = info != NULL ? cfr_guests_come(&s->guests, info->connect_fd, now_ms()) : NULL;
-    cfr_guests_make_room(&s->guests, s->options.connections);
+    *guest = info != NULL ? cfr_httpd_connections_come(&s->guests, info->connect_fd, now_ms()) : NULL;
+    cfr_httpd_connections_make_room(&s->guests, s->options.connections);
 }
 
 /* The first that is told of a request. What it returns is the request's state from then on. */
@@ -109,14 +109,13 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
     return NULL;
 }
 
-static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
-                         enum MHD_RequestTerminationCode why)
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
     struct cfr_server *s = ctx;
     struct call *call = *state;
 
     (void)why;
-    cfr_guests_active(&s->guests, guest_of(c), false, now_ms());
+    cfr_httpd_connections_active(&s->guests, guest_of(c), false, now_ms());
     if (call == NULL)
         return;
     cfr_str_free(&call->body);
@@ -125,7 +124,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
     *state = NULL;
 }
 
-static void name_peer(const struct sockaddr *a, struct cfr_peer *peer)
+static void name_peer(const struct sockaddr *a, struct cfr_httpd_peer *peer)
 {
     struct sockaddr_in in4;
     struct sockaddr_in6 in6;
@@ -139,10 +138,10 @@ static void name_peer(const struct sockaddr *a, struct cfr_peer *peer)
     }
 }
 
-static void peer_of(struct MHD_Connection *c, bool unix_socket, struct cfr_peer *peer)
+static void peer_of(struct MHD_Connection *c, bool unix_socket, struct cfr_httpd_peer *peer)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c, unix_socket ? MHD_CONNECTION_INFO_CONNECTION_FD : MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, unix_socket ? MHD_CONNECTION_INFO_CONNECTION_FD
+                                                                                  : MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     struct ucred cred;
     socklen_t n = sizeof cred;
 
@@ -163,19 +162,18 @@ static void peer_of(struct MHD_Connection *c, bool unix_socket, struct cfr_peer 
     (void)snprintf(peer->text, sizeof peer->text, "uid %ju", (uintmax_t)cred.uid);
 }
 
-static bool add_fields(struct MHD_Response *m, const struct cfr_response *r)
+static bool add_fields(struct MHD_Response *m, const struct cfr_httpd_response *r)
 {
     if (MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") != MHD_YES ||
         MHD_add_response_header(m, "X-Content-Type-Options", "nosniff") != MHD_YES)
         return false;
-    if (r->content_type != NULL &&
-        MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type) != MHD_YES)
+    if (r->content_type != NULL && MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type) != MHD_YES)
         return false;
     return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
 }
 
 /* Hands R to the connection; R's body is given away. MHD_NO closes the connection. */
-static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_response *r)
+static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_httpd_response *r)
 {
     struct MHD_Response *m;
     enum MHD_Result rc;
@@ -195,16 +193,17 @@ static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_response *r)
 
 static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *code, const char *message)
 {
-    struct cfr_response r = {0};
+    struct cfr_httpd_response r = {0};
 
-    cfr_routes_error(status, code, message, &r);
+    cfr_api_routes_error(status, code, message, &r);
     return respond(c, &r);
 }
 
 static enum MHD_Result refuse_body(const struct cfr_server *s, struct MHD_Connection *c)
 {
     return refuse(c, 413, "too-large",
-                  s->options.no_body ? "no request has a body here" : "the body is larger than the 4096 bytes that are allowed");
+                  s->options.no_body ? "no request has a body here"
+                                     : "the body is larger than the 4096 bytes that are allowed");
 }
 
 /* ---- answers that hold secrets ---- */
@@ -215,7 +214,7 @@ static void wipe_body(void *body)
     free(body);
 }
 
-static struct MHD_Response *secret_response(struct cfr_endpoint_answer *a)
+static struct MHD_Response *secret_response(struct cfr_sdk_endpoint_answer *a)
 {
     struct cfr_secret *body = calloc(1, sizeof *body);
     struct MHD_Response *m;
@@ -229,7 +228,7 @@ static struct MHD_Response *secret_response(struct cfr_endpoint_answer *a)
     return m;
 }
 
-static enum MHD_Result respond_secret(struct MHD_Connection *c, struct cfr_endpoint_answer *a)
+static enum MHD_Result respond_secret(struct MHD_Connection *c, struct cfr_sdk_endpoint_answer *a)
 {
     struct MHD_Response *m = secret_response(a);
     bool ok = m != NULL;
@@ -288,15 +287,15 @@ static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const cha
 
 static void note_served(struct cfr_server *s, struct MHD_Connection *c, int status)
 {
-    cfr_guests_active(&s->guests, guest_of(c), status < 300, now_ms());
+    cfr_httpd_connections_active(&s->guests, guest_of(c), status < 300, now_ms());
 }
 
 /* True if the function for secrets has taken it; *RC is then what to tell the library. */
-static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const struct cfr_peer *peer,
-                          const struct cfr_request *req, enum MHD_Result *rc)
+static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const struct cfr_httpd_peer *peer,
+                          const struct cfr_httpd_request *req, enum MHD_Result *rc)
 {
-    struct cfr_endpoint_answer a = {0};
-    struct cfr_endpoint_request r = {
+    struct cfr_sdk_endpoint_answer a = {0};
+    struct cfr_sdk_endpoint_request r = {
         .method = req->method,
         .path = req->path,
         .query = req->query,
@@ -311,17 +310,17 @@ static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const 
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
     note_served(s, c, a.status);
     *rc = respond_secret(c, &a);
-    cfr_endpoint_answer_free(&a);
+    cfr_sdk_endpoint_answer_free(&a);
     return true;
 }
 
-static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path,
-                              const char *method, const struct call *call)
+static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path, const char *method,
+                              const struct call *call)
 {
     enum MHD_Result rc = MHD_NO;
-    struct cfr_peer peer;
-    struct cfr_response r = {0};
-    struct cfr_request req = {
+    struct cfr_httpd_peer peer;
+    struct cfr_httpd_response r = {0};
+    struct cfr_httpd_request req = {
         .method = cfr_view_of(method),
         .path = cfr_view_of(path),
         .query = cfr_view_of(call->query),
@@ -350,7 +349,7 @@ static enum MHD_Result begin(const struct cfr_server *s, struct MHD_Connection *
     if (call->long_query)
         return refuse(c, 400, "bad-request", "the query is too long");
     call->begun = true;
-    call->body.limit = s->options.no_body ? 0 : CFR_ROUTES_BODY_MAX;
+    call->body.limit = s->options.no_body ? 0 : CFR_API_ROUTES_BODY_MAX;
     if (length != NULL && (!cfr_view_int(cfr_view_of(length), &n) || n > (int64_t)call->body.limit))
         return refuse_body(s, c);
     return MHD_YES;
@@ -382,14 +381,13 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
 {
     int fd = s->socket.fd;
 
-    s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
-                                 (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE,
-                                 MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->options.per_address,
-                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                 (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-                                 MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+        MHD_OPTION_CONNECTION_LIMIT, s->options.connections + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        s->options.per_address, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_escaped, NULL, MHD_OPTION_END);
     if (s->daemon != NULL) {
         s->socket.fd = -1; /* the daemon closes it */
         return 0;
@@ -397,13 +395,12 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
     /* Whether a failed start has closed the socket is not documented. */
     if (fcntl(fd, F_GETFD) < 0)
         s->socket.fd = -1;
-    return cfr_err_set(err, CFR_E_NOMEM,
-                       "%s: the HTTP server does not start; memory or descriptors are short",
+    return cfr_err_set(err, CFR_E_NOMEM, "%s: the HTTP server does not start; memory or descriptors are short",
                        s->socket.address);
 }
 
-int cfr_server_open(const char *where, bool unix_socket, const struct cfr_server_options *options, struct cfr_server **out,
-                    struct cfr_err *err)
+int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
+                   struct cfr_server **out, struct cfr_err *err)
 {
     struct cfr_server *s = calloc(1, sizeof *s);
     int rc;
@@ -415,44 +412,43 @@ int cfr_server_open(const char *where, bool unix_socket, const struct cfr_server
     if (s->options.connections == 0)
         s->options.connections = CONNECTIONS_MAX;
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
-    rc = unix_socket ? cfr_server_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
-                     : cfr_server_listen_tcp(where, &s->socket, err);
+    rc = unix_socket ? cfr_httpd_listen_unix(where, options->mode != 0 ? options->mode : 0600, &s->socket, err)
+                     : cfr_httpd_listen_tcp(where, &s->socket, err);
     if (rc == 0)
         rc = open_daemon(s, err);
     if (rc != 0) {
-        cfr_server_close(s);
+        cfr_httpd_close(s);
         return rc;
     }
     *out = s;
     return 0;
 }
 
-int cfr_server_open_tcp(const char *address, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
-                        struct cfr_err *err)
+int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_server **out, struct cfr_err *err)
 {
-    return cfr_server_open(
-        address, false, &(struct cfr_server_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX}, out, err);
+    return cfr_httpd_open(address, false,
+                          &(struct cfr_httpd_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX},
+                          out, err);
 }
 
-int cfr_server_open_unix(const char *path, cfr_server_fn *fn, void *ctx, struct cfr_server **out,
-                         struct cfr_err *err)
+int cfr_httpd_open_unix(const char *path, cfr_httpd_fn *fn, void *ctx, struct cfr_server **out, struct cfr_err *err)
 {
-    return cfr_server_open(path, true, &(struct cfr_server_options){.fn = fn, .ctx = ctx}, out, err);
+    return cfr_httpd_open(path, true, &(struct cfr_httpd_options){.fn = fn, .ctx = ctx}, out, err);
 }
 
-void cfr_server_close(struct cfr_server *s)
+void cfr_httpd_close(struct cfr_server *s)
 {
     if (s == NULL)
         return;
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
-    cfr_server_listen_end(&s->socket);
+    cfr_httpd_listen_end(&s->socket);
     if (s->spare_fd >= 0)
         (void)close(s->spare_fd);
     free(s);
 }
 
-int cfr_server_fd(const struct cfr_server *s)
+int cfr_httpd_fd(const struct cfr_server *s)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
@@ -466,11 +462,11 @@ static int listen_fd(const struct cfr_server *s)
     return info != NULL ? info->listen_fd : -1;
 }
 
-/* True if the library has something to do by its own descriptor. *WAITING: somebody is to be accepted. That is looked at
- * first: if only this is true, the library does not want to know of him. */
+/* True if the library has something to do by its own descriptor. *WAITING: somebody is to be accepted. That is looked
+ * at first: if only this is true, the library does not want to know of him. */
 static bool is_ready(const struct cfr_server *s, bool *waiting)
 {
-    struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_server_fd(s), POLLIN, 0}};
+    struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_httpd_fd(s), POLLIN, 0}};
     bool some = poll(p, 2, 0) > 0;
 
     *waiting = some && p[0].revents != 0;
@@ -508,17 +504,17 @@ static void relieve(struct cfr_server *s, bool waiting, bool ready)
     } else if (s->ignored_since_ms != 0 && now_ms() - s->ignored_since_ms >= IGNORED_MS) {
         s->ignored_since_ms = 0;
         if (count != 0)
-            cfr_guests_make_room(&s->guests, count - 1);
+            cfr_httpd_connections_make_room(&s->guests, count - 1);
     }
 }
 
-void cfr_server_step(struct cfr_server *s)
+void cfr_httpd_step(struct cfr_server *s)
 {
     int64_t until_ms = now_ms() + STEP_MS;
     bool waiting;
     bool ready;
 
-    cfr_guests_end_idle(&s->guests, now_ms() - IDLE_S * INT64_C(1000));
+    cfr_httpd_connections_end_idle(&s->guests, now_ms() - IDLE_S * INT64_C(1000));
     do {
         s->again = false;
         (void)MHD_run(s->daemon);
@@ -541,9 +537,9 @@ static int64_t until(int64_t at_ms)
     return left_ms > 0 ? left_ms : 0;
 }
 
-int64_t cfr_server_timeout_ms(const struct cfr_server *s)
+int64_t cfr_httpd_timeout_ms(const struct cfr_server *s)
 {
-    int64_t oldest_ms = cfr_guests_oldest(&s->guests);
+    int64_t oldest_ms = cfr_httpd_connections_oldest(&s->guests);
     int64_t left_ms = oldest_ms == INT64_MAX ? -1 : until(oldest_ms + IDLE_S * INT64_C(1000) + 1);
     MHD_UNSIGNED_LONG_LONG ms;
 
@@ -556,12 +552,12 @@ int64_t cfr_server_timeout_ms(const struct cfr_server *s)
     return left_ms;
 }
 
-const char *cfr_server_address(const struct cfr_server *s)
+const char *cfr_httpd_address(const struct cfr_server *s)
 {
     return s->socket.address;
 }
 
-const char *cfr_server_library(void)
+const char *cfr_httpd_library(void)
 {
     return MHD_get_version();
 }

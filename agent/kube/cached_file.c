@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cfr_kube_file_free(struct cfr_kube_file *f)
+void cfr_kube_cached_file_free(struct cfr_kube_cached_file *f)
 {
     free(f->path);
     cfr_secret_free(&f->content);
-    *f = (struct cfr_kube_file){.path = NULL};
+    *f = (struct cfr_kube_cached_file){.path = NULL};
 }
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -23,7 +23,7 @@ static bool same(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int read_content(struct cfr_kube_file *f, size_t limit, struct cfr_err *err)
+static int read_content(struct cfr_kube_cached_file *f, size_t limit, struct cfr_err *err)
 {
     struct cfr_secret now;
     int rc;
@@ -32,8 +32,7 @@ static int read_content(struct cfr_kube_file *f, size_t limit, struct cfr_err *e
     rc = cfr_file_read(f->path, &now, err);
     if (rc == 0 && cfr_view_trim(cfr_secret_view(&now)).n == 0)
         rc = cfr_err_set(err, CFR_E_MISSING, "%s is empty", f->path);
-    if (rc == 0 &&
-        (f->version == 0 || !cfr_secret_equal(cfr_secret_view(&now), cfr_secret_view(&f->content)))) {
+    if (rc == 0 && (f->version == 0 || !cfr_secret_equal(cfr_secret_view(&now), cfr_secret_view(&f->content)))) {
         cfr_secret_move(&f->content, &now);
         f->version++;
     }
@@ -41,7 +40,7 @@ static int read_content(struct cfr_kube_file *f, size_t limit, struct cfr_err *e
     return rc;
 }
 
-static int look(struct cfr_kube_file *f, size_t limit, bool force, struct cfr_now now, struct cfr_err *err)
+static int look(struct cfr_kube_cached_file *f, size_t limit, bool force, struct cfr_now now, struct cfr_err *err)
 {
     struct stat st;
     int rc;
@@ -49,7 +48,7 @@ static int look(struct cfr_kube_file *f, size_t limit, bool force, struct cfr_no
     if (stat(f->path, &st) != 0)
         return cfr_err_sys(err, errno, "cannot read %s", f->path);
     if (!force && !f->lost && f->version != 0 && same(&st, &f->seen) &&
-        now.boot_ms - f->read_boot_ms < CFR_KUBE_FILE_AGE_MS)
+        now.boot_ms - f->read_boot_ms < CFR_KUBE_CACHED_FILE_AGE_MS)
         return 0;
     rc = read_content(f, limit, err);
     if (rc == 0) {
@@ -60,15 +59,15 @@ static int look(struct cfr_kube_file *f, size_t limit, bool force, struct cfr_no
     return rc;
 }
 
-int cfr_kube_file_refresh(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
-                          struct cfr_now now, struct cfr_err *err)
+int cfr_kube_cached_file_refresh(struct cfr_kube_cached_file *f, const char *path, size_t limit, bool force,
+                                 struct cfr_now now, struct cfr_err *err)
 {
     struct cfr_err why = {0};
     bool was_lost = f->lost;
     int rc;
 
     if (f->path == NULL || strcmp(f->path, path) != 0) {
-        cfr_kube_file_free(f);
+        cfr_kube_cached_file_free(f);
         f->path = cfr_str_dup(cfr_view_of(path));
         if (f->path == NULL)
             return cfr_err_set(err, CFR_E_NOMEM, "out of memory");

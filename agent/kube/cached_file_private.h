@@ -9,10 +9,10 @@
 
 #include <sys/stat.h>
 
-#define CFR_KUBE_FILE_AGE_MS 60000 /* older contents are read again, whatever stat says */
+#define CFR_KUBE_CACHED_FILE_AGE_MS 60000 /* older contents are read again, whatever stat says */
 
 /* Zero-initialised is no file. */
-struct cfr_kube_file {
+struct cfr_kube_cached_file {
     char *path;
     struct stat seen;
     int64_t read_boot_ms;
@@ -24,8 +24,8 @@ struct cfr_kube_file {
 /* Makes F the file at PATH with its present content. FORCE reads it even if it seems to be the same. An error
  * leaves a content that F has as it is, and is then only logged, once: CFR_E_MISSING, CFR_E_PERM, CFR_E_LIMIT
  * ... (also for an empty file: CFR_E_MISSING) come where there is none to fall back on. */
-int cfr_kube_file_refresh(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
-                          struct cfr_now now, struct cfr_err *err);
-void cfr_kube_file_free(struct cfr_kube_file *f);
+int cfr_kube_cached_file_refresh(struct cfr_kube_cached_file *f, const char *path, size_t limit, bool force,
+                                 struct cfr_now now, struct cfr_err *err);
+void cfr_kube_cached_file_free(struct cfr_kube_cached_file *f);
 
 #endif

@@ -47,9 +47,8 @@ void cfr_kube_close(struct cfr_kube *k);
  * time limit is 30 s; its standard error is ours). A 401 makes everything be read (and the plugin be run)
  * anew, and the request be sent once more. CFR_E_CONFIG, CFR_E_MISSING ...: nothing was started. Blocks on
  * disk only. */
-int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
-                   const struct cfr_kube_request *request, cfr_kube_fn *done, void *ctx,
-                   struct cfr_kube_call **out, struct cfr_err *err);
+int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where, const struct cfr_kube_request *request,
+                   cfr_kube_fn *done, void *ctx, struct cfr_kube_call **out, struct cfr_err *err);
 /* Ends it without calling DONE. NULL is allowed; from within its own DONE it does nothing. A plugin that it
  * waits for goes on, for those that come after it. */
 void cfr_kube_cancel(struct cfr_kube_call *c);

@@ -9,20 +9,20 @@ struct cfr_kube {
     struct cfr_http *http;
     const char *pod_directory;
     int64_t plugin_limit_ms;
-    struct cfr_kube_place *places;
+    struct cfr_kube_context *places;
     struct cfr_kube_call *calls;
     char *namespace_name; /* last told */
 };
 
 /* The place of WHERE, made if it is new. NULL with err set: CFR_E_NOMEM. */
-struct cfr_kube_place *cfr_kube_place_of(struct cfr_kube *k, const struct cfr_kube_where *where,
-                                         struct cfr_now now, struct cfr_err *err);
-/* A place that belongs to nobody. The caller frees it as cfr_kube_place_destroy does. */
-struct cfr_kube_place *cfr_kube_place_make(const char *pod_directory, const struct cfr_kube_where *where,
-                                           struct cfr_err *err);
-void cfr_kube_place_destroy(struct cfr_kube_place *p);
+struct cfr_kube_context *cfr_kube_context_of(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now,
+                                             struct cfr_err *err);
+/* A place that belongs to nobody. The caller frees it as cfr_kube_context_destroy does. */
+struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const struct cfr_kube_where *where,
+                                               struct cfr_err *err);
+void cfr_kube_context_destroy(struct cfr_kube_context *p);
 /* P's plugin has ended, with RC and WHY: the calls that wait for its run RUN go on or fail. */
-void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_place *p, uint64_t run, int rc,
+void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why);
 
 #endif

@@ -12,23 +12,23 @@
 #define PEM_MAX   1048576
 #define SPACE_MAX 1024
 
-void cfr_kube_place_free(struct cfr_kube_place *p)
+void cfr_kube_context_free(struct cfr_kube_context *p)
 {
-    cfr_kube_login_free(&p->login);
+    cfr_kube_exec_plugin_free(&p->login);
     cfr_kube_config_free(&p->config);
-    cfr_kube_file_free(&p->source);
-    cfr_kube_file_free(&p->ca);
-    cfr_kube_file_free(&p->cert);
-    cfr_kube_file_free(&p->key);
-    cfr_kube_file_free(&p->token);
-    cfr_kube_file_free(&p->space);
+    cfr_kube_cached_file_free(&p->source);
+    cfr_kube_cached_file_free(&p->ca);
+    cfr_kube_cached_file_free(&p->cert);
+    cfr_kube_cached_file_free(&p->key);
+    cfr_kube_cached_file_free(&p->token);
+    cfr_kube_cached_file_free(&p->space);
     free(p->kubeconfig);
     free(p->context);
 }
 
 /* ---- the pod's own ---- */
 
-static int pod_server(struct cfr_kube_place *p, struct cfr_err *err)
+static int pod_server(struct cfr_kube_context *p, struct cfr_err *err)
 {
     const char *host = getenv("KUBERNETES_SERVICE_HOST");
     const char *port = getenv("KUBERNETES_SERVICE_PORT");
@@ -41,8 +41,7 @@ static int pod_server(struct cfr_kube_place *p, struct cfr_err *err)
             err, CFR_E_CONFIG,
             "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod: name a "
             "kubeconfig");
-    if (!cfr_view_int(cfr_view_of(port), &number) || number < 1 || number > 65535 ||
-        strpbrk(host, "/?#@[] ") != NULL)
+    if (!cfr_view_int(cfr_view_of(port), &number) || number < 1 || number > 65535 || strpbrk(host, "/?#@[] ") != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a host and a port");
     cfr_str_addf(&server, bare ? "https://[%s]:%d" : "https://%s:%d", host, (int)number);
@@ -53,7 +52,7 @@ static int pod_server(struct cfr_kube_place *p, struct cfr_err *err)
     return 0;
 }
 
-static int pod_file(const struct cfr_kube_place *p, struct cfr_kube_file *f, const char *name, size_t limit,
+static int pod_file(const struct cfr_kube_context *p, struct cfr_kube_cached_file *f, const char *name, size_t limit,
                     bool force, struct cfr_now now, struct cfr_err *err)
 {
     struct cfr_str path = {.limit = 4096};
@@ -61,12 +60,12 @@ static int pod_file(const struct cfr_kube_place *p, struct cfr_kube_file *f, con
 
     cfr_str_addf(&path, "%s/%s", p->pod_directory, name);
     rc = path.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                     : cfr_kube_file_refresh(f, path.p, limit, force, now, err);
+                     : cfr_kube_cached_file_refresh(f, path.p, limit, force, now, err);
     cfr_str_free(&path);
     return rc;
 }
 
-static int refresh_pod(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+static int refresh_pod(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err)
 {
     int rc = pod_server(p, err);
 
@@ -75,8 +74,7 @@ static int refresh_pod(struct cfr_kube_place *p, bool force, struct cfr_now now,
     if (rc == 0)
         rc = pod_file(p, &p->ca, "ca.crt", PEM_MAX, force, now, err);
     if (rc == CFR_E_MISSING)
-        (void)cfr_err_prefix(err,
-                             "the pod has no service account's token (automountServiceAccountToken: false?)");
+        (void)cfr_err_prefix(err, "the pod has no service account's token (automountServiceAccountToken: false?)");
     /* A pod without this file names no namespace; that is for those to say who want one. */
     if (rc == 0)
         (void)pod_file(p, &p->space, "namespace", SPACE_MAX, force, now, NULL);
@@ -86,12 +84,11 @@ static int refresh_pod(struct cfr_kube_place *p, bool force, struct cfr_now now,
 /* ---- a kubeconfig ---- */
 
 /* Takes the new kubeconfig, unless it is worse than the one that is known. */
-static int take_config(struct cfr_kube_place *p, struct cfr_err *err)
+static int take_config(struct cfr_kube_context *p, struct cfr_err *err)
 {
     struct cfr_kube_config fresh;
     struct cfr_err why = {0};
-    int rc =
-        cfr_kube_config_parse(cfr_secret_view(&p->source.content), p->kubeconfig, p->context, &fresh, &why);
+    int rc = cfr_kube_config_parse(cfr_secret_view(&p->source.content), p->kubeconfig, p->context, &fresh, &why);
 
     if (rc == CFR_E_NOMEM)
         return cfr_err_set(err, rc, "%s", why.text);
@@ -99,8 +96,7 @@ static int take_config(struct cfr_kube_place *p, struct cfr_err *err)
     if (rc != 0 && !p->known)
         return cfr_err_set(err, rc, "%s: %s", p->kubeconfig, why.text);
     if (rc != 0) {
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: %s; what it said before still counts", p->kubeconfig,
-                why.text);
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: %s; what it said before still counts", p->kubeconfig, why.text);
         return 0;
     }
     cfr_kube_config_free(&p->config);
@@ -111,16 +107,16 @@ static int take_config(struct cfr_kube_place *p, struct cfr_err *err)
     return 0;
 }
 
-static int refresh_named(struct cfr_kube_file *f, const char *path, size_t limit, bool force,
-                         struct cfr_now now, struct cfr_err *err)
+static int refresh_named(struct cfr_kube_cached_file *f, const char *path, size_t limit, bool force, struct cfr_now now,
+                         struct cfr_err *err)
 {
     if (path != NULL)
-        return cfr_kube_file_refresh(f, path, limit, force, now, err);
-    cfr_kube_file_free(f);
+        return cfr_kube_cached_file_refresh(f, path, limit, force, now, err);
+    cfr_kube_cached_file_free(f);
     return 0;
 }
 
-static int refresh_named_files(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+static int refresh_named_files(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err)
 {
     int rc = refresh_named(&p->ca, p->config.ca_file, PEM_MAX, force, now, err);
     const char *key = "certificate-authority";
@@ -144,9 +140,9 @@ static int refresh_named_files(struct cfr_kube_place *p, bool force, struct cfr_
     return cfr_err_prefix(err, "%s: current-context: %s", p->kubeconfig, key);
 }
 
-static int refresh_kubeconfig(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+static int refresh_kubeconfig(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err)
 {
-    int rc = cfr_kube_file_refresh(&p->source, p->kubeconfig, CFR_KUBE_CONFIG_MAX, force, now, err);
+    int rc = cfr_kube_cached_file_refresh(&p->source, p->kubeconfig, CFR_KUBE_CONFIG_MAX, force, now, err);
 
     if (rc != 0)
         return cfr_err_prefix(err, "kubeconfig");
@@ -161,7 +157,7 @@ static int refresh_kubeconfig(struct cfr_kube_place *p, bool force, struct cfr_n
 /* ---- both ---- */
 
 /* The header that it goes into would be refused, by then without a word on where it came from. */
-static int check_token(const struct cfr_kube_place *p, struct cfr_view token, struct cfr_err *err)
+static int check_token(const struct cfr_kube_context *p, struct cfr_view token, struct cfr_err *err)
 {
     for (size_t i = 0; i < token.n; i++) {
         if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
@@ -172,26 +168,25 @@ static int check_token(const struct cfr_kube_place *p, struct cfr_view token, st
     return 0;
 }
 
-int cfr_kube_place_refresh(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err)
+int cfr_kube_context_refresh(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err)
 {
     int rc = p->kubeconfig != NULL ? refresh_kubeconfig(p, force, now, err) : refresh_pod(p, force, now, err);
 
-    return rc == 0 ? check_token(p, cfr_kube_place_identity(p).token, err) : rc;
+    return rc == 0 ? check_token(p, cfr_kube_context_identity(p).token, err) : rc;
 }
 
 /* The first that is not empty. */
-static struct cfr_view first_of(const struct cfr_secret *a, const struct cfr_secret *b,
-                                const struct cfr_secret *c)
+static struct cfr_view first_of(const struct cfr_secret *a, const struct cfr_secret *b, const struct cfr_secret *c)
 {
     const struct cfr_secret *s = a->len != 0 ? a : b->len != 0 ? b : c;
 
     return cfr_secret_view(s);
 }
 
-struct cfr_kube_identity cfr_kube_place_identity(const struct cfr_kube_place *p)
+struct cfr_kube_identity cfr_kube_context_identity(const struct cfr_kube_context *p)
 {
     static const struct cfr_secret none;
-    const struct cfr_exec_credential *own = &p->login.credential;
+    const struct cfr_k8s_exec_credential *own = &p->login.credential;
     bool plugin = p->config.plugin != NULL;
 
     return (struct cfr_kube_identity){
@@ -203,7 +198,7 @@ struct cfr_kube_identity cfr_kube_place_identity(const struct cfr_kube_place *p)
     };
 }
 
-struct cfr_view cfr_kube_place_namespace(const struct cfr_kube_place *p)
+struct cfr_view cfr_kube_context_namespace(const struct cfr_kube_context *p)
 {
     if (p->kubeconfig != NULL)
         return cfr_view_of(p->config.namespace_name);

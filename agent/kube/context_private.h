@@ -11,25 +11,25 @@
 
 #define CFR_KUBE_POD_DIRECTORY "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* Zero it and set the first three (the strings are then the place's own), and login to CFR_KUBE_LOGIN_NONE.
+/* Zero it and set the first three (the strings are then the place's own), and login to CFR_KUBE_EXEC_PLUGIN_NONE.
  */
-struct cfr_kube_place {
+struct cfr_kube_context {
     const char *pod_directory; /* borrowed */
     char *kubeconfig;          /* NULL: the pod's own service account */
     char *context;             /* NULL: the current one */
-    struct cfr_kube_place *next;
+    struct cfr_kube_context *next;
     size_t calls; /* that are under way */
     int64_t used_boot_ms;
     struct cfr_kube_config config;
     uint64_t config_version; /* of `source`, that was last parsed */
     bool known;              /* config is one that could be used */
-    struct cfr_kube_file source;
-    struct cfr_kube_file ca;
-    struct cfr_kube_file cert;
-    struct cfr_kube_file key;
-    struct cfr_kube_file token;
-    struct cfr_kube_file space; /* the pod's namespace */
-    struct cfr_kube_login login;
+    struct cfr_kube_cached_file source;
+    struct cfr_kube_cached_file ca;
+    struct cfr_kube_cached_file cert;
+    struct cfr_kube_cached_file key;
+    struct cfr_kube_cached_file token;
+    struct cfr_kube_cached_file space; /* the pod's namespace */
+    struct cfr_kube_exec_plugin login;
 };
 
 /* What a request needs, all borrowed from the place until it is refreshed or its plugin ends. */
@@ -44,12 +44,12 @@ struct cfr_kube_identity {
 /* Reads what has changed, or with FORCE everything. What was good once is used on when it is so no longer
  * (logged once). CFR_E_CONFIG, CFR_E_MISSING, CFR_E_TOKEN ...: there is nothing to work with; the text names
  * file, context and key. */
-int cfr_kube_place_refresh(struct cfr_kube_place *p, bool force, struct cfr_now now, struct cfr_err *err);
+int cfr_kube_context_refresh(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err);
 /* After a refresh that went well, and where there is a plugin with a credential of it. */
-struct cfr_kube_identity cfr_kube_place_identity(const struct cfr_kube_place *p);
+struct cfr_kube_identity cfr_kube_context_identity(const struct cfr_kube_context *p);
 /* The namespace, or an empty view. */
-struct cfr_view cfr_kube_place_namespace(const struct cfr_kube_place *p);
+struct cfr_view cfr_kube_context_namespace(const struct cfr_kube_context *p);
 /* Wipes and frees what the place owns; not the place. Ends its plugin. */
-void cfr_kube_place_free(struct cfr_kube_place *p);
+void cfr_kube_context_free(struct cfr_kube_context *p);
 
 #endif

@@ -20,7 +20,7 @@
 #define INFO_NAME  "KUBERNETES_EXEC_INFO="
 #define INFO_MAX   2097152
 
-bool cfr_kube_login_fresh(const struct cfr_kube_login *l, struct cfr_now now)
+bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr_now now)
 {
     int64_t expires_s = l->credential.expires_s;
 
@@ -38,13 +38,12 @@ static bool is_program(const char *path)
 
 static int not_found(const struct cfr_kube_plugin *p, struct cfr_err *err)
 {
-    return cfr_err_set(
-        err, CFR_E_MISSING, "the exec plugin %s is not %s%s%s", p->command,
-        strchr(p->command, '/') != NULL ? "there, or is not executable" : "in any folder of PATH",
-        p->install_hint != NULL ? ": " : "; install it", p->install_hint != NULL ? p->install_hint : "");
+    return cfr_err_set(err, CFR_E_MISSING, "the exec plugin %s is not %s%s%s", p->command,
+                       strchr(p->command, '/') != NULL ? "there, or is not executable" : "in any folder of PATH",
+                       p->install_hint != NULL ? ": " : "; install it", p->install_hint != NULL ? p->install_hint : "");
 }
 
-int cfr_kube_login_find(const struct cfr_kube_plugin *p, char **out, struct cfr_err *err)
+int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struct cfr_err *err)
 {
     const char *path = getenv("PATH");
 
@@ -90,8 +89,7 @@ static int add_member(struct cfr_secret *out, const char *name, struct cfr_view 
     return rc == 0 && value.n != 0 ? cfr_secret_append_json(out, value, err) : rc;
 }
 
-static int add_cluster(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out,
-                       struct cfr_err *err)
+static int add_cluster(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_secret data;
     int rc = cfr_secret_append_str(out, "{", err);
@@ -115,8 +113,7 @@ static int add_cluster(const struct cfr_kube_config *c, struct cfr_view ca, stru
     return rc == 0 ? cfr_secret_append_str(out, "}", err) : rc;
 }
 
-static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out,
-                     struct cfr_err *err)
+static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_secret cluster;
     int rc;
@@ -127,7 +124,7 @@ static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct
     if (rc == 0 && c->plugin->cluster_info)
         rc = add_cluster(c, ca, &cluster, err);
     if (rc == 0)
-        rc = cfr_exec_credential_info(c->plugin->api_version, cfr_secret_view(&cluster), out, err);
+        rc = cfr_k8s_exec_credential_info(c->plugin->api_version, cfr_secret_view(&cluster), out, err);
     cfr_secret_free(&cluster);
     return rc;
 }
@@ -178,7 +175,7 @@ static char **make_environment(const struct cfr_kube_plugin *p, char *info)
 
 /* ---- its run ---- */
 
-static void end_run(struct cfr_kube_login *l)
+static void end_run(struct cfr_kube_exec_plugin *l)
 {
     if (l->out_fd >= 0)
         (void)close(l->out_fd);
@@ -190,7 +187,7 @@ static void end_run(struct cfr_kube_login *l)
     l->api_version = NULL;
 }
 
-static int spawn(struct cfr_kube_login *l, const struct cfr_kube_plugin *p, char *info, struct cfr_err *err)
+static int spawn(struct cfr_kube_exec_plugin *l, const struct cfr_kube_plugin *p, char *info, struct cfr_err *err)
 {
     char **environment = make_environment(p, info);
     char **argv = calloc(p->arg_count + 2, sizeof *argv);
@@ -209,11 +206,11 @@ static int spawn(struct cfr_kube_login *l, const struct cfr_kube_plugin *p, char
     return rc;
 }
 
-int cfr_kube_login_start(struct cfr_kube_login *l, const struct cfr_kube_config *config, struct cfr_view ca,
-                         struct cfr_now now, int64_t limit_ms, struct cfr_err *err)
+int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
+                               struct cfr_now now, int64_t limit_ms, struct cfr_err *err)
 {
     struct cfr_secret info = {0};
-    int rc = cfr_kube_login_find(config->plugin, &l->command, err);
+    int rc = cfr_kube_exec_plugin_find(config->plugin, &l->command, err);
 
     if (rc != 0)
         return rc;
@@ -235,7 +232,7 @@ int cfr_kube_login_start(struct cfr_kube_login *l, const struct cfr_kube_config 
 }
 
 /* What is in the pipe; a child of the plugin's that still holds it is not waited for. */
-static int read_output(struct cfr_kube_login *l, struct cfr_secret *out, struct cfr_err *err)
+static int read_output(struct cfr_kube_exec_plugin *l, struct cfr_secret *out, struct cfr_err *err)
 {
     for (;;) {
         char *to = cfr_secret_reserve(out, READ_BYTES, err);
@@ -253,36 +250,35 @@ static int read_output(struct cfr_kube_login *l, struct cfr_secret *out, struct 
     }
 }
 
-static int take(struct cfr_kube_login *l, struct cfr_err *err)
+static int take(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 {
-    struct cfr_exec_credential fresh = {.expires_s = 0};
+    struct cfr_k8s_exec_credential fresh = {.expires_s = 0};
     struct cfr_secret text;
     int rc;
 
     cfr_secret_init(&text, OUTPUT_MAX + 2 * READ_BYTES);
     rc = read_output(l, &text, err);
     if (rc == 0)
-        rc = cfr_exec_credential_read(l->api_version, cfr_secret_view(&text), &fresh, err);
+        rc = cfr_k8s_exec_credential_read(l->api_version, cfr_secret_view(&text), &fresh, err);
     cfr_secret_free(&text);
     if (rc != 0) {
-        cfr_exec_credential_free(&fresh);
+        cfr_k8s_exec_credential_free(&fresh);
         return cfr_err_prefix(err, "%s", l->command);
     }
-    cfr_exec_credential_free(&l->credential);
+    cfr_k8s_exec_credential_free(&l->credential);
     l->credential = fresh;
     l->number++;
     l->usable = !l->outdated;
     return 0;
 }
 
-int cfr_kube_login_ended(struct cfr_kube_login *l, struct cfr_err *err)
+int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 {
     struct cfr_err how = {0};
     int rc = cfr_process_reap(l->pid, l->pidfd, &how);
 
     if (rc != 0)
-        rc = cfr_err_set(err, rc,
-                         "the exec plugin %s %s; what it said about that is on credfresh's standard error",
+        rc = cfr_err_set(err, rc, "the exec plugin %s %s; what it said about that is on credfresh's standard error",
                          l->command, how.text);
     else
         rc = take(l, err);
@@ -290,7 +286,7 @@ int cfr_kube_login_ended(struct cfr_kube_login *l, struct cfr_err *err)
     return rc;
 }
 
-int cfr_kube_login_overdue(struct cfr_kube_login *l, struct cfr_err *err)
+int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 {
     int waiting = 0;
     int room = fcntl(l->out_fd, F_GETPIPE_SZ);
@@ -299,20 +295,20 @@ int cfr_kube_login_overdue(struct cfr_kube_login *l, struct cfr_err *err)
     (void)ioctl(l->out_fd, FIONREAD, &waiting);
     cfr_process_end(l->pid, l->pidfd);
     if (waiting != 0 && waiting >= room - 4096)
-        rc = cfr_err_set(err, CFR_E_LIMIT, "the exec plugin %s printed more than %d bytes and was ended",
-                         l->command, waiting);
+        rc = cfr_err_set(err, CFR_E_LIMIT, "the exec plugin %s printed more than %d bytes and was ended", l->command,
+                         waiting);
     else
-        rc = cfr_err_set(err, CFR_E_TIMEOUT,
-                         "the exec plugin %s took longer than its time limit and was ended", l->command);
+        rc = cfr_err_set(err, CFR_E_TIMEOUT, "the exec plugin %s took longer than its time limit and was ended",
+                         l->command);
     end_run(l);
     return rc;
 }
 
-void cfr_kube_login_free(struct cfr_kube_login *l)
+void cfr_kube_exec_plugin_free(struct cfr_kube_exec_plugin *l)
 {
     if (l->pidfd >= 0)
         cfr_process_end(l->pid, l->pidfd);
     end_run(l);
-    cfr_exec_credential_free(&l->credential);
-    *l = CFR_KUBE_LOGIN_NONE;
+    cfr_k8s_exec_credential_free(&l->credential);
+    *l = CFR_KUBE_EXEC_PLUGIN_NONE;
 }

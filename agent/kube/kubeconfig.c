@@ -44,8 +44,7 @@ static bool is_local(const char *server)
     return false;
 }
 
-static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster,
-                       struct cfr_kube_config *out)
+static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
 {
     int rc = cfr_kube_string(r, cluster, "server", &out->server);
     size_t n;
@@ -67,8 +66,7 @@ static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cl
     return 0;
 }
 
-static int read_cluster(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster,
-                        struct cfr_kube_config *out)
+static int read_cluster(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
 {
     bool insecure = false;
     struct cfr_view proxy;
@@ -116,16 +114,15 @@ static void list_names(const struct cfr_kube_reader *r, const struct cfr_yaml_no
 }
 
 /* The mapping at KIND in the item of that NAME in the list at LIST. */
-static int find_entry(struct cfr_kube_reader *r, const struct cfr_yaml_node *root, const char *list,
-                      const char *kind, const char *name, const struct cfr_yaml_node **out)
+static int find_entry(struct cfr_kube_reader *r, const struct cfr_yaml_node *root, const char *list, const char *kind,
+                      const char *name, const struct cfr_yaml_node **out)
 {
     const struct cfr_yaml_node *items;
     char names[NAMES_MAX];
     int rc = cfr_kube_collection(r, root, list, CFR_YAML_LIST, &items);
 
     *out = NULL;
-    for (const struct cfr_yaml_node *i = items != NULL ? items->child : NULL; rc == 0 && i != NULL;
-         i = i->next) {
+    for (const struct cfr_yaml_node *i = items != NULL ? items->child : NULL; rc == 0 && i != NULL; i = i->next) {
         const struct cfr_yaml_node *n = cfr_kube_get(r, i, "name");
 
         if (n == NULL || !cfr_kube_is(r, n, name))
@@ -139,13 +136,12 @@ static int find_entry(struct cfr_kube_reader *r, const struct cfr_yaml_node *roo
     if (rc != 0 || *out != NULL)
         return rc;
     list_names(r, items, names);
-    return cfr_kube_refuse(r, items != NULL ? items->line : root->line, list,
-                           "none has the name \"%.64s\"%s%s", name, names[0] != '\0' ? "; there are: " : "",
-                           names);
+    return cfr_kube_refuse(r, items != NULL ? items->line : root->line, list, "none has the name \"%.64s\"%s%s", name,
+                           names[0] != '\0' ? "; there are: " : "", names);
 }
 
-static int read_user(struct cfr_kube_reader *r, const struct cfr_yaml_node *root,
-                     const struct cfr_yaml_node *cluster, const char *name, struct cfr_kube_config *out)
+static int read_user(struct cfr_kube_reader *r, const struct cfr_yaml_node *root, const struct cfr_yaml_node *cluster,
+                     const char *name, struct cfr_kube_config *out)
 {
     const struct cfr_yaml_node *user;
     int rc = find_entry(r, root, "users", "user", name, &user);
@@ -157,8 +153,7 @@ static int read_user(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
     return cfr_kube_user_read(r, user, cluster, out);
 }
 
-static int read_context(struct cfr_kube_reader *r, const struct cfr_yaml_node *root,
-                        struct cfr_kube_config *out)
+static int read_context(struct cfr_kube_reader *r, const struct cfr_yaml_node *root, struct cfr_kube_config *out)
 {
     const struct cfr_yaml_node *context;
     const struct cfr_yaml_node *cluster = NULL;
@@ -217,7 +212,7 @@ static int parse(struct cfr_kube_reader *r, struct cfr_view text, struct cfr_kub
     int rc;
 
     cfr_secret_init(&veiled, text.n * 2 + 64);
-    rc = cfr_kube_veil(text, &veiled, &r->original, r->err);
+    rc = cfr_kube_yaml_mask(text, &veiled, &r->original, r->err);
     if (rc == 0) {
         rc = cfr_yaml_parse(cfr_secret_view(&veiled), &doc, &line, r->err);
         if (rc == CFR_E_CONFIG)
@@ -230,8 +225,8 @@ static int parse(struct cfr_kube_reader *r, struct cfr_view text, struct cfr_kub
     return rc;
 }
 
-int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *context,
-                          struct cfr_kube_config *out, struct cfr_err *err)
+int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *context, struct cfr_kube_config *out,
+                          struct cfr_err *err)
 {
     struct cfr_err own = {0};
     struct cfr_kube_reader r = {.path = path, .context = context, .err = err != NULL ? err : &own};

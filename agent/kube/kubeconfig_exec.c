@@ -36,8 +36,7 @@ void cfr_kube_plugin_free(struct cfr_kube_plugin *p)
     free(p);
 }
 
-static int read_command(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec,
-                        struct cfr_kube_plugin *out)
+static int read_command(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec, struct cfr_kube_plugin *out)
 {
     char *name = NULL;
     int rc = cfr_kube_string(r, exec, "command", &name);
@@ -63,9 +62,8 @@ static int check_interaction(struct cfr_kube_reader *r, const struct cfr_yaml_no
     if (mode == NULL || cfr_kube_is(r, mode, "Never") || cfr_kube_is(r, mode, "IfAvailable"))
         return 0;
     if (cfr_kube_is(r, mode, "Always"))
-        return cfr_kube_refuse(
-            r, mode->line, "exec.interactiveMode",
-            "the plugin wants a person to talk to, and there is none here; use another user");
+        return cfr_kube_refuse(r, mode->line, "exec.interactiveMode",
+                               "the plugin wants a person to talk to, and there is none here; use another user");
     return cfr_kube_refuse(r, mode->line, "exec.interactiveMode", "must be Never, IfAvailable or Always");
 }
 
@@ -185,16 +183,14 @@ static int put_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node,
     return node->kind == CFR_YAML_SCALAR ? put_scalar(r, node, out) : put_collection(r, node, out);
 }
 
-static int read_extension(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster,
-                          struct cfr_kube_plugin *out)
+static int read_extension(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_plugin *out)
 {
     const struct cfr_yaml_node *list;
     struct cfr_secret json;
     int rc = cfr_kube_collection(r, cluster, "extensions", CFR_YAML_LIST, &list);
 
     cfr_secret_init(&json, EXTENSION_MAX);
-    for (const struct cfr_yaml_node *n = list != NULL ? list->child : NULL; rc == 0 && n != NULL;
-         n = n->next) {
+    for (const struct cfr_yaml_node *n = list != NULL ? list->child : NULL; rc == 0 && n != NULL; n = n->next) {
         const struct cfr_yaml_node *name = cfr_kube_get(r, n, "name");
         const struct cfr_yaml_node *value = cfr_kube_get(r, n, "extension");
 
@@ -240,10 +236,9 @@ int cfr_kube_plugin_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *
 {
     int rc = cfr_kube_string(r, exec, "apiVersion", &out->api_version);
 
-    if (rc == 0 && !cfr_exec_credential_version_ok(out->api_version))
-        rc = cfr_kube_refuse(
-            r, exec->line, "exec.apiVersion",
-            "must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1");
+    if (rc == 0 && !cfr_k8s_exec_credential_version_ok(out->api_version))
+        rc = cfr_kube_refuse(r, exec->line, "exec.apiVersion",
+                             "must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1");
     if (rc == 0)
         rc = read_command(r, exec, out);
     if (rc == 0)

@@ -9,7 +9,7 @@
 #define CFR_KUBE_VALUE_MAX 1048576 /* bytes of one value */
 
 struct cfr_kube_reader {
-    struct cfr_view original; /* for cfr_kube_veil_next */
+    struct cfr_view original; /* for cfr_kube_yaml_mask_next */
     const char *path;
     const char *context; /* the one that is read; NULL before it is known */
     const char *kind;    /* "cluster", "user": what is read, for error texts; NULL = neither */
@@ -26,13 +26,10 @@ const struct cfr_yaml_node *cfr_kube_get(const struct cfr_kube_reader *r, const 
 bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *node, const char *text);
 /* The functions below leave OUT as it is where MAP has no such KEY. */
 /* One line of text without control characters, not empty. */
-int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                    char **out);
+int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out);
 /* A path; a relative one is taken from the kubeconfig's folder. */
-int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                  char **out);
-int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                  bool *out);
+int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out);
+int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, bool *out);
 /* As cfr_kube_string, appended to a secret. */
 int cfr_kube_secret(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
                     struct cfr_secret *out);
@@ -54,7 +51,7 @@ int cfr_kube_plugin_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *
                          const struct cfr_yaml_node *cluster, struct cfr_kube_plugin *out);
 void cfr_kube_plugin_free(struct cfr_kube_plugin *p);
 /* agent/kube/kubeconfig_user.c */
-int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                       const struct cfr_yaml_node *cluster, struct cfr_kube_config *out);
+int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_yaml_node *cluster,
+                       struct cfr_kube_config *out);
 
 #endif

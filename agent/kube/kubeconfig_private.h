@@ -45,8 +45,8 @@ struct cfr_kube_config {
 /* Reads what CONTEXT (NULL = the current one) says out of the kubeconfig TEXT that stands at PATH, an
  * absolute path. CFR_E_CONFIG in words that name the line, context, cluster or user and key, but not PATH;
  * CFR_E_NOMEM. OUT is then empty. The caller frees OUT. */
-int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *context,
-                          struct cfr_kube_config *out, struct cfr_err *err);
+int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *context, struct cfr_kube_config *out,
+                          struct cfr_err *err);
 /* Wipes and frees; OUT is empty afterwards. */
 void cfr_kube_config_free(struct cfr_kube_config *c);
 

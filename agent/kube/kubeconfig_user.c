@@ -7,8 +7,7 @@
 
 #define GROUPS_MAX 256 /* Impersonate- headers */
 
-static int read_certificate(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                            struct cfr_kube_config *out)
+static int read_certificate(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, struct cfr_kube_config *out)
 {
     int rc = cfr_kube_data(r, user, "client-certificate-data", &out->cert);
 
@@ -21,14 +20,12 @@ static int read_certificate(struct cfr_kube_reader *r, const struct cfr_yaml_nod
     if (rc != 0)
         return rc;
     if ((out->cert.len != 0 || out->cert_file != NULL) != (out->key.len != 0 || out->key_file != NULL))
-        return cfr_kube_refuse(
-            r, user->line, NULL,
-            "client-certificate and client-key (or the same with -data) must both be there");
+        return cfr_kube_refuse(r, user->line, NULL,
+                               "client-certificate and client-key (or the same with -data) must both be there");
     return 0;
 }
 
-static int read_password(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                         struct cfr_kube_config *out)
+static int read_password(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, struct cfr_kube_config *out)
 {
     int rc;
 
@@ -66,9 +63,8 @@ static int add_text_header(struct cfr_kube_reader *r, const struct cfr_yaml_node
     int rc;
 
     if (line == NULL)
-        return out->header_count >= GROUPS_MAX
-                   ? cfr_kube_refuse(r, node->line, key, "more than %d", GROUPS_MAX)
-                   : cfr_kube_no_memory(r);
+        return out->header_count >= GROUPS_MAX ? cfr_kube_refuse(r, node->line, key, "more than %d", GROUPS_MAX)
+                                               : cfr_kube_no_memory(r);
     rc = cfr_secret_append_str(line, name, r->err);
     if (rc == 0)
         rc = cfr_secret_append_str(line, ": ", r->err);
@@ -86,8 +82,8 @@ static int add_text_header(struct cfr_kube_reader *r, const struct cfr_yaml_node
     return 0;
 }
 
-static int add_list(struct cfr_kube_reader *r, const struct cfr_yaml_node *list, const char *key,
-                    const char *name, struct cfr_kube_config *out)
+static int add_list(struct cfr_kube_reader *r, const struct cfr_yaml_node *list, const char *key, const char *name,
+                    struct cfr_kube_config *out)
 {
     int rc = 0;
 
@@ -97,8 +93,8 @@ static int add_list(struct cfr_kube_reader *r, const struct cfr_yaml_node *list,
 }
 
 /* The key goes into the header's name, percent-encoded as the API server expects it. */
-static int add_extra(struct cfr_kube_reader *r, const struct cfr_yaml_node *key,
-                     const struct cfr_yaml_node *values, struct cfr_kube_config *out)
+static int add_extra(struct cfr_kube_reader *r, const struct cfr_yaml_node *key, const struct cfr_yaml_node *values,
+                     struct cfr_kube_config *out)
 {
     struct cfr_secret text;
     struct cfr_secret name;
@@ -120,8 +116,7 @@ static int add_extra(struct cfr_kube_reader *r, const struct cfr_yaml_node *key,
     return rc;
 }
 
-static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                              struct cfr_kube_config *out)
+static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, struct cfr_kube_config *out)
 {
     const struct cfr_yaml_node *as = cfr_kube_get(r, user, "as");
     const struct cfr_yaml_node *uid = cfr_kube_get(r, user, "as-uid");
@@ -141,14 +136,13 @@ static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_n
         rc = add_text_header(r, uid, "as-uid", "Impersonate-Uid", out);
     if (rc == 0 && groups != NULL)
         rc = add_list(r, groups, "as-groups", "Impersonate-Group", out);
-    for (const struct cfr_yaml_node *k = extra != NULL ? extra->child : NULL; rc == 0 && k != NULL;
-         k = k->next->next)
+    for (const struct cfr_yaml_node *k = extra != NULL ? extra->child : NULL; rc == 0 && k != NULL; k = k->next->next)
         rc = add_extra(r, k, k->next, out);
     return rc;
 }
 
-static int read_exec(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                     const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
+static int read_exec(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_yaml_node *cluster,
+                     struct cfr_kube_config *out)
 {
     const struct cfr_yaml_node *exec;
     int rc = cfr_kube_collection(r, user, "exec", CFR_YAML_MAP, &exec);
@@ -162,8 +156,7 @@ static int read_exec(struct cfr_kube_reader *r, const struct cfr_yaml_node *user
 }
 
 /* Which of them would count is not for us to guess. */
-static int check_ways(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                      const struct cfr_kube_config *c)
+static int check_ways(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_kube_config *c)
 {
     bool token = c->token.len != 0 || c->token_file != NULL;
     bool basic = c->basic.len != 0;
@@ -176,8 +169,8 @@ static int check_ways(struct cfr_kube_reader *r, const struct cfr_yaml_node *use
     return 0;
 }
 
-int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
-                       const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
+int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_yaml_node *cluster,
+                       struct cfr_kube_config *out)
 {
     const struct cfr_yaml_node *provider = cfr_kube_get(r, user, "auth-provider");
     int rc;

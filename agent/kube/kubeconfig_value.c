@@ -21,8 +21,7 @@ int cfr_kube_refuse(const struct cfr_kube_reader *r, int line, const char *key, 
     (void)vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     if (r->context != NULL && r->kind != NULL)
-        (void)snprintf(where, sizeof where, "context \"%.64s\", %s \"%.64s\": ", r->context, r->kind,
-                       r->name);
+        (void)snprintf(where, sizeof where, "context \"%.64s\", %s \"%.64s\": ", r->context, r->kind, r->name);
     else if (r->context != NULL)
         (void)snprintf(where, sizeof where, "context \"%.64s\": ", r->context);
     return cfr_err_set(r->err, CFR_E_CONFIG, "line %d: %s%s%s%s", line, where, key != NULL ? key : "",
@@ -42,7 +41,7 @@ bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *no
 
     if (node->kind != CFR_YAML_SCALAR)
         return false;
-    while (cfr_kube_veil_next(&rest, r->original, &piece)) {
+    while (cfr_kube_yaml_mask_next(&rest, r->original, &piece)) {
         if (piece.n > left || memcmp(piece.p, text, piece.n) != 0)
             return false;
         text += piece.n;
@@ -68,8 +67,7 @@ int cfr_kube_collection(const struct cfr_kube_reader *r, const struct cfr_yaml_n
 {
     *out = cfr_kube_get(r, map, key);
     if (*out != NULL && (*out)->kind != kind)
-        return cfr_kube_refuse(r, (*out)->line, key,
-                               kind == CFR_YAML_LIST ? "must be a list" : "must be a mapping");
+        return cfr_kube_refuse(r, (*out)->line, key, kind == CFR_YAML_LIST ? "must be a list" : "must be a mapping");
     return 0;
 }
 
@@ -82,10 +80,9 @@ int cfr_kube_text(const struct cfr_kube_reader *r, const struct cfr_yaml_node *n
 
     if (node->kind != CFR_YAML_SCALAR)
         return cfr_kube_refuse(r, node->line, key, "must be text");
-    while (rc == 0 && cfr_kube_veil_next(&rest, r->original, &piece))
+    while (rc == 0 && cfr_kube_yaml_mask_next(&rest, r->original, &piece))
         rc = cfr_secret_append(out, piece, r->err);
-    return rc == CFR_E_LIMIT ? cfr_kube_refuse(r, node->line, key, "is longer than %zu bytes", out->limit)
-                             : rc;
+    return rc == CFR_E_LIMIT ? cfr_kube_refuse(r, node->line, key, "is longer than %zu bytes", out->limit) : rc;
 }
 
 /* One line that may go into a header, a path, or an error text. */
@@ -113,8 +110,7 @@ int cfr_kube_secret(const struct cfr_kube_reader *r, const struct cfr_yaml_node 
     return rc;
 }
 
-int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                    char **out)
+int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out)
 {
     struct cfr_secret text;
     int rc;
@@ -145,8 +141,7 @@ char *cfr_kube_beside(const struct cfr_kube_reader *r, const char *name)
     return s.p;
 }
 
-int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                  char **out)
+int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out)
 {
     char *name = NULL;
     int rc = cfr_kube_string(r, map, key, &name);
@@ -160,8 +155,7 @@ int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *m
     return rc;
 }
 
-int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,
-                  bool *out)
+int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, bool *out)
 {
     const struct cfr_yaml_node *node = cfr_kube_get(r, map, key);
 

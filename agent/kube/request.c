@@ -18,7 +18,7 @@ struct cfr_kube_call {
     struct cfr_kube_call *prev;
     struct cfr_kube_call *next;
     struct cfr_kube *kube;
-    struct cfr_kube_place *place;
+    struct cfr_kube_context *place;
     char *method;
     char *path;
     char *content_type;
@@ -89,13 +89,13 @@ static int remember(struct cfr_kube_call *c, const struct cfr_kube_identity *id,
         return cfr_secret_append(&c->secrets[0], id->token, err);
     if (colon < 0)
         return 0;
-    rc = cfr_secret_append(&c->secrets[0],
-                           (struct cfr_view){id->basic.p + colon + 1, id->basic.n - (size_t)colon - 1}, err);
+    rc = cfr_secret_append(&c->secrets[0], (struct cfr_view){id->basic.p + colon + 1, id->basic.n - (size_t)colon - 1},
+                           err);
     return rc == 0 ? cfr_base64_encode(id->basic, &c->secrets[1], err) : rc;
 }
 
-static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_identity *id,
-                        struct cfr_secret *headers, size_t *count, struct cfr_err *err)
+static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_identity *id, struct cfr_secret *headers,
+                        size_t *count, struct cfr_err *err)
 {
     const struct cfr_kube_config *config = &c->place->config;
     int rc = start_header(&headers[(*count)++], "Accept: ", cfr_view_of("application/json"), err);
@@ -105,8 +105,7 @@ static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_ide
     if (rc == 0 && id->token.n != 0)
         rc = start_header(&headers[(*count)++], "Authorization: Bearer ", id->token, err);
     else if (rc == 0 && id->basic.n != 0)
-        rc =
-            start_header(&headers[(*count)++], "Authorization: Basic ", cfr_secret_view(&c->secrets[1]), err);
+        rc = start_header(&headers[(*count)++], "Authorization: Basic ", cfr_secret_view(&c->secrets[1]), err);
     for (size_t i = 0; rc == 0 && i < config->header_count; i++)
         rc = start_header(&headers[(*count)++], "", cfr_secret_view(&config->headers[i]), err);
     return rc;
@@ -139,7 +138,7 @@ static int send_with(struct cfr_kube_call *c, const struct cfr_kube_identity *id
 
 static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
 {
-    struct cfr_kube_identity id = cfr_kube_place_identity(c->place);
+    struct cfr_kube_identity id = cfr_kube_context_identity(c->place);
     struct cfr_str url = {.limit = URL_MAX};
     struct cfr_secret *headers = calloc(HEADERS_OWN + c->place->config.header_count, sizeof *headers);
     size_t count = 0;
@@ -164,12 +163,12 @@ static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
 /* Waits for the plugin's run, which is started unless one is under way. */
 static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct cfr_err *err)
 {
-    struct cfr_kube_place *p = c->place;
+    struct cfr_kube_context *p = c->place;
     int rc = 0;
 
     if (p->login.pidfd < 0)
-        rc = cfr_kube_login_start(&p->login, &p->config, cfr_kube_place_identity(p).ca, now,
-                                  c->kube->plugin_limit_ms, err);
+        rc = cfr_kube_exec_plugin_start(&p->login, &p->config, cfr_kube_context_identity(p).ca, now,
+                                        c->kube->plugin_limit_ms, err);
     if (rc == 0)
         c->waits_for = p->login.run;
     return rc == 0 ? 0 : cfr_err_prefix(err, "%s", p->kubeconfig);
@@ -178,11 +177,11 @@ static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct c
 static int advance(struct cfr_kube_call *c, bool force, struct cfr_err *err)
 {
     struct cfr_now now = cfr_clock_now();
-    int rc = cfr_kube_place_refresh(c->place, force, now, err);
+    int rc = cfr_kube_context_refresh(c->place, force, now, err);
 
     if (rc != 0)
         return rc;
-    if (c->place->config.plugin != NULL && !cfr_kube_login_fresh(&c->place->login, now))
+    if (c->place->config.plugin != NULL && !cfr_kube_exec_plugin_fresh(&c->place->login, now))
         return wait_for_plugin(c, now, err);
     return send_now(c, err);
 }
@@ -252,8 +251,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *a)
 }
 
 /* The first that waits for this run; the list may change whenever DONE is called. */
-static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct cfr_kube_place *p,
-                                          uint64_t run)
+static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run)
 {
     for (struct cfr_kube_call *c = k->calls; c != NULL; c = c->next) {
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is destroyed has left the list before */
@@ -263,7 +261,7 @@ static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct
     return NULL;
 }
 
-void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_place *p, uint64_t run, int rc,
+void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why)
 {
     struct cfr_kube_call *c;
@@ -300,9 +298,8 @@ static int copy_request(struct cfr_kube_call *c, const struct cfr_kube_request *
     return 0;
 }
 
-int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
-                   const struct cfr_kube_request *request, cfr_kube_fn *done, void *ctx,
-                   struct cfr_kube_call **out, struct cfr_err *err)
+int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where, const struct cfr_kube_request *request,
+                   cfr_kube_fn *done, void *ctx, struct cfr_kube_call **out, struct cfr_err *err)
 {
     struct cfr_err own = {0};
     struct cfr_kube_call *c = calloc(1, sizeof *c);
@@ -316,7 +313,7 @@ int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where,
     if (rc == 0)
         rc = copy_request(c, request, &own);
     if (rc == 0) {
-        c->place = cfr_kube_place_of(k, where, cfr_clock_now(), &own);
+        c->place = cfr_kube_context_of(k, where, cfr_clock_now(), &own);
         rc = c->place != NULL ? advance(c, false, &own) : CFR_E_NOMEM;
     }
     if (rc != 0) {

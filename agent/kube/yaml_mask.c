@@ -46,8 +46,7 @@ static int append_mark(struct cfr_secret *out, size_t at, size_t len, struct cfr
     return cfr_secret_append_str(out, mark, err);
 }
 
-int cfr_kube_veil(struct cfr_view text, struct cfr_secret *out, struct cfr_view *original,
-                  struct cfr_err *err)
+int cfr_kube_yaml_mask(struct cfr_view text, struct cfr_secret *out, struct cfr_view *original, struct cfr_err *err)
 {
     size_t done = 0;
     size_t i = 0;
@@ -89,7 +88,7 @@ static size_t number_at(const char *p)
     return n;
 }
 
-bool cfr_kube_veil_next(struct cfr_view *rest, struct cfr_view original, struct cfr_view *piece)
+bool cfr_kube_yaml_mask_next(struct cfr_view *rest, struct cfr_view original, struct cfr_view *piece)
 {
     ptrdiff_t mark = original.n != 0 ? cfr_view_find(*rest, MARK) : -1;
     size_t at;

@@ -14,8 +14,8 @@ struct cfr_now {
 };
 
 struct cfr_now cfr_clock_now(void);
-/* The wall clock of a server that dated its answer SERVER_DATE_S (0 = it did not), at NOW: its date where ours is known to be
- * wrong by more than 30 s, else ours. Milliseconds. */
+/* The wall clock of a server that dated its answer SERVER_DATE_S (0 = it did not), at NOW: its date where ours is known
+ * to be wrong by more than 30 s, else ours. Milliseconds. */
 int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now);
 /* CLOCK_MONOTONIC in microseconds, for the service manager. */
 int64_t cfr_clock_monotonic_us(void);

@@ -2,47 +2,47 @@
 /* Queues, one for each cloud. */
 #include "agent/loop/fair_queue.h"
 
-static size_t lane_of(struct cfr_turns *t, const void *key)
+static size_t lane_of(struct cfr_fair_queue *t, const void *key)
 {
     size_t i = 0;
 
     while (i < t->count && t->lanes[i].key != key)
         i++;
-    if (i == CFR_TURNS_LANES_MAX)
-        return CFR_TURNS_LANES_MAX - 1;
+    if (i == CFR_FAIR_QUEUE_LANES_MAX)
+        return CFR_FAIR_QUEUE_LANES_MAX - 1;
     if (i == t->count)
         t->lanes[t->count++].key = key;
     return i;
 }
 
 /* One lane alone may have everything. */
-static bool may(const struct cfr_turns *t, size_t lane, int64_t limit)
+static bool may(const struct cfr_fair_queue *t, size_t lane, int64_t limit)
 {
     int64_t share = t->count > 1 && limit > 1 ? limit - (limit + 3) / 4 : limit;
 
     return t->active < limit && t->lanes[lane].active < share;
 }
 
-static bool is_next(const struct cfr_turns *t, size_t lane, int64_t limit)
+static bool is_next(const struct cfr_fair_queue *t, size_t lane, int64_t limit)
 {
     return t->lanes[lane].head != NULL && may(t, lane, limit);
 }
 
-void cfr_turns_expect(struct cfr_turns *t, const void *key)
+void cfr_fair_queue_expect(struct cfr_fair_queue *t, const void *key)
 {
     (void)lane_of(t, key);
 }
 
-bool cfr_turns_may_begin(struct cfr_turns *t, const void *key, int64_t limit)
+bool cfr_fair_queue_may_begin(struct cfr_fair_queue *t, const void *key, int64_t limit)
 {
     size_t lane = lane_of(t, key);
 
     return t->lanes[lane].head == NULL && may(t, lane, limit);
 }
 
-void cfr_turns_queue(struct cfr_turns *t, struct cfr_turn *turn, const void *key)
+void cfr_fair_queue_add(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key)
 {
-    struct cfr_turns_lane *l;
+    struct cfr_fair_queue_key *l;
 
     if (turn->queued)
         return;
@@ -57,11 +57,11 @@ void cfr_turns_queue(struct cfr_turns *t, struct cfr_turn *turn, const void *key
     l->tail = turn;
 }
 
-void cfr_turns_leave(struct cfr_turns *t, struct cfr_turn *turn)
+void cfr_fair_queue_leave(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn)
 {
-    struct cfr_turns_lane *l = &t->lanes[turn->lane];
-    struct cfr_turn **at = &l->head;
-    struct cfr_turn *before = NULL;
+    struct cfr_fair_queue_key *l = &t->lanes[turn->lane];
+    struct cfr_fair_queue_entry **at = &l->head;
+    struct cfr_fair_queue_entry *before = NULL;
 
     if (!turn->queued)
         return;
@@ -74,7 +74,7 @@ void cfr_turns_leave(struct cfr_turns *t, struct cfr_turn *turn)
     turn->next = NULL;
 }
 
-bool cfr_turns_ready(const struct cfr_turns *t, int64_t limit)
+bool cfr_fair_queue_ready(const struct cfr_fair_queue *t, int64_t limit)
 {
     for (size_t i = 0; i < t->count; i++) {
         if (is_next(t, i, limit))
@@ -83,22 +83,22 @@ bool cfr_turns_ready(const struct cfr_turns *t, int64_t limit)
     return false;
 }
 
-void *cfr_turns_take(struct cfr_turns *t, int64_t limit)
+void *cfr_fair_queue_take(struct cfr_fair_queue *t, int64_t limit)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t lane = (t->next + i) % t->count;
-        struct cfr_turn *turn = t->lanes[lane].head;
+        struct cfr_fair_queue_entry *turn = t->lanes[lane].head;
 
         if (!is_next(t, lane, limit))
             continue;
         t->next = lane + 1;
-        cfr_turns_leave(t, turn);
+        cfr_fair_queue_leave(t, turn);
         return turn->owner;
     }
     return NULL;
 }
 
-void cfr_turns_begin(struct cfr_turns *t, struct cfr_turn *turn, const void *key)
+void cfr_fair_queue_begin(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key)
 {
     turn->lane = lane_of(t, key);
     turn->active = true;
@@ -106,7 +106,7 @@ void cfr_turns_begin(struct cfr_turns *t, struct cfr_turn *turn, const void *key
     t->active++;
 }
 
-void cfr_turns_end(struct cfr_turns *t, struct cfr_turn *turn)
+void cfr_fair_queue_end(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn)
 {
     if (!turn->active)
         return;

@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 #define START_SLACK_MS 2000
-#define MATCHES_MAX 256
-#define END_WAIT_MS 200
-#define COMM_MAX 15
-#define FILES_MAX 16384
+#define MATCHES_MAX    256
+#define END_WAIT_MS    200
+#define COMM_MAX       15
+#define FILES_MAX      16384
 
 static int pidfd_open(pid_t pid)
 {
@@ -69,9 +69,9 @@ static bool read_stat(pid_t pid, pid_t *parent, int64_t *start_boot_ms)
         return false;
     /* The name in parentheses may hold anything, so the fields are counted from its end. */
     p = strrchr(buf, ')');
-    if (p == NULL || sscanf(p + 1, // NOLINT(cert-err34-c): the kernel writes these numbers
-                            " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ppid,
-                            &ticks) != 2)
+    if (p == NULL ||
+        sscanf(p + 1, // NOLINT(cert-err34-c): the kernel writes these numbers
+               " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ppid, &ticks) != 2)
         return false;
     *parent = (pid_t)ppid;
     *start_boot_ms = (int64_t)(ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK));
@@ -149,10 +149,11 @@ static int open_file(const char *pid_file, pid_t *out, int *pidfd, struct cfr_er
     /* The descriptor is open: whatever /proc says from here on is about this process, or about none. */
     if (read_stat(pid, &parent, &start_boot_ms) &&
         start_boot_ms > now.boot_ms - (now.wall_ms - written_ms) + START_SLACK_MS)
-        rc = cfr_err_set(err, CFR_E_CONFLICT,
-                         "process %d started after %s was written: the file is stale and the process another one (if only the "
-                         "clock was set since, touch the file)",
-                         (int)pid, pid_file);
+        rc = cfr_err_set(
+            err, CFR_E_CONFLICT,
+            "process %d started after %s was written: the file is stale and the process another one (if only the "
+            "clock was set since, touch the file)",
+            (int)pid, pid_file);
     if (rc != 0)
         (void)close(fd);
     *pidfd = fd;

@@ -19,19 +19,19 @@ int cfr_process_signal_executable(const char *executable, int signal, struct cfr
 /* A pidfd of the running process that PID_FILE names, readable when it has ended. CFR_E_MISSING (no file, no process),
  * CFR_E_CONFLICT as above. */
 int cfr_process_open_file(const char *pid_file, int *pidfd, struct cfr_err *err);
-/* A pidfd of a running process whose name, as `ps` shows it, or whose executable's last component is NAME; neither we nor what
- * we started. CFR_E_MISSING if there is none. */
+/* A pidfd of a running process whose name, as `ps` shows it, or whose executable's last component is NAME; neither we
+ * nor what we started. CFR_E_MISSING if there is none. */
 int cfr_process_open_name(const char *name, pid_t *pid, int *pidfd, struct cfr_err *err);
 
-/* Lets this process have as many descriptors as it may, up to 16384. What is started afterwards has the limit that there was
- * before, on which programs that use select() rely. */
+/* Lets this process have as many descriptors as it may, up to 16384. What is started afterwards has the limit that
+ * there was before, on which programs that use select() rely. */
 void cfr_process_raise_files(void);
 /* Starts ARGV (argv[0] absolute) with exactly ENVIRONMENT, in a process group of its own, standard input from
  * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
  * has ended. */
 int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
-/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; who writes more waits.
- * *OUT_FD is its end to read from, which does not block; the caller closes it. */
+/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; who writes more
+ * waits. *OUT_FD is its end to read from, which does not block; the caller closes it. */
 int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
                             int *out_fd, struct cfr_err *err);
 /* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was

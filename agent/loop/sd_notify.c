@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void cfr_notify(const char *fmt, ...)
+void cfr_sd_notify(const char *fmt, ...)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -37,7 +37,7 @@ void cfr_notify(const char *fmt, ...)
     (void)close(fd);
 }
 
-int64_t cfr_notify_watchdog_ms(void)
+int64_t cfr_sd_notify_watchdog_ms(void)
 {
     const char *usec = getenv("WATCHDOG_USEC");
     const char *pid = getenv("WATCHDOG_PID");
@@ -48,7 +48,7 @@ int64_t cfr_notify_watchdog_ms(void)
     return value >= 2000 ? (int64_t)(value / 2000) : 0;
 }
 
-bool cfr_notify_to_journal(void)
+bool cfr_sd_notify_to_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
     struct stat st;

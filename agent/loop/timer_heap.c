@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-static void put(struct cfr_timers *h, size_t place, struct cfr_timer *t)
+static void put(struct cfr_timer_heap *h, size_t place, struct cfr_timer *t)
 {
     h->heap[place - 1] = t;
     t->place = place;
 }
 
-static void rise(struct cfr_timers *h, struct cfr_timer *t)
+static void rise(struct cfr_timer_heap *h, struct cfr_timer *t)
 {
     size_t i = t->place;
 
@@ -19,7 +19,7 @@ static void rise(struct cfr_timers *h, struct cfr_timer *t)
     put(h, i, t);
 }
 
-static void sink(struct cfr_timers *h, struct cfr_timer *t)
+static void sink(struct cfr_timer_heap *h, struct cfr_timer *t)
 {
     size_t i = t->place;
 
@@ -38,7 +38,7 @@ static void sink(struct cfr_timers *h, struct cfr_timer *t)
     put(h, i, t);
 }
 
-void cfr_timers_remove(struct cfr_timers *h, struct cfr_timer *t)
+void cfr_timer_heap_remove(struct cfr_timer_heap *h, struct cfr_timer *t)
 {
     struct cfr_timer *last;
 
@@ -53,7 +53,7 @@ void cfr_timers_remove(struct cfr_timers *h, struct cfr_timer *t)
     t->place = 0;
 }
 
-static bool make_room(struct cfr_timers *h)
+static bool make_room(struct cfr_timer_heap *h)
 {
     size_t room = h->room == 0 ? 16 : h->room * 2;
     struct cfr_timer **heap;
@@ -68,9 +68,9 @@ static bool make_room(struct cfr_timers *h)
     return true;
 }
 
-bool cfr_timers_set(struct cfr_timers *h, struct cfr_timer *t, int64_t at_ms)
+bool cfr_timer_heap_set(struct cfr_timer_heap *h, struct cfr_timer *t, int64_t at_ms)
 {
-    cfr_timers_remove(h, t);
+    cfr_timer_heap_remove(h, t);
     t->at_ms = at_ms;
     if (at_ms == INT64_MAX)
         return true;
@@ -81,23 +81,23 @@ bool cfr_timers_set(struct cfr_timers *h, struct cfr_timer *t, int64_t at_ms)
     return true;
 }
 
-int64_t cfr_timers_next(const struct cfr_timers *h)
+int64_t cfr_timer_heap_next(const struct cfr_timer_heap *h)
 {
     return h->count != 0 ? h->heap[0]->at_ms : INT64_MAX;
 }
 
-struct cfr_timer *cfr_timers_pop(struct cfr_timers *h, int64_t now_ms)
+struct cfr_timer *cfr_timer_heap_pop(struct cfr_timer_heap *h, int64_t now_ms)
 {
     struct cfr_timer *t = h->count != 0 ? h->heap[0] : NULL;
 
     if (t == NULL || t->at_ms > now_ms)
         return NULL;
-    cfr_timers_remove(h, t);
+    cfr_timer_heap_remove(h, t);
     return t;
 }
 
-void cfr_timers_free(struct cfr_timers *h)
+void cfr_timer_heap_free(struct cfr_timer_heap *h)
 {
     free(h->heap);
-    *h = (struct cfr_timers){0};
+    *h = (struct cfr_timer_heap){0};
 }

@@ -13,19 +13,19 @@ struct cfr_timer {
     size_t place; /* 1-based place in the heap, 0 = not in it */
 };
 
-struct cfr_timers {
+struct cfr_timer_heap {
     struct cfr_timer **heap;
     size_t count;
     size_t room;
 };
 
 /* Sets or moves T; INT64_MAX takes it out. False when memory is short (T is then not in the heap). */
-bool cfr_timers_set(struct cfr_timers *h, struct cfr_timer *t, int64_t at_ms);
-void cfr_timers_remove(struct cfr_timers *h, struct cfr_timer *t);
+bool cfr_timer_heap_set(struct cfr_timer_heap *h, struct cfr_timer *t, int64_t at_ms);
+void cfr_timer_heap_remove(struct cfr_timer_heap *h, struct cfr_timer *t);
 /* The earliest deadline, INT64_MAX if there is none. */
-int64_t cfr_timers_next(const struct cfr_timers *h);
+int64_t cfr_timer_heap_next(const struct cfr_timer_heap *h);
 /* Takes out and returns a timer that is due at NOW_MS, or NULL. */
-struct cfr_timer *cfr_timers_pop(struct cfr_timers *h, int64_t now_ms);
-void cfr_timers_free(struct cfr_timers *h);
+struct cfr_timer *cfr_timer_heap_pop(struct cfr_timer_heap *h, int64_t now_ms);
+void cfr_timer_heap_free(struct cfr_timer_heap *h);
 
 #endif

@@ -18,7 +18,7 @@
 #define MODE_OF_KEY     0600
 #define MODE_FOR_PUBLIC 0644
 
-bool cfr_oidc_is_there(const char *directory)
+bool cfr_oidc_store_is_there(const char *directory)
 {
     struct cfr_file_mark mark;
     char path[PATH_MAX];
@@ -27,26 +27,26 @@ bool cfr_oidc_is_there(const char *directory)
            cfr_single_mark(path, &mark, NULL) != CFR_E_MISSING;
 }
 
-int cfr_oidc_open(const char *directory, struct cfr_oidc *out, struct cfr_err *err)
+int cfr_oidc_store_open(const char *directory, struct cfr_oidc_store *out, struct cfr_err *err)
 {
     struct cfr_secret text;
     int rc;
 
-    *out = (struct cfr_oidc){.directory = directory, .fd = -1, .lock_fd = -1};
+    *out = (struct cfr_oidc_store){.directory = directory, .fd = -1, .lock_fd = -1};
     out->fd = cfr_state_open(directory, &out->lock_fd, err);
     if (out->fd < 0)
         return out->fd;
-    cfr_secret_init(&text, CFR_ISSUER_STORE_MAX);
+    cfr_secret_init(&text, CFR_OIDC_ISSUER_STORE_MAX);
     rc = cfr_state_load(out->fd, JOURNAL, &text, err);
-    if (rc == 0 && cfr_issuer_load(cfr_secret_view(&text), &out->issuer, err) != 0)
+    if (rc == 0 && cfr_oidc_issuer_load(cfr_secret_view(&text), &out->issuer, err) != 0)
         rc = cfr_err_prefix(err, "%s/" JOURNAL ".json", directory);
     cfr_secret_free(&text);
     return rc;
 }
 
-void cfr_oidc_close(struct cfr_oidc *o)
+void cfr_oidc_store_close(struct cfr_oidc_store *o)
 {
-    cfr_issuer_free(&o->issuer);
+    cfr_oidc_issuer_free(&o->issuer);
     if (o->fd >= 0)
         (void)close(o->fd);
     if (o->lock_fd >= 0)
@@ -55,20 +55,21 @@ void cfr_oidc_close(struct cfr_oidc *o)
     o->lock_fd = -1;
 }
 
-int cfr_oidc_save(struct cfr_oidc *o, struct cfr_err *err)
+int cfr_oidc_store_save(struct cfr_oidc_store *o, struct cfr_err *err)
 {
     struct cfr_secret text;
     int rc;
 
-    cfr_secret_init(&text, CFR_ISSUER_STORE_MAX);
-    rc = cfr_issuer_store(&o->issuer, &text, err);
+    cfr_secret_init(&text, CFR_OIDC_ISSUER_STORE_MAX);
+    rc = cfr_oidc_issuer_store(&o->issuer, &text, err);
     if (rc == 0)
         rc = cfr_state_save(o->fd, JOURNAL, cfr_secret_view(&text), err);
     cfr_secret_free(&text);
     return rc != 0 ? cfr_err_prefix(err, "%s", o->directory) : 0;
 }
 
-static int put(const char *directory, const char *name, struct cfr_view content, mode_t mode, bool *changed, struct cfr_err *err)
+static int put(const char *directory, const char *name, struct cfr_view content, mode_t mode, bool *changed,
+               struct cfr_err *err)
 {
     const struct cfr_file file = {.content = content, .mode = mode, .uid = CFR_FILE_KEEP_ID, .gid = CFR_FILE_KEEP_ID};
     char path[PATH_MAX];
@@ -84,12 +85,12 @@ static int put(const char *directory, const char *name, struct cfr_view content,
     return rc;
 }
 
-typedef int make_fn(const struct cfr_issuer *issuer, struct cfr_str *out, struct cfr_err *err);
+typedef int make_fn(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err);
 
-static int put_document(const struct cfr_issuer *issuer, const char *directory, const char *name, make_fn *make, bool *changed,
-                        struct cfr_err *err)
+static int put_document(const struct cfr_oidc_issuer *issuer, const char *directory, const char *name, make_fn *make,
+                        bool *changed, struct cfr_err *err)
 {
-    struct cfr_str text = {.limit = CFR_ISSUER_DOCUMENT_MAX};
+    struct cfr_str text = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
     int rc = make(issuer, &text, err);
 
     if (rc == 0)
@@ -98,22 +99,22 @@ static int put_document(const struct cfr_issuer *issuer, const char *directory, 
     return rc;
 }
 
-int cfr_oidc_settle(struct cfr_oidc *o, int64_t now_s, bool *changed, struct cfr_err *err)
+int cfr_oidc_store_settle(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err)
 {
-    const struct cfr_issuer *i = &o->issuer;
+    const struct cfr_oidc_issuer *i = &o->issuer;
     int rc;
 
     *changed = false;
     /* In this order: no key signs before it is published. */
-    rc = put_document(i, i->web_root, JWKS, cfr_issuer_jwks, changed, err);
+    rc = put_document(i, i->web_root, JWKS, cfr_oidc_issuer_jwks, changed, err);
     if (rc == 0)
-        rc = put_document(i, i->web_root, DISCOVERY, cfr_issuer_discovery, changed, err);
+        rc = put_document(i, i->web_root, DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
     if (rc == 0)
-        rc = put_document(i, o->directory, PUBLIC_KEYS, cfr_issuer_public_keys, changed, err);
+        rc = put_document(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, changed, err);
     if (rc == 0)
         rc = put(o->directory, SIGNING_KEY, cfr_secret_view(&i->signing.private_pem), MODE_OF_KEY, changed, err);
-    if (rc != 0 || !cfr_issuer_is_intent(i))
+    if (rc != 0 || !cfr_oidc_issuer_is_intent(i))
         return rc;
-    cfr_issuer_done(&o->issuer, now_s);
-    return cfr_oidc_save(o, err);
+    cfr_oidc_issuer_done(&o->issuer, now_s);
+    return cfr_oidc_store_save(o, err);
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
-#define NAME       "service-ca" /* in the log */
+#define NAME       "service-ca"  /* in the log */
 #define RETRY_MS   2000
 #define CAP_MS     300000
 #define LOOK_MS    60000 /* at the store, whatever is due */
@@ -26,8 +26,8 @@
 
 struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
-    struct cfr_authority authority;
-    struct cfr_ca_store store;
+    struct cfr_ca authority;
+    struct cfr_service_ca_store store;
     bool used;         /* there was a CA: there must be a store */
     bool subject_told; /* that another one is configured */
     int state_fd;
@@ -38,11 +38,11 @@ struct cfr_service_ca {
     char key_id[2 * CFR_CERT_KEY_ID_BYTES + 1];
 };
 
-static struct cfr_authority_rules rules_of(const struct cfr_service_ca *s)
+static struct cfr_ca_rules rules_of(const struct cfr_service_ca *s)
 {
     const struct cfr_config_service_ca *c = &s->config;
 
-    return (struct cfr_authority_rules){
+    return (struct cfr_ca_rules){
         .subject = c->subject,
         .key = (enum cfr_key_kind)c->key,
         .validity_s = c->validity_ms / 1000,
@@ -57,8 +57,8 @@ void cfr_service_ca_close(struct cfr_service_ca *s)
 {
     if (s == NULL)
         return;
-    cfr_ca_store_close(&s->store);
-    cfr_authority_free(&s->authority);
+    cfr_service_ca_store_close(&s->store);
+    cfr_ca_free(&s->authority);
     cfr_field_free(&cfr_config_service_ca_table, &s->config);
     free(s);
 }
@@ -93,7 +93,7 @@ static struct cfr_service_ca *make(void)
     struct cfr_service_ca *s = calloc(1, sizeof *s);
 
     if (s != NULL)
-        s->store = (struct cfr_ca_store)CFR_CA_STORE_NONE;
+        s->store = (struct cfr_service_ca_store)CFR_SERVICE_CA_STORE_NONE;
     return s;
 }
 
@@ -113,8 +113,8 @@ int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *conf
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
     if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0) {
-        cfr_ca_store_close(&(*s)->store);
-        cfr_authority_free(&(*s)->authority);
+        cfr_service_ca_store_close(&(*s)->store);
+        cfr_ca_free(&(*s)->authority);
     }
     cfr_field_free(&cfr_config_service_ca_table, &(*s)->config);
     (*s)->config = next;
@@ -127,17 +127,20 @@ int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *conf
 
 static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
 {
-    int rc = cfr_ca_store_follow(&s->store, s->config.store, &s->authority, err);
+    int rc = cfr_service_ca_store_follow(&s->store, s->config.store, &s->authority, err);
 
     if (rc == CFR_E_MISSING && s->used)
-        return cfr_err_set(err, CFR_E_CONFLICT,
-                           "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
-                           "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
-                           s->config.store);
+        return cfr_err_set(
+            err, CFR_E_CONFLICT,
+            "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
+            "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
+            s->config.store);
     if (rc == CFR_E_MISSING)
         rc = 0;
-    if (rc == 0 && !s->subject_told && s->authority.count != 0 && strcmp(s->authority.subject, s->config.subject) != 0) {
-        cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with", s->authority.subject);
+    if (rc == 0 && !s->subject_told && s->authority.count != 0 &&
+        strcmp(s->authority.subject, s->config.subject) != 0) {
+        cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with",
+                s->authority.subject);
         s->subject_told = true;
     }
     return rc;
@@ -145,53 +148,55 @@ static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
 
 /* ---- rotation ---- */
 
-static void announce(const struct cfr_authority *a, enum cfr_authority_need need, const struct cfr_authority *before,
-                     int64_t now_s)
+static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct cfr_ca *before, int64_t now_s)
 {
     const struct cfr_cert *oldest = before->count != 0 ? &before->generations[before->count - 1].outgoing : NULL;
     char life[CFR_TIME_WORDS_MAX];
 
     cfr_log(CFR_LOG_INFO, NAME, NULL, "CA %" PRIu64 " made%s%s, valid for %s; the bundle holds %zu", a->number,
-            need == CFR_AUTHORITY_FORCED ? ", forced: " : need == CFR_AUTHORITY_DUE ? ", because the one before is old" : "",
-            need == CFR_AUTHORITY_FORCED && a->reason != NULL ? a->reason : "",
+            need == CFR_CA_FORCED ? ", forced: "
+            : need == CFR_CA_DUE  ? ", because the one before is old"
+                                  : "",
+            need == CFR_CA_FORCED && a->reason != NULL ? a->reason : "",
             cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
     if (a->count <= before->count && oldest != NULL && oldest->ends_s > now_s)
-        cfr_log(CFR_LOG_WARN, NAME, NULL,
-                "the oldest CA is not in the bundle any more, though it would have been trusted for %s: whoever missed %zu "
-                "rotations is cut off; raise generations to keep more",
-                cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
+        cfr_log(
+            CFR_LOG_WARN, NAME, NULL,
+            "the oldest CA is not in the bundle any more, though it would have been trusted for %s: whoever missed %zu "
+            "rotations is cut off; raise generations to keep more",
+            cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
 }
 
-static int rotate(struct cfr_service_ca *s, enum cfr_authority_need need, int64_t now_s, struct cfr_err *err)
+static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s, struct cfr_err *err)
 {
-    const struct cfr_authority_rules rules = rules_of(s);
-    struct cfr_authority next = {.number = 0};
-    int rc = s->authority.count != 0 ? cfr_authority_copy(&s->authority, &next, err) : 0;
+    const struct cfr_ca_rules rules = rules_of(s);
+    struct cfr_ca next = {.number = 0};
+    int rc = s->authority.count != 0 ? cfr_ca_copy(&s->authority, &next, err) : 0;
 
     if (rc == 0)
-        rc = cfr_authority_rotate(&next, &rules, now_s, err);
+        rc = cfr_ca_rotate(&next, &rules, now_s, err);
     if (rc == 0)
-        rc = cfr_ca_store_write(&s->store, s->config.store, &next, err);
+        rc = cfr_service_ca_store_write(&s->store, s->config.store, &next, err);
     if (rc == 0) {
         announce(&next, need, &s->authority, now_s);
-        cfr_authority_move(&s->authority, &next);
+        cfr_ca_move(&s->authority, &next);
     }
-    cfr_authority_free(&next);
+    cfr_ca_free(&next);
     return rc;
 }
 
 static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
 {
-    const struct cfr_authority_rules rules = rules_of(s);
-    enum cfr_authority_need need;
+    const struct cfr_ca_rules rules = rules_of(s);
+    enum cfr_ca_need need;
     int rc = follow_store(s, err);
 
     if (rc != 0)
         return rc;
-    if (cfr_authority_is_ahead(&s->authority, now_s))
+    if (cfr_ca_is_ahead(&s->authority, now_s))
         return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
-    need = cfr_authority_need(&s->authority, &rules, now_s);
-    rc = need != CFR_AUTHORITY_NOTHING ? rotate(s, need, now_s, err) : 0;
+    need = cfr_ca_need(&s->authority, &rules, now_s);
+    rc = need != CFR_CA_NOTHING ? rotate(s, need, now_s, err) : 0;
     set_marker(s);
     return rc;
 }
@@ -205,10 +210,10 @@ static void name_key(struct cfr_service_ca *s)
 
 static void plan(struct cfr_service_ca *s, int rc, struct cfr_now now)
 {
-    const struct cfr_authority_rules rules = rules_of(s);
+    const struct cfr_ca_rules rules = rules_of(s);
 
     if (rc == 0) {
-        int64_t wait_ms = cfr_authority_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
+        int64_t wait_ms = cfr_ca_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
 
         s->failures = 0;
         s->next_boot_ms = now.boot_ms + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS);
@@ -229,12 +234,14 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
         return false;
     rc = keep(s, now.wall_ms / 1000, &err);
     if (rc != 0 && s->err.code != rc)
-        cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc), cfr_err_class_name(cfr_err_class(rc)));
+        cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc),
+                cfr_err_class_name(cfr_err_class(rc)));
     changed = rc != s->err.code;
     s->err = rc != 0 ? err : (struct cfr_err){0};
     name_key(s);
     plan(s, rc, now);
-    mark = s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
+    mark =
+        s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
     changed = changed || mark != s->mark;
     s->mark = mark;
     return changed;
@@ -265,20 +272,22 @@ int cfr_service_ca_mark(const struct cfr_service_ca *s, struct cfr_now now, uint
 static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_config_certificate *c, int64_t now_s,
                              struct cfr_grant *out, struct cfr_err *err)
 {
-    const struct cfr_serving_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key, c->validity_ms / 1000};
+    const struct cfr_serving_cert_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key,
+                                                 c->validity_ms / 1000};
     struct cfr_str certificate = {.limit = TEXT_LIMIT};
     struct cfr_secret key;
     int rc;
 
     cfr_secret_init(&key, CFR_KEY_PEM_MAX);
-    rc = cfr_serving_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key, &out->expires_s, err);
+    rc = cfr_serving_cert_issue(&s->authority, (size_t)s->config.generations, &order, now_s, &certificate, &key,
+                                &out->expires_s, err);
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_CERTIFICATE, cfr_str_view(&certificate), err);
     if (rc == 0)
         rc = cfr_grant_set(out, CFR_FIELD_SERVICE_KEY, cfr_secret_view(&key), err);
     if (rc == 0)
-        rc = cfr_grant_set_identity(out, cfr_view_of(c->dns_names.count != 0 ? c->dns_names.items[0] : c->ip_addresses.items[0]),
-                                    err);
+        rc = cfr_grant_set_identity(
+            out, cfr_view_of(c->dns_names.count != 0 ? c->dns_names.items[0] : c->ip_addresses.items[0]), err);
     out->issued_s = now_s;
     cfr_str_free(&certificate);
     cfr_secret_free(&key);
@@ -303,16 +312,16 @@ int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config
     return rc;
 }
 
-bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_status_authority *out)
+bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_api_status_authority *out)
 {
-    const struct cfr_authority *a;
-    struct cfr_authority_rules rules;
+    const struct cfr_ca *a;
+    struct cfr_ca_rules rules;
 
     if (s == NULL)
         return false;
     a = &s->authority;
     rules = rules_of(s);
-    *out = (struct cfr_status_authority){
+    *out = (struct cfr_api_status_authority){
         .number = a->number,
         .generations = a->count,
         .reason = a->reason,
@@ -325,7 +334,7 @@ bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_status_aut
         out->key_id = s->key_id;
         out->issued_s = a->made_s;
         out->expires_s = a->generations[0].root.ends_s;
-        out->rotates_s = cfr_authority_due_s(a, &rules);
+        out->rotates_s = cfr_ca_due_s(a, &rules);
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The service CA at work: it keeps the authority in its store, rotates it when that is due or forced, and gives credentials what
- * they are issued. The store is always written before anything that depends on it can be published. */
+/* The service CA at work: it keeps the authority in its store, rotates it when that is due or forced, and gives
+ * credentials what they are issued. The store is always written before anything that depends on it can be published. */
 #ifndef CFR_AGENT_PKI_SERVICE_CA_H
 #define CFR_AGENT_PKI_SERVICE_CA_H
 
@@ -11,13 +11,14 @@
 
 struct cfr_service_ca; /* NULL = there is none */
 
-/* Takes what CONFIG says of it: makes it, changes its rules, or closes it. STATE_FD, which is kept, tells whether there was one
- * before, so that a store that was lost is not taken for a beginning. Nothing of CONFIG is kept. What is wrong with the store
- * is told later, by what needs it. CFR_E_NOMEM. Blocks on disk. */
+/* Takes what CONFIG says of it: makes it, changes its rules, or closes it. STATE_FD, which is kept, tells whether there
+ * was one before, so that a store that was lost is not taken for a beginning. Nothing of CONFIG is kept. What is wrong
+ * with the store is told later, by what needs it. CFR_E_NOMEM. Blocks on disk. */
 int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd, struct cfr_err *err);
 void cfr_service_ca_close(struct cfr_service_ca *s);
 
-/* Does what is due. True if what is issued is another one since the last call. Blocks on disk, and while an RSA key is made. */
+/* Does what is due. True if what is issued is another one since the last call. Blocks on disk, and while an RSA key is
+ * made. */
 bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s);
@@ -31,6 +32,6 @@ int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config
                          struct cfr_grant *out, struct cfr_err *err);
 
 /* False if there is none. Strings live until the next step. */
-bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_status_authority *out);
+bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_api_status_authority *out);
 
 #endif

@@ -11,20 +11,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define DOCUMENT "authority"
+#define DOCUMENT  "authority"
 #define FILE_NAME DOCUMENT ".json"
 
-void cfr_ca_store_close(struct cfr_ca_store *s)
+void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
 {
     if (s->fd >= 0)
         (void)close(s->fd);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
-    *s = (struct cfr_ca_store)CFR_CA_STORE_NONE;
+    *s = (struct cfr_service_ca_store)CFR_SERVICE_CA_STORE_NONE;
 }
 
 /* By its path, because the open directory may have been moved away. */
-static bool stands(const struct cfr_ca_store *s, const char *directory)
+static bool stands(const struct cfr_service_ca_store *s, const char *directory)
 {
     struct cfr_file_mark now;
     char path[PATH_MAX];
@@ -34,17 +34,17 @@ static bool stands(const struct cfr_ca_store *s, const char *directory)
            now.mtime_ns == s->file.mtime_ns;
 }
 
-static int read_document(struct cfr_ca_store *s, const char *directory, struct cfr_authority *out, struct cfr_err *err)
+static int read_document(struct cfr_service_ca_store *s, const char *directory, struct cfr_ca *out, struct cfr_err *err)
 {
     struct cfr_secret text;
     int rc;
 
-    cfr_secret_init(&text, CFR_AUTHORITY_STORE_MAX);
+    cfr_secret_init(&text, CFR_CA_STORE_MAX);
     rc = cfr_file_mark(s->fd, FILE_NAME, &s->file, err);
     if (rc == 0)
         rc = cfr_state_load(s->fd, DOCUMENT, &text, err);
     if (rc == 0)
-        rc = cfr_authority_load(cfr_secret_view(&text), out, err);
+        rc = cfr_ca_load(cfr_secret_view(&text), out, err);
     cfr_secret_free(&text);
     if (rc == 0)
         return 0;
@@ -52,37 +52,40 @@ static int read_document(struct cfr_ca_store *s, const char *directory, struct c
     return cfr_err_prefix(err, "%s/" FILE_NAME, directory);
 }
 
-int cfr_ca_store_follow(struct cfr_ca_store *s, const char *directory, struct cfr_authority *a, struct cfr_err *err)
+int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *directory, struct cfr_ca *a,
+                                struct cfr_err *err)
 {
-    struct cfr_authority found = {.number = 0};
+    struct cfr_ca found = {.number = 0};
     int rc;
 
     if (stands(s, directory))
         return 0;
-    cfr_ca_store_close(s);
+    cfr_service_ca_store_close(s);
     s->fd = cfr_state_open(directory, &s->lock_fd, err);
     if (s->fd < 0)
         return s->fd;
     rc = read_document(s, directory, &found, err);
     if (rc == CFR_E_MISSING && a->count != 0) {
         cfr_log(CFR_LOG_WARN, "service-ca", NULL, "%s/" FILE_NAME " was removed, and is written again", directory);
-        return cfr_ca_store_write(s, directory, a, err);
+        return cfr_service_ca_store_write(s, directory, a, err);
     }
     if (rc == 0 && a->count != 0)
-        cfr_log(CFR_LOG_WARN, "service-ca", NULL, "%s/" FILE_NAME " was replaced: it holds CA %" PRIu64 ", and held CA %" PRIu64,
-                directory, found.number, a->number);
+        cfr_log(CFR_LOG_WARN, "service-ca", NULL,
+                "%s/" FILE_NAME " was replaced: it holds CA %" PRIu64 ", and held CA %" PRIu64, directory, found.number,
+                a->number);
     if (rc == 0)
-        cfr_authority_move(a, &found);
+        cfr_ca_move(a, &found);
     return rc;
 }
 
-int cfr_ca_store_write(struct cfr_ca_store *s, const char *directory, const struct cfr_authority *a, struct cfr_err *err)
+int cfr_service_ca_store_write(struct cfr_service_ca_store *s, const char *directory, const struct cfr_ca *a,
+                               struct cfr_err *err)
 {
     struct cfr_secret text;
     int rc;
 
-    cfr_secret_init(&text, CFR_AUTHORITY_STORE_MAX);
-    rc = cfr_authority_store(a, &text, err);
+    cfr_secret_init(&text, CFR_CA_STORE_MAX);
+    rc = cfr_ca_store(a, &text, err);
     if (rc == 0)
         rc = cfr_state_save(s->fd, DOCUMENT, cfr_secret_view(&text), err);
     if (rc == 0)

@@ -22,8 +22,8 @@ int cfr_publish_old_line(const struct cfr_publish_minted *minted, struct cfr_sec
     return rc != 0 ? rc : cfr_secret_append_str(out, "\n", err);
 }
 
-static int read_file(const char *directory, const char *name, const char *suffix, struct cfr_secret *out,
-                     bool *there, struct cfr_err *err)
+static int read_file(const char *directory, const char *name, const char *suffix, struct cfr_secret *out, bool *there,
+                     struct cfr_err *err)
 {
     char path[NAME_MAX + 1];
     int n = snprintf(path, sizeof path, "%s%s", name, suffix);
@@ -38,19 +38,18 @@ static int read_file(const char *directory, const char *name, const char *suffix
     return rc == CFR_E_MISSING || rc == CFR_E_PATH ? 0 : rc;
 }
 
-int cfr_publish_old_read(const char *directory, const char *name, struct cfr_view line,
-                         struct cfr_secret *out, bool *there, struct cfr_err *err)
+int cfr_publish_old_read(const char *directory, const char *name, struct cfr_view line, struct cfr_secret *out,
+                         bool *there, struct cfr_err *err)
 {
     struct cfr_secret present;
     int rc;
 
     cfr_secret_init(&present, CFR_FORMAT_OUTPUT_MAX);
-    rc = read_file(directory, CFR_MINT_FILE, "", &present, there, err);
+    rc = read_file(directory, CFR_ROTATION_FILE, "", &present, there, err);
     /* What is there was no such key. */
     if (rc == 0 && *there)
-        rc = read_file(directory, name,
-                       cfr_view_eq(cfr_secret_view(&present), line) ? CFR_MINT_OLD_SUFFIX : "", out, there,
-                       err);
+        rc = read_file(directory, name, cfr_view_eq(cfr_secret_view(&present), line) ? CFR_MINT_OLD_SUFFIX : "", out,
+                       there, err);
     cfr_secret_free(&present);
     return rc;
 }
@@ -65,10 +64,9 @@ static bool names_key(const char *directory, const char *id)
     size_t n = strlen(id);
 
     cfr_secret_init(&line, CFR_FORMAT_OUTPUT_MAX);
-    if (read_file(directory, CFR_MINT_FILE, "", &line, &there, NULL) == 0 && there) {
+    if (read_file(directory, CFR_ROTATION_FILE, "", &line, &there, NULL) == 0 && there) {
         text = cfr_view_trim(cfr_secret_view(&line));
-        same =
-            n != 0 && text.n > n && text.p[text.n - n - 1] == ' ' && memcmp(text.p + text.n - n, id, n) == 0;
+        same = n != 0 && text.n > n && text.p[text.n - n - 1] == ' ' && memcmp(text.p + text.n - n, id, n) == 0;
     }
     cfr_secret_free(&line);
     return same;

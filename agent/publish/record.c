@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cfr_record_free(struct cfr_record *r)
+void cfr_publish_record_free(struct cfr_publish_record *r)
 {
     for (size_t i = 0; i < r->reason_count; i++)
         free(r->reasons[i]);
     free(r->reasons);
     free(r->identity);
     free(r->pending_reason);
-    *r = (struct cfr_record){0};
+    *r = (struct cfr_publish_record){0};
 }
 
 /* 64-bit numbers are written as text, because JSON numbers are doubles to most readers, ours included. */
@@ -34,7 +34,7 @@ static void put_text(struct cfr_str *out, const char *key, const char *value)
     cfr_str_add_json(out, cfr_view_of(value));
 }
 
-static void put_lists(struct cfr_str *out, const struct cfr_record *r)
+static void put_lists(struct cfr_str *out, const struct cfr_publish_record *r)
 {
     cfr_str_addz(out, ",\"targets\":[");
     for (size_t i = 0; i < r->target_count; i++)
@@ -57,7 +57,7 @@ static void put_lists(struct cfr_str *out, const struct cfr_record *r)
     cfr_str_addz(out, "]");
 }
 
-int cfr_record_save(int state_fd, const char *name, const struct cfr_record *r, struct cfr_err *err)
+int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err)
 {
     struct cfr_str out = {.limit = CFR_STATE_MAX};
     int rc;
@@ -141,12 +141,12 @@ static bool get_mark(const struct cfr_json *item, struct cfr_file_mark *mark)
     return true;
 }
 
-static int get_reasons(const struct cfr_json *list, struct cfr_record *out, struct cfr_err *err)
+static int get_reasons(const struct cfr_json *list, struct cfr_publish_record *out, struct cfr_err *err)
 {
-    for (size_t i = 0; i < cfr_json_count(list) && i < CFR_RECORD_REASONS_MAX; i++) {
+    for (size_t i = 0; i < cfr_json_count(list) && i < CFR_PUBLISH_RECORD_REASONS_MAX; i++) {
         struct cfr_view text;
         int rc = cfr_json_string(cfr_json_at(list, i), &text) && text.p != NULL
-                     ? cfr_record_add_reason(out, text.p, err)
+                     ? cfr_publish_record_add_reason(out, text.p, err)
                      : cfr_err_set(err, CFR_E_ANSWER, "a reason is no text");
 
         if (rc != 0)
@@ -169,7 +169,7 @@ static size_t get_generations(const struct cfr_json *list, uint64_t *out, size_t
     return count;
 }
 
-static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
+static bool get_lists(const struct cfr_json *doc, struct cfr_publish_record *out)
 {
     const struct cfr_json *targets = cfr_json_get(doc, "targets");
     bool good = true;
@@ -177,13 +177,14 @@ static bool get_lists(const struct cfr_json *doc, struct cfr_record *out)
     for (size_t i = 0; i < cfr_json_count(targets) && i < CFR_CONFIG_TARGETS_MAX; i++)
         good = good && get_mark(cfr_json_at(targets, i), &out->targets[out->target_count++]);
     out->hook_count = get_generations(cfr_json_get(doc, "hooks"), out->hook_done, CFR_CONFIG_HOOKS_MAX, &good);
-    out->delivered_count = get_generations(cfr_json_get(doc, "delivered"), out->delivered, CFR_CONFIG_TARGETS_MAX, &good);
+    out->delivered_count =
+        get_generations(cfr_json_get(doc, "delivered"), out->delivered, CFR_CONFIG_TARGETS_MAX, &good);
     out->acknowledged_count = get_generations(cfr_json_get(doc, "acknowledged"), out->acknowledged,
                                               sizeof out->acknowledged / sizeof out->acknowledged[0], &good);
     return good;
 }
 
-static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr_err *err)
+static int decode(const struct cfr_json *doc, struct cfr_publish_record *out, struct cfr_err *err)
 {
     int64_t version;
     bool good = cfr_json_integer(cfr_json_get(doc, "version"), &version) && version == 1;
@@ -207,13 +208,13 @@ static int decode(const struct cfr_json *doc, struct cfr_record *out, struct cfr
     return get_reasons(cfr_json_get(doc, "reasons"), out, err);
 }
 
-int cfr_record_load(int state_fd, const char *name, struct cfr_record *out, struct cfr_err *err)
+int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err)
 {
     struct cfr_secret text;
     struct cfr_json *doc = NULL;
     int rc;
 
-    *out = (struct cfr_record){0};
+    *out = (struct cfr_publish_record){0};
     cfr_secret_init(&text, CFR_STATE_MAX);
     rc = cfr_state_load(state_fd, name, &text, err);
     if (rc == 0)
@@ -223,11 +224,11 @@ int cfr_record_load(int state_fd, const char *name, struct cfr_record *out, stru
     cfr_json_free(doc);
     cfr_secret_free(&text);
     if (rc != 0)
-        cfr_record_free(out);
+        cfr_publish_record_free(out);
     return rc;
 }
 
-bool cfr_record_has_reason(const struct cfr_record *r, const char *reason)
+bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason)
 {
     for (size_t i = 0; i < r->reason_count; i++) {
         if (strcmp(r->reasons[i], reason) == 0)
@@ -236,12 +237,12 @@ bool cfr_record_has_reason(const struct cfr_record *r, const char *reason)
     return false;
 }
 
-int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_err *err)
+int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err)
 {
     char *copy = strdup(reason);
     char **list = r->reasons;
 
-    if (r->reason_count < CFR_RECORD_REASONS_MAX)
+    if (r->reason_count < CFR_PUBLISH_RECORD_REASONS_MAX)
         list = realloc(r->reasons, (r->reason_count + 1) * sizeof(char *));
     if (list != NULL)
         r->reasons = list;
@@ -249,16 +250,16 @@ int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_e
         free(copy);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    if (r->reason_count == CFR_RECORD_REASONS_MAX) {
+    if (r->reason_count == CFR_PUBLISH_RECORD_REASONS_MAX) {
         free(r->reasons[0]);
-        memmove(r->reasons, r->reasons + 1, (CFR_RECORD_REASONS_MAX - 1) * sizeof(char *));
+        memmove(r->reasons, r->reasons + 1, (CFR_PUBLISH_RECORD_REASONS_MAX - 1) * sizeof(char *));
         r->reason_count--;
     }
     r->reasons[r->reason_count++] = copy;
     return 0;
 }
 
-void cfr_record_drop_reason(struct cfr_record *r)
+void cfr_publish_record_drop_reason(struct cfr_publish_record *r)
 {
     free(r->reasons[--r->reason_count]);
 }

@@ -6,44 +6,47 @@
 #include "agent/config/config.h"
 #include "files/file.h"
 
-#define CFR_RECORD_REASONS_MAX 64
+#define CFR_PUBLISH_RECORD_REASONS_MAX 64
 
-/* Zero-initialised is empty; heap members are freed by cfr_record_free. */
-struct cfr_record {
-    uint64_t generation;       /* last published, 0 = none */
-    int64_t issued_ms;         /* wall clock of this machine */
-    int64_t expires_ms;        /* INT64_MAX = never */
+/* Zero-initialised is empty; heap members are freed by cfr_publish_record_free. */
+struct cfr_publish_record {
+    uint64_t generation; /* last published, 0 = none */
+    int64_t issued_ms;   /* wall clock of this machine */
+    int64_t expires_ms;  /* INT64_MAX = never */
     int64_t last_success_s;
-    int64_t retire_ms;         /* wall clock; when the previous generation is wiped, 0 = nothing to wipe */
-    uint64_t digest_material;  /* of the configuration it was made by */
+    int64_t retire_ms;        /* wall clock; when the previous generation is wiped, 0 = nothing to wipe */
+    uint64_t digest_material; /* of the configuration it was made by */
     int64_t token_issued_s;
     int64_t token_expires_s;
-    uint64_t token_mark;       /* tells the tokens apart: FNV-1a of header and claims, not of the signature */
+    uint64_t token_mark; /* tells the tokens apart: FNV-1a of header and claims, not of the signature */
     char *identity;
     struct cfr_file_mark targets[CFR_CONFIG_TARGETS_MAX]; /* single files, in configuration order */
     size_t target_count;
-    uint64_t rendered[CFR_CONFIG_TARGETS_MAX]; /* hash of what each target was given in this run, 0 = not known; not kept */
-    uint64_t delivered[CFR_CONFIG_TARGETS_MAX]; /* generation that each Secret of the cluster holds, in configuration order */
+    uint64_t
+        rendered[CFR_CONFIG_TARGETS_MAX]; /* hash of what each target was given in this run, 0 = not known; not kept */
+    uint64_t delivered[CFR_CONFIG_TARGETS_MAX]; /* generation that each Secret of the cluster holds, in configuration
+                                                   order */
     size_t delivered_count;
     uint64_t hook_done[CFR_CONFIG_HOOKS_MAX]; /* generation each hook last succeeded for */
     size_t hook_count;
-    uint64_t acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
+    uint64_t
+        acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
     size_t acknowledged_count;
-    int64_t published_ns;      /* when the generation came to stand, by the clock of the file system; 0 = not known */
-    uint64_t digest;           /* of the configuration, see there: marks of other hooks mean nothing */
-    char *pending_reason;      /* a rotation that was accepted and is not done yet */
-    char **reasons;            /* already used, oldest first */
+    int64_t published_ns; /* when the generation came to stand, by the clock of the file system; 0 = not known */
+    uint64_t digest;      /* of the configuration, see there: marks of other hooks mean nothing */
+    char *pending_reason; /* a rotation that was accepted and is not done yet */
+    char **reasons;       /* already used, oldest first */
     size_t reason_count;
 };
 
-void cfr_record_free(struct cfr_record *r);
+void cfr_publish_record_free(struct cfr_publish_record *r);
 /* NAME.json below STATE_FD. CFR_E_MISSING if there is none; CFR_E_ANSWER if it cannot be understood. */
-int cfr_record_load(int state_fd, const char *name, struct cfr_record *out, struct cfr_err *err);
-int cfr_record_save(int state_fd, const char *name, const struct cfr_record *r, struct cfr_err *err);
-bool cfr_record_has_reason(const struct cfr_record *r, const char *reason);
+int cfr_publish_record_load(int state_fd, const char *name, struct cfr_publish_record *out, struct cfr_err *err);
+int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err);
+bool cfr_publish_record_has_reason(const struct cfr_publish_record *r, const char *reason);
 /* Remembers REASON as used, forgetting the oldest beyond the limit. CFR_E_NOMEM. */
-int cfr_record_add_reason(struct cfr_record *r, const char *reason, struct cfr_err *err);
-/* Takes back the last cfr_record_add_reason. */
-void cfr_record_drop_reason(struct cfr_record *r);
+int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reason, struct cfr_err *err);
+/* Takes back the last cfr_publish_record_add_reason. */
+void cfr_publish_record_drop_reason(struct cfr_publish_record *r);
 
 #endif

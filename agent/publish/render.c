@@ -11,7 +11,7 @@
 #define EXTERNAL_ACCOUNT "gcp-external-account"
 
 /* Names what a format may need that the file's own keys leave open. */
-static void fill_aws(const struct cfr_sts_aws *aws, struct cfr_format_input *in)
+static void fill_aws(const struct cfr_aws *aws, struct cfr_format_input *in)
 {
     if (in->region == NULL)
         in->region = aws->region;
@@ -21,7 +21,8 @@ static void fill_aws(const struct cfr_sts_aws *aws, struct cfr_format_input *in)
         in->session_name = aws->session_name;
 }
 
-static int render_gcp(const struct cfr_render *r, struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
+static int render_gcp(const struct cfr_publish_render *r, struct cfr_format_input *in, struct cfr_secret *out,
+                      struct cfr_err *err)
 {
     const struct cfr_sts_input from = {.contents = r->from->contents, .content_count = r->from->content_count};
     struct cfr_gcp_sdk sdk;
@@ -49,7 +50,7 @@ static int render_gcp(const struct cfr_render *r, struct cfr_format_input *in, s
     return rc;
 }
 
-static int render(const struct cfr_render *r, int format, struct cfr_format_input *in, struct cfr_secret *out,
+static int render(const struct cfr_publish_render *r, int format, struct cfr_format_input *in, struct cfr_secret *out,
                   struct cfr_err *err)
 {
     const char *name = cfr_formats[format].name;
@@ -60,17 +61,17 @@ static int render(const struct cfr_render *r, int format, struct cfr_format_inpu
     in->grant = r->grant;
     if (in->token_path == NULL && strcmp(name, "aws-config") != 0)
         in->token_path = r->token_path;
-    if (r->from->provider == &cfr_sts_aws_provider)
+    if (r->from->provider == &cfr_aws_provider)
         fill_aws(r->from->config, in);
-    if (r->from->provider == &cfr_sts_gcp_provider && strcmp(name, EXTERNAL_ACCOUNT) == 0)
+    if (r->from->provider == &cfr_gcp_provider && strcmp(name, EXTERNAL_ACCOUNT) == 0)
         rc = render_gcp(r, in, out, err);
     else
         rc = cfr_formats[format].render(in, out, err);
     return rc != 0 ? cfr_err_prefix(err, "format %s", name) : 0;
 }
 
-int cfr_render_file(const struct cfr_render *r, const struct cfr_config_file *file, struct cfr_secret *out,
-                    struct cfr_err *err)
+int cfr_publish_render_file(const struct cfr_publish_render *r, const struct cfr_config_file *file,
+                            struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_format_input in = {
         .profile = file->profile,
@@ -90,8 +91,8 @@ int cfr_render_file(const struct cfr_render *r, const struct cfr_config_file *fi
     return render(r, file->format, &in, out, err);
 }
 
-int cfr_render_profile(const struct cfr_render *r, const struct cfr_config_profile *profile, struct cfr_secret *out,
-                       struct cfr_err *err)
+int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_profile *profile,
+                               struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_format_input in = {
         .profile = profile->name,
@@ -105,7 +106,7 @@ int cfr_render_profile(const struct cfr_render *r, const struct cfr_config_profi
     return render(r, profile->format, &in, out, err);
 }
 
-const char *cfr_render_key(const struct cfr_grant *grant, size_t index, struct cfr_view *value)
+const char *cfr_publish_render_key(const struct cfr_grant *grant, size_t index, struct cfr_view *value)
 {
     const size_t n = sizeof CFR_FIELD_SECRET_PREFIX - 1;
 

@@ -21,7 +21,7 @@ struct cfr_publish_from {
 };
 
 /* What is rendered. */
-struct cfr_render {
+struct cfr_publish_render {
     const char *credential;
     const struct cfr_publish_from *from;
     const struct cfr_grant *grant;
@@ -31,12 +31,12 @@ struct cfr_render {
 
 /* Appends FILE's content to OUT (empty, limit CFR_FORMAT_OUTPUT_MAX). The errors of struct cfr_format, with the format
  * named. */
-int cfr_render_file(const struct cfr_render *r, const struct cfr_config_file *file, struct cfr_secret *out,
-                    struct cfr_err *err);
-/* As cfr_render_file, the lines of a profile without its header. */
-int cfr_render_profile(const struct cfr_render *r, const struct cfr_config_profile *profile, struct cfr_secret *out,
-                       struct cfr_err *err);
+int cfr_publish_render_file(const struct cfr_publish_render *r, const struct cfr_config_file *file,
+                            struct cfr_secret *out, struct cfr_err *err);
+/* As cfr_publish_render_file, the lines of a profile without its header. */
+int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_profile *profile,
+                               struct cfr_secret *out, struct cfr_err *err);
 /* Key INDEX of a mounted Secret that is passed on, with its value; NULL when there is none. */
-const char *cfr_render_key(const struct cfr_grant *grant, size_t index, struct cfr_view *value);
+const char *cfr_publish_render_key(const struct cfr_grant *grant, size_t index, struct cfr_view *value);
 
 #endif

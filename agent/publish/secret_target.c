@@ -46,10 +46,10 @@ struct target {
 struct cfr_delivery {
     const struct cfr_config_credential *config;
     struct cfr_kube *kube;
-    cfr_delivery_fn *ended;
+    cfr_publish_secret_fn *ended;
     void *ctx;
     struct target *targets;
-    struct cfr_status_hook *status;
+    struct cfr_api_status_hook *status;
     size_t count;
 };
 
@@ -81,12 +81,12 @@ static void bind_targets(struct cfr_delivery *d)
 
 static void name_target(struct target *t)
 {
-    (void)snprintf(t->name, sizeof t->name, "Secret %.90s%s%.253s", t->namespace_name, t->namespace_name[0] != '\0' ? "/" : "",
-                   t->config->name);
+    (void)snprintf(t->name, sizeof t->name, "Secret %.90s%s%.253s", t->namespace_name,
+                   t->namespace_name[0] != '\0' ? "/" : "", t->config->name);
 }
 
-int cfr_delivery_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_delivery_fn *ended, void *ctx,
-                      struct cfr_delivery **out, struct cfr_err *err)
+int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_publish_secret_fn *ended,
+                            void *ctx, struct cfr_delivery **out, struct cfr_err *err)
 {
     size_t count = count_targets(c);
     struct cfr_delivery *d;
@@ -97,7 +97,8 @@ int cfr_delivery_open(const struct cfr_config_credential *c, struct cfr_kube *ku
     d = calloc(1, sizeof *d);
     if (d == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    *d = (struct cfr_delivery){c, kube, ended, ctx, calloc(count, sizeof *d->targets), calloc(count, sizeof *d->status), count};
+    *d = (struct cfr_delivery){
+        c, kube, ended, ctx, calloc(count, sizeof *d->targets), calloc(count, sizeof *d->status), count};
     if (d->targets == NULL || d->status == NULL) {
         free(d->targets);
         free(d->status);
@@ -131,7 +132,7 @@ static void forget(struct target *t)
     t->key_count = 0;
 }
 
-void cfr_delivery_close(struct cfr_delivery *d)
+void cfr_publish_secret_close(struct cfr_delivery *d)
 {
     if (d == NULL)
         return;
@@ -149,7 +150,7 @@ void cfr_delivery_close(struct cfr_delivery *d)
     free(d);
 }
 
-void cfr_delivery_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c)
+void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c)
 {
     if (d == NULL)
         return;
@@ -174,27 +175,28 @@ static int take(struct target *t, const char *key, struct cfr_secret *value, str
     return 0;
 }
 
-static int render_key(struct target *t, const struct cfr_render *render, const struct cfr_config_file *f,
+static int render_key(struct target *t, const struct cfr_publish_render *render, const struct cfr_config_file *f,
                       struct cfr_err *err)
 {
     struct cfr_secret value;
     int rc;
 
     cfr_secret_init(&value, CFR_FORMAT_OUTPUT_MAX);
-    rc = cfr_render_file(render, f, &value, err);
+    rc = cfr_publish_render_file(render, f, &value, err);
     if (rc == 0)
         rc = take(t, f->name, &value, err);
     cfr_secret_free(&value);
     return rc;
 }
 
-static int render_passed_on(struct target *t, const struct cfr_render *render, struct cfr_err *err)
+static int render_passed_on(struct target *t, const struct cfr_publish_render *render, struct cfr_err *err)
 {
     struct cfr_view view;
     const char *name;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < CFR_CONFIG_FILES_MAX && (name = cfr_render_key(render->grant, i, &view)) != NULL; i++) {
+    for (size_t i = 0;
+         rc == 0 && i < CFR_CONFIG_FILES_MAX && (name = cfr_publish_render_key(render->grant, i, &view)) != NULL; i++) {
         struct cfr_secret value;
 
         cfr_secret_init(&value, view.n);
@@ -210,11 +212,12 @@ static int render_passed_on(struct target *t, const struct cfr_render *render, s
     return rc;
 }
 
-static struct cfr_secret_object object_of(const struct target *t, struct cfr_secret_key keys[CFR_CONFIG_FILES_MAX])
+static struct cfr_k8s_secret_object object_of(const struct target *t,
+                                              struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
     for (size_t i = 0; i < t->key_count; i++)
-        keys[i] = (struct cfr_secret_key){t->keys[i], value_of(t, i)};
-    return (struct cfr_secret_object){
+        keys[i] = (struct cfr_k8s_secret_key){t->keys[i], value_of(t, i)};
+    return (struct cfr_k8s_secret_object){
         .namespace_name = t->namespace_name[0] != '\0' ? t->namespace_name : "default",
         .name = t->config->name,
         .type = t->config->type,
@@ -226,10 +229,10 @@ static struct cfr_secret_object object_of(const struct target *t, struct cfr_sec
     };
 }
 
-static int render_target(struct target *t, const struct cfr_render *render, struct cfr_err *err)
+static int render_target(struct target *t, const struct cfr_publish_render *render, struct cfr_err *err)
 {
-    struct cfr_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_secret_object o;
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < t->config->keys.count; i++)
@@ -238,12 +241,13 @@ static int render_target(struct target *t, const struct cfr_render *render, stru
         rc = render_passed_on(t, render, err);
     if (rc == 0) {
         o = object_of(t, keys);
-        rc = cfr_secret_apply_check(&o, err);
+        rc = cfr_k8s_secret_apply_check(&o, err);
     }
     return rc != 0 ? cfr_err_prefix(err, "%s", t->name) : 0;
 }
 
-static int render_all(struct cfr_delivery *d, const struct cfr_render *render, struct target *fresh, struct cfr_err *err)
+static int render_all(struct cfr_delivery *d, const struct cfr_publish_render *render, struct target *fresh,
+                      struct cfr_err *err)
 {
     int rc = 0;
 
@@ -256,14 +260,15 @@ static int render_all(struct cfr_delivery *d, const struct cfr_render *render, s
     return rc;
 }
 
-int cfr_delivery_rehearse(const struct cfr_config_credential *c, const struct cfr_render *render, struct cfr_err *err)
+int cfr_publish_secret_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_render *render,
+                                struct cfr_err *err)
 {
     struct cfr_delivery *d = NULL;
-    int rc = cfr_delivery_open(c, NULL, NULL, NULL, &d, err);
+    int rc = cfr_publish_secret_open(c, NULL, NULL, NULL, &d, err);
 
     for (size_t i = 0; d != NULL && rc == 0 && i < d->count; i++)
         rc = render_target(&d->targets[i], render, err);
-    cfr_delivery_close(d);
+    cfr_publish_secret_close(d);
     return rc;
 }
 
@@ -281,8 +286,8 @@ static void replace(struct target *t, struct target *fresh, uint64_t generation,
     t->next_boot_ms = now.boot_ms;
 }
 
-int cfr_delivery_request(struct cfr_delivery *d, const struct cfr_render *render, int64_t expires_ms, struct cfr_now now,
-                         struct cfr_err *err)
+int cfr_publish_secret_request(struct cfr_delivery *d, const struct cfr_publish_render *render, int64_t expires_ms,
+                               struct cfr_now now, struct cfr_err *err)
 {
     struct target *fresh;
     int rc;
@@ -300,11 +305,12 @@ int cfr_delivery_request(struct cfr_delivery *d, const struct cfr_render *render
     }
     free(fresh);
     if (rc == 0)
-        cfr_delivery_step(d, now);
+        cfr_publish_secret_step(d, now);
     return rc;
 }
 
-void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted, int64_t expires_ms)
+void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
+                                int64_t expires_ms)
 {
     if (d == NULL || index >= d->count)
         return;
@@ -314,7 +320,7 @@ void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, u
     d->targets[index].done_expires_ms = done == wanted ? expires_ms : 0;
 }
 
-bool cfr_delivery_lost(const struct cfr_delivery *d)
+bool cfr_publish_secret_lost(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].done != d->targets[i].wanted && d->targets[i].key_count == 0)
@@ -363,12 +369,15 @@ static void succeed(struct target *t)
     t->all->ended(t->all->ctx, t->name, t->done, NULL, true);
 }
 
-static int refuse(const struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s, struct cfr_err *err)
+static int refuse(const struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
+                  struct cfr_err *err)
 {
-    struct cfr_kube_asked asked = {
+    struct cfr_k8s_asked asked = {
         .what = t->name,
         /* A refusal to create, other than one to patch, does not say what was refused. */
-        .verb = !t->applying ? "get" : t->absent ? "create" : "patch",
+        .verb = !t->applying ? "get"
+                : t->absent  ? "create"
+                             : "patch",
         .resource = "secrets",
         .name = t->config->name,
         .namespace_name = t->namespace_name,
@@ -376,21 +385,22 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
         .secret_count = answer->secret_count,
     };
 
-    return cfr_kube_refusal(answer->status, answer->body, &asked, retry_after_s, err);
+    return cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
 }
 
 static int send(struct target *t, bool apply, struct cfr_err *err);
 
 /* The look before: may it be written? Then goes on with the apply. */
-static int after_look(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s, struct cfr_err *err)
+static int after_look(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
+                      struct cfr_err *err)
 {
-    struct cfr_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_secret_object o = object_of(t, keys);
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o = object_of(t, keys);
     int rc = 0;
 
     t->absent = answer->status == 404;
     if (answer->status == 200)
-        rc = cfr_secret_apply_may(&o, answer->body, t->config->adopt, err);
+        rc = cfr_k8s_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
         rc = refuse(t, answer, retry_after_s, err);
     return rc != 0 ? rc : send(t, true, err);
@@ -399,11 +409,11 @@ static int after_look(struct target *t, const struct cfr_kube_answer *answer, in
 static int after_apply(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
                        struct cfr_err *err)
 {
-    struct cfr_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_secret_object o = object_of(t, keys);
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o = object_of(t, keys);
 
     if (answer->status == 409)
-        return cfr_secret_apply_conflict(&o, answer->body, err);
+        return cfr_k8s_secret_apply_conflict(&o, answer->body, err);
     if (answer->status != 200 && answer->status != 201)
         return refuse(t, answer, retry_after_s, err);
     return 0;
@@ -429,29 +439,31 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 
 static int make_body(struct target *t, struct cfr_err *err)
 {
-    struct cfr_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_secret_object o = object_of(t, keys);
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o = object_of(t, keys);
 
-    cfr_secret_init(&t->body, CFR_SECRET_BODY_MAX);
+    cfr_secret_init(&t->body, CFR_K8S_SECRET_BODY_MAX);
     t->sending = t->wanted;
     t->sending_expires_ms = t->wanted_expires_ms;
-    return cfr_secret_apply_body(&o, &t->body, err);
+    return cfr_k8s_secret_apply_body(&o, &t->body, err);
 }
 
 static int send(struct target *t, bool apply, struct cfr_err *err)
 {
     struct cfr_kube_where where = {t->config->kubeconfig, t->config->context};
-    char path[CFR_SECRET_PATH_MAX];
+    char path[CFR_K8S_SECRET_PATH_MAX];
     struct cfr_kube_request request = {.method = apply ? "PATCH" : "GET", .path = path};
-    enum cfr_secret_path purpose = !apply ? CFR_SECRET_READ : t->config->adopt ? CFR_SECRET_TAKE : CFR_SECRET_APPLY;
+    enum cfr_k8s_secret_path purpose = !apply             ? CFR_K8S_SECRET_READ
+                                       : t->config->adopt ? CFR_K8S_SECRET_TAKE
+                                                          : CFR_K8S_SECRET_APPLY;
     int rc = 0;
 
     t->applying = apply;
-    if (!cfr_secret_apply_path(t->namespace_name, t->config->name, purpose, path))
+    if (!cfr_k8s_secret_apply_path(t->namespace_name, t->config->name, purpose, path))
         return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be the name of a Secret", t->name);
     if (apply) {
         rc = make_body(t, err);
-        request.content_type = CFR_SECRET_APPLY_TYPE;
+        request.content_type = CFR_K8S_SECRET_APPLY_TYPE;
         request.body = &t->body;
     }
     if (rc == 0)
@@ -470,14 +482,14 @@ static int find_namespace(struct target *t, struct cfr_err *err)
         return 0;
     name = cfr_kube_namespace(t->all->kube, &where, err);
     if (name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: no namespace is named, and there is no other to take; write `namespace`",
-                           t->name);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: no namespace is named, and there is no other to take; write `namespace`", t->name);
     (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", name);
     name_target(t);
     return 0;
 }
 
-void cfr_delivery_step(struct cfr_delivery *d, struct cfr_now now)
+void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         struct target *t = &d->targets[i];
@@ -494,7 +506,7 @@ void cfr_delivery_step(struct cfr_delivery *d, struct cfr_now now)
 
 /* ---- what others ask ---- */
 
-int64_t cfr_delivery_deadline(const struct cfr_delivery *d)
+int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d)
 {
     int64_t at = INT64_MAX;
 
@@ -505,7 +517,7 @@ int64_t cfr_delivery_deadline(const struct cfr_delivery *d)
     return at;
 }
 
-bool cfr_delivery_running(const struct cfr_delivery *d)
+bool cfr_publish_secret_running(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].call != NULL)
@@ -514,7 +526,7 @@ bool cfr_delivery_running(const struct cfr_delivery *d)
     return false;
 }
 
-bool cfr_delivery_pending(const struct cfr_delivery *d)
+bool cfr_publish_secret_pending(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].done != d->targets[i].wanted)
@@ -523,7 +535,7 @@ bool cfr_delivery_pending(const struct cfr_delivery *d)
     return false;
 }
 
-int cfr_delivery_stuck(const struct cfr_delivery *d)
+int cfr_publish_secret_stuck(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         const struct target *t = &d->targets[i];
@@ -534,7 +546,7 @@ int cfr_delivery_stuck(const struct cfr_delivery *d)
     return 0;
 }
 
-const char *cfr_delivery_error(const struct cfr_delivery *d)
+const char *cfr_publish_secret_error(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         if (d->targets[i].done != d->targets[i].wanted && d->targets[i].error != NULL)
@@ -543,7 +555,7 @@ const char *cfr_delivery_error(const struct cfr_delivery *d)
     return NULL;
 }
 
-int64_t cfr_delivery_expires_ms(const struct cfr_delivery *d)
+int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d)
 {
     int64_t first_ms = INT64_MAX;
 
@@ -555,27 +567,27 @@ int64_t cfr_delivery_expires_ms(const struct cfr_delivery *d)
     return first_ms;
 }
 
-bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now)
+bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now)
 {
-    return cfr_delivery_expires_ms(d) > now.wall_ms;
+    return cfr_publish_secret_expires_ms(d) > now.wall_ms;
 }
 
-size_t cfr_delivery_count(const struct cfr_delivery *d)
+size_t cfr_publish_secret_count(const struct cfr_delivery *d)
 {
     return d != NULL ? d->count : 0;
 }
 
-uint64_t cfr_delivery_done(const struct cfr_delivery *d, size_t index)
+uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index)
 {
     return d->targets[index].done;
 }
 
-const struct cfr_status_hook *cfr_delivery_status(struct cfr_delivery *d)
+const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         const struct target *t = &d->targets[i];
 
-        d->status[i] = (struct cfr_status_hook){
+        d->status[i] = (struct cfr_api_status_hook){
             .name = t->name,
             .result = t->call != NULL        ? "running"
                       : t->error != NULL     ? "failed"

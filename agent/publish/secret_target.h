@@ -13,46 +13,49 @@ struct cfr_delivery; /* all Secrets of one credential */
 
 /* Called whenever an attempt has ended: ERR is NULL when NAME holds GENERATION now; NEWS is false when it failed as it
  * did before. */
-typedef void cfr_delivery_fn(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err, bool news);
+typedef void cfr_publish_secret_fn(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err,
+                                   bool news);
 
 /* *OUT is NULL if C has no such target. C is borrowed. CFR_E_NOMEM. */
-int cfr_delivery_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_delivery_fn *ended, void *ctx,
-                      struct cfr_delivery **out, struct cfr_err *err);
+int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_publish_secret_fn *ended,
+                            void *ctx, struct cfr_delivery **out, struct cfr_err *err);
 /* All functions below take a NULL delivery for one that has nothing to do. */
-void cfr_delivery_close(struct cfr_delivery *d);
+void cfr_publish_secret_close(struct cfr_delivery *d);
 /* The configuration was replaced by an equal one. */
-void cfr_delivery_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
+void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
 /* Renders every Secret without keeping anything: whether a grant fits. */
-int cfr_delivery_rehearse(const struct cfr_config_credential *c, const struct cfr_render *render, struct cfr_err *err);
-/* A new generation: renders all Secrets (none is changed if one cannot be) and begins to apply them. EXPIRES_MS is by the
- * wall clock, INT64_MAX = never. */
-int cfr_delivery_request(struct cfr_delivery *d, const struct cfr_render *render, int64_t expires_ms, struct cfr_now now,
-                         struct cfr_err *err);
-/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS. What it
- * should hold is not kept: one that is behind waits for the next cfr_delivery_request. */
-void cfr_delivery_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted, int64_t expires_ms);
+int cfr_publish_secret_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_render *render,
+                                struct cfr_err *err);
+/* A new generation: renders all Secrets (none is changed if one cannot be) and begins to apply them. EXPIRES_MS is by
+ * the wall clock, INT64_MAX = never. */
+int cfr_publish_secret_request(struct cfr_delivery *d, const struct cfr_publish_render *render, int64_t expires_ms,
+                               struct cfr_now now, struct cfr_err *err);
+/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS. What
+ * it should hold is not kept: one that is behind waits for the next cfr_publish_secret_request. */
+void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
+                                int64_t expires_ms);
 /* True if a Secret is behind, and what it should hold was lost with an earlier run. */
-bool cfr_delivery_lost(const struct cfr_delivery *d);
+bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 /* Starts what is due. */
-void cfr_delivery_step(struct cfr_delivery *d, struct cfr_now now);
+void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
-int64_t cfr_delivery_deadline(const struct cfr_delivery *d);
+int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
 /* True while a request is under way. */
-bool cfr_delivery_running(const struct cfr_delivery *d);
+bool cfr_publish_secret_running(const struct cfr_delivery *d);
 /* True while a Secret is not what it should be. */
-bool cfr_delivery_pending(const struct cfr_delivery *d);
+bool cfr_publish_secret_pending(const struct cfr_delivery *d);
 /* The error that only an operator can mend, of a Secret that is not what it should be; or 0. */
-int cfr_delivery_stuck(const struct cfr_delivery *d);
+int cfr_publish_secret_stuck(const struct cfr_delivery *d);
 /* Why a Secret is not what it should be, or NULL. */
-const char *cfr_delivery_error(const struct cfr_delivery *d);
-/* When the first of what the Secrets hold ends, by the wall clock; INT64_MAX for never (and without Secrets), 0 if one of them
- * is not known to hold anything. */
-int64_t cfr_delivery_expires_ms(const struct cfr_delivery *d);
+const char *cfr_publish_secret_error(const struct cfr_delivery *d);
+/* When the first of what the Secrets hold ends, by the wall clock; INT64_MAX for never (and without Secrets), 0 if one
+ * of them is not known to hold anything. */
+int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d);
 /* True if every Secret holds something that has not expired. */
-bool cfr_delivery_valid(const struct cfr_delivery *d, struct cfr_now now);
-size_t cfr_delivery_count(const struct cfr_delivery *d);
-uint64_t cfr_delivery_done(const struct cfr_delivery *d, size_t index);
+bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now);
+size_t cfr_publish_secret_count(const struct cfr_delivery *d);
+uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index);
 /* Fills the pages' view of all Secrets; the array lives until the next call or a change. */
-const struct cfr_status_hook *cfr_delivery_status(struct cfr_delivery *d);
+const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery *d);
 
 #endif

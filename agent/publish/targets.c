@@ -65,11 +65,11 @@ static struct cfr_secret *next_content(struct rendered *r)
     return content;
 }
 
-static int render_file(const struct cfr_render *job, const struct cfr_config_file *f, struct rendered *r,
+static int render_file(const struct cfr_publish_render *job, const struct cfr_config_file *f, struct rendered *r,
                        struct cfr_err *err)
 {
     size_t i = r->count;
-    int rc = cfr_render_file(job, f, next_content(r), err);
+    int rc = cfr_publish_render_file(job, f, next_content(r), err);
 
     if (rc != 0)
         return rc;
@@ -79,10 +79,10 @@ static int render_file(const struct cfr_render *job, const struct cfr_config_fil
     return ids(f->owner, f->group, &r->files[i].uid, &r->files[i].gid, err);
 }
 
-static int render_profile(const struct cfr_render *job, const struct cfr_config_profile *p, struct rendered *r,
+static int render_profile(const struct cfr_publish_render *job, const struct cfr_config_profile *p, struct rendered *r,
                           struct cfr_err *err)
 {
-    int rc = cfr_render_profile(job, p, next_content(r), err);
+    int rc = cfr_publish_render_profile(job, p, next_content(r), err);
 
     if (rc == 0)
         rc = cfr_format_section(&cfr_formats[p->format], p->name, r->section, err);
@@ -94,21 +94,23 @@ static int render_profile(const struct cfr_render *job, const struct cfr_config_
 }
 
 /* A Secret that is passed on: its keys as they are, whatever they are called this time. */
-static int take_keys(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered *r,
+static int take_keys(const struct cfr_publish_render *job, const struct cfr_config_publish *t, struct rendered *r,
                      struct cfr_err *err)
 {
     struct cfr_view value;
     const char *name;
 
-    for (size_t i = 0; i < CFR_CONFIG_FILES_MAX && (name = cfr_render_key(job->grant, i, &value)) != NULL; i++) {
+    for (size_t i = 0; i < CFR_CONFIG_FILES_MAX && (name = cfr_publish_render_key(job->grant, i, &value)) != NULL;
+         i++) {
         r->files[i] = (struct cfr_file){name, value, (mode_t)t->files_mode, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
         r->set.file_count = i + 1;
     }
     if (r->set.file_count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: there is no Secret's key to publish there, because the Secret is exchanged; name `files` "
-                           "with their formats, or write pass_on: true",
-                           t->directory);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%s: there is no Secret's key to publish there, because the Secret is exchanged; name `files` "
+            "with their formats, or write pass_on: true",
+            t->directory);
     return 0;
 }
 
@@ -124,7 +126,8 @@ static const char *find_token(const struct cfr_config_publish *t, char path[PATH
     return NULL;
 }
 
-static int add_old(const struct cfr_config_publish *t, size_t i, struct cfr_view line, struct rendered *r, struct cfr_err *err)
+static int add_old(const struct cfr_config_publish *t, size_t i, struct cfr_view line, struct rendered *r,
+                   struct cfr_err *err)
 {
     bool there;
     int rc;
@@ -142,24 +145,25 @@ static int add_old(const struct cfr_config_publish *t, size_t i, struct cfr_view
 }
 
 /* The old key works on for a while, and the time says for which of the two a consumer has to ask. */
-static int add_minted(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered *r, struct cfr_err *err)
+static int add_minted(const struct cfr_publish_render *job, const struct cfr_config_publish *t, struct rendered *r,
+                      struct cfr_err *err)
 {
     size_t at = r->count;
     int rc = cfr_publish_old_line(job->from->minted, next_content(r), err);
 
-    r->files[at] = (struct cfr_file){CFR_MINT_FILE, cfr_secret_view(&r->contents[at]), r->files[0].mode, r->files[0].uid,
-                                     r->files[0].gid};
+    r->files[at] = (struct cfr_file){CFR_ROTATION_FILE, cfr_secret_view(&r->contents[at]), r->files[0].mode,
+                                     r->files[0].uid, r->files[0].gid};
     for (size_t i = 0; rc == 0 && i < t->files.count; i++)
         rc = add_old(t, i, r->files[at].content, r, err);
     return rc;
 }
 
-static int render_directory(const struct cfr_render *whole, const struct cfr_config_publish *t, struct rendered *r,
-                            struct cfr_err *err)
+static int render_directory(const struct cfr_publish_render *whole, const struct cfr_config_publish *t,
+                            struct rendered *r, struct cfr_err *err)
 {
     char path[PATH_MAX];
-    struct cfr_render with_token = *whole;
-    const struct cfr_render *job = &with_token;
+    struct cfr_publish_render with_token = *whole;
+    const struct cfr_publish_render *job = &with_token;
     int rc = 0;
 
     with_token.token_path = find_token(t, path);
@@ -178,8 +182,8 @@ static int render_directory(const struct cfr_render *whole, const struct cfr_con
     return rc != 0 ? rc : ids(t->owner, t->group, &r->set.uid, &r->set.gid, err);
 }
 
-static int render_target(const struct cfr_render *job, const struct cfr_config_publish *t, struct rendered **out,
-                         struct cfr_err *err)
+static int render_target(const struct cfr_publish_render *job, const struct cfr_config_publish *t,
+                         struct rendered **out, struct cfr_err *err)
 {
     struct rendered *r = calloc(1, sizeof *r);
     int rc;
@@ -245,11 +249,11 @@ static void remember(const struct cfr_config_publish *t, struct cfr_file_mark *m
 }
 
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
-                const struct cfr_grant *grant, uint64_t generation, int64_t now_s, struct cfr_record *record,
+                const struct cfr_grant *grant, uint64_t generation, int64_t now_s, struct cfr_publish_record *record,
                 bool *changed, struct cfr_err *err)
 {
     struct rendered *all[CFR_CONFIG_TARGETS_MAX] = {NULL};
-    struct cfr_render job = {c->name, from, grant, generation, NULL};
+    struct cfr_publish_render job = {c->name, from, grant, generation, NULL};
     int rc = 0;
 
     *changed = false;
@@ -278,7 +282,7 @@ int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_
 int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
                          const struct cfr_grant *grant, struct cfr_err *err)
 {
-    struct cfr_render job = {c->name, from, grant, 1, NULL};
+    struct cfr_publish_render job = {c->name, from, grant, 1, NULL};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
@@ -323,7 +327,8 @@ static int present_minted(const struct cfr_config_publish *t, struct cfr_err *er
     return rc;
 }
 
-static int present_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t, struct cfr_err *err)
+static int present_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t,
+                             struct cfr_err *err)
 {
     const char *names[CFR_CONFIG_FILES_MAX];
 
@@ -336,7 +341,8 @@ static int present_directory(const struct cfr_config_credential *c, const struct
     return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, err);
 }
 
-static int verify_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t, const struct cfr_record *record, struct cfr_err *err)
+static int verify_directory(const struct cfr_config_credential *c, const struct cfr_config_publish *t,
+                            const struct cfr_publish_record *record, struct cfr_err *err)
 {
     uint64_t current = 0;
     int rc = cfr_generation_current(t->directory, &current, err);
@@ -370,7 +376,8 @@ static int verify_profile(const struct cfr_config_profile *p, struct cfr_err *er
     return rc != 0 ? rc : cfr_profile_verify(p->path, section, err);
 }
 
-int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err)
+int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_publish_record *record,
+                       struct cfr_err *err)
 {
     int rc = 0;
 

@@ -12,23 +12,24 @@
  * brought up to date. On error targets before the failing one may have been published; each by itself is complete.
  * Blocks on disk. */
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
-                const struct cfr_grant *grant, uint64_t generation,
-                int64_t now_s, struct cfr_record *record, bool *changed, struct cfr_err *err);
+                const struct cfr_grant *grant, uint64_t generation, int64_t now_s, struct cfr_publish_record *record,
+                bool *changed, struct cfr_err *err);
 /* As cfr_publish without writing: 0 if the grant can be rendered in all formats. */
 int cfr_publish_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_from *from,
                          const struct cfr_grant *grant, struct cfr_err *err);
 /* Cleans what a crash left in all targets. */
 int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *err);
 /* 0 if all targets stand as RECORD remembers them; else why not. */
-int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_record *record, struct cfr_err *err);
+int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_publish_record *record,
+                       struct cfr_err *err);
 /* 0 if something complete stands at every target, whoever wrote it; else what is missing. */
 int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
 /* True if what stands at every target is the long-lived key ID. Single files and profiles do not tell which it is. */
 bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);
-/* When the newest of the targets on this machine came to stand, in nanoseconds by the clock of its file system; 0 if there is
- * none. */
+/* When the newest of the targets on this machine came to stand, in nanoseconds by the clock of its file system; 0 if
+ * there is none. */
 int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c);
 /* Wipes previous generations. */
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err);

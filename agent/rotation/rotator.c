@@ -15,7 +15,7 @@
 
 /* ---- its life ---- */
 
-static void set_rules(struct cfr_minter *m, const struct cfr_config_credential *config)
+static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential *config)
 {
     const struct cfr_config_mint *c = config->mint;
 
@@ -23,12 +23,11 @@ static void set_rules(struct cfr_minter *m, const struct cfr_config_credential *
     m->provider = cfr_config_mint_provider(c, &m->provider_config);
     m->r.provider = m->provider;
     m->r.credential = config->name;
-    m->r.rules = (struct cfr_mint_rules){
+    m->r.rules = (struct cfr_rotation_rules){
         .expire_after_s = c->expire_after_ms / 1000,
         .grace_s = (c->grace_ms + 999) / 1000,
         .grace_most_s = (c->grace_most_ms + 999) / 1000,
-        .verify_wait_s =
-            c->verify_wait_ms >= 0 ? (c->verify_wait_ms + 999) / 1000 : m->provider->verify_wait_s,
+        .verify_wait_s = c->verify_wait_ms >= 0 ? (c->verify_wait_ms + 999) / 1000 : m->provider->verify_wait_s,
         .verify_most_s = (c->verify_timeout_ms + 999) / 1000,
         .inactive_s = (c->inactive_ms + 999) / 1000,
         .settle_s = (c->settle_ms + 999) / 1000,
@@ -36,48 +35,47 @@ static void set_rules(struct cfr_minter *m, const struct cfr_config_credential *
     };
 }
 
-void cfr_minter_forsake(const struct cfr_minter *m)
+void cfr_rotator_forsake(const struct cfr_rotator *m)
 {
-    const struct cfr_mint_journal *j = &m->r.journal;
-    bool unknown = j->step == CFR_MINT_INTENT || j->step == CFR_MINT_LOST;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+    bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
 
     if (j->current[0] != '\0' || j->minted[0] != '\0' || unknown)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "the keys of %.200s are not looked after any more: %s%s%s%s%s stay as they are until "
                 "somebody removes them%s",
-                j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old,
-                j->minted[0] != '\0' ? ", " : "", j->minted,
-                unknown ? "; one more may have been made a moment ago" : "");
+                j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old, j->minted[0] != '\0' ? ", " : "",
+                j->minted, unknown ? "; one more may have been made a moment ago" : "");
 }
 
 /* What an earlier run knew of another user's keys is not about these. */
-static void check_subject(struct cfr_minter *m)
+static void check_subject(struct cfr_rotator *m)
 {
-    struct cfr_mint_journal *j = &m->r.journal;
-    char subject[CFR_MINT_SUBJECT_MAX];
+    struct cfr_rotation_journal *j = &m->r.journal;
+    char subject[CFR_ROTATION_SUBJECT_MAX];
 
     cfr_config_mint_subject(m->config->mint, subject);
     if (j->subject[0] != '\0' && strcmp(j->subject, subject) != 0) {
-        cfr_minter_forsake(m);
-        *j = (struct cfr_mint_journal){.step = CFR_MINT_REST};
+        cfr_rotator_forsake(m);
+        *j = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
     }
     (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
 }
 
 /* Also when what was broken may have been mended. */
-static void load(struct cfr_minter *m)
+static void load(struct cfr_rotator *m)
 {
-    cfr_minter_free_seal(&m->seal);
+    cfr_rotator_free_seal(&m->seal);
     m->broken = (struct cfr_err){0};
-    if (cfr_minter_load(m, &m->broken) == 0)
+    if (cfr_rotator_load(m, &m->broken) == 0)
         m->broken.code = 0;
     check_subject(m);
 }
 
-int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_config_credential *config,
-                    double spread, struct cfr_minter **out, struct cfr_err *err)
+int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_config_credential *config, double spread,
+                     struct cfr_rotator **out, struct cfr_err *err)
 {
-    struct cfr_minter *m = calloc(1, sizeof *m);
+    struct cfr_rotator *m = calloc(1, sizeof *m);
 
     if (m == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -87,95 +85,94 @@ int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_confi
     set_rules(m, config);
     load(m);
     if (m->broken.code == CFR_E_NOMEM) {
-        cfr_minter_close(m);
+        cfr_rotator_close(m);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
     *out = m;
     return 0;
 }
 
-void cfr_minter_close(struct cfr_minter *m)
+void cfr_rotator_close(struct cfr_rotator *m)
 {
     if (m == NULL)
         return;
-    cfr_minter_hang_up(m);
-    cfr_minter_free_seal(&m->seal);
+    cfr_rotator_hang_up(m);
+    cfr_rotator_free_seal(&m->seal);
     free(m);
 }
 
-void cfr_minter_rebind(struct cfr_minter *m, const struct cfr_config_credential *config)
+void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credential *config)
 {
     /* A try borrows the former copy; another one costs nothing. */
     if (m->call.trial != NULL)
-        cfr_minter_hang_up(m);
+        cfr_rotator_hang_up(m);
     set_rules(m, config);
     m->deadline_boot_ms = 0;
 }
 
-const char *cfr_minter_provider(const struct cfr_minter *m)
+const char *cfr_rotator_provider(const struct cfr_rotator *m)
 {
     return m->provider->name;
 }
 
-bool cfr_minter_is_settled(const struct cfr_minter *m)
+bool cfr_rotator_is_settled(const struct cfr_rotator *m)
 {
-    enum cfr_mint_step step = m->r.journal.step;
+    enum cfr_rotation_step step = m->r.journal.step;
 
     return m->broken.code == 0 && m->r.journal.current[0] != '\0' &&
-           (step == CFR_MINT_REST || step == CFR_MINT_PUBLISHED || step == CFR_MINT_RETIRING ||
-            step == CFR_MINT_INACTIVE || step == CFR_MINT_DELETING);
+           (step == CFR_ROTATION_REST || step == CFR_ROTATION_PUBLISHED || step == CFR_ROTATION_RETIRING ||
+            step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING);
 }
 
-int64_t cfr_minter_due_ms(const struct cfr_minter *m)
+int64_t cfr_rotator_due_ms(const struct cfr_rotator *m)
 {
-    return cfr_mint_due_s(&m->r.journal, &m->r.rules) * 1000;
+    return cfr_rotation_due_s(&m->r.journal, &m->r.rules) * 1000;
 }
 
-int64_t cfr_minter_ends_ms(const struct cfr_minter *m)
+int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m)
 {
-    const struct cfr_mint_journal *j = &m->r.journal;
-    int64_t ends_s = j->step == CFR_MINT_VERIFIED ? j->minted_ends_s : j->current_ends_s;
+    const struct cfr_rotation_journal *j = &m->r.journal;
+    int64_t ends_s = j->step == CFR_ROTATION_VERIFIED ? j->minted_ends_s : j->current_ends_s;
 
     return ends_s != 0 ? ends_s * 1000 : INT64_MAX;
 }
 
-bool cfr_minter_counts(const struct cfr_minter *m)
+bool cfr_rotator_counts(const struct cfr_rotator *m)
 {
-    enum cfr_mint_step step = m->r.journal.step;
+    enum cfr_rotation_step step = m->r.journal.step;
 
     return m->r.journal.asked ||
-           (step != CFR_MINT_INTENT && step != CFR_MINT_MINTED && step != CFR_MINT_VERIFIED);
+           (step != CFR_ROTATION_INTENT && step != CFR_ROTATION_MINTED && step != CFR_ROTATION_VERIFIED);
 }
 
 /* ---- steps ---- */
 
-void cfr_minter_finish(struct cfr_minter *m, struct cfr_exchange_result *result)
+void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result *result)
 {
-    struct cfr_minter_wish wish = m->wish;
+    struct cfr_rotator_wish wish = m->wish;
 
-    m->wish = (struct cfr_minter_wish){.done = NULL};
+    m->wish = (struct cfr_rotator_wish){.done = NULL};
     result->duration_s = m->duration_s;
     m->duration_s = 0;
     wish.done(wish.ctx, result);
 }
 
 /* The secret is not to be lost: what cannot be kept is tried again until it can. */
-static int seal(struct cfr_minter *m, struct cfr_err *err)
+static int seal(struct cfr_rotator *m, struct cfr_err *err)
 {
-    int rc = cfr_minter_save_seal(m, err);
+    int rc = cfr_rotator_save_seal(m, err);
 
     if (rc == 0)
-        m->unsaved = cfr_mint_made(&m->r, &m->seal.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
+        m->unsaved = cfr_rotation_made(&m->r, &m->seal.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
     return rc;
 }
 
-static void get_facts(struct cfr_minter *m, struct cfr_mint_facts *out)
+static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t held_ms =
-        m->published_boot_ms != 0 ? m->published_boot_ms + m->r.rules.grace_s * 1000 - now.boot_ms : 0;
+    int64_t held_ms = m->published_boot_ms != 0 ? m->published_boot_ms + m->r.rules.grace_s * 1000 - now.boot_ms : 0;
 
-    *out = (struct cfr_mint_facts){
+    *out = (struct cfr_rotation_facts){
         .now_s = now.wall_ms / 1000,
         .chance = (uint32_t)(cfr_clock_chance() * UINT32_MAX),
         .wanted = m->wish.done != NULL && m->wish.wanted,
@@ -186,114 +183,113 @@ static void get_facts(struct cfr_minter *m, struct cfr_mint_facts *out)
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
         .used_by_all = m->world.used_by_all(m->world.ctx),
     };
-    if (m->r.journal.step == CFR_MINT_VERIFIED && !out->sealed)
+    if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->sealed)
         out->stands = m->world.stands(m->world.ctx, m->r.journal.minted);
 }
 
 /* What must be written before anything else is done. */
-static int settle(struct cfr_minter *m, struct cfr_err *err)
+static int settle(struct cfr_rotator *m, struct cfr_err *err)
 {
     bool stale = m->seal.stored && (!m->seal.held || strcmp(m->seal.name, m->r.journal.name) != 0);
-    int rc = stale ? cfr_minter_drop_seal(m, err) : 0;
+    int rc = stale ? cfr_rotator_drop_seal(m, err) : 0;
 
     if (rc == 0 && m->seal.held && !m->seal.stored)
         rc = seal(m, err);
     if (rc == 0 && m->unsaved)
-        rc = cfr_minter_save_journal(m, err);
+        rc = cfr_rotator_save_journal(m, err);
     if (rc == 0)
         m->unsaved = false;
     return rc;
 }
 
 /* Nothing is begun, and nothing published, that nobody waits for. */
-static bool is_idle(const struct cfr_minter *m)
+static bool is_idle(const struct cfr_rotator *m)
 {
-    enum cfr_mint_step step = m->r.journal.step;
+    enum cfr_rotation_step step = m->r.journal.step;
 
-    return step == CFR_MINT_REST &&
+    return step == CFR_ROTATION_REST &&
            (*m->world.draining || (m->wish.done == NULL && !m->seal.stored && m->r.journal.aside_count == 0));
 }
 
-static void publish(struct cfr_minter *m)
+static void publish(struct cfr_rotator *m)
 {
     struct cfr_grant grant = {0};
-    struct cfr_exchange_result result = {.grant = &grant, .retry_after_s = -1};
+    struct cfr_source_exchange_result result = {.grant = &grant, .retry_after_s = -1};
 
-    result.rc = cfr_minter_copy_grant(&m->seal.grant, &grant, &result.err);
+    result.rc = cfr_rotator_copy_grant(&m->seal.grant, &grant, &result.err);
     grant.expires_s = m->r.journal.minted_ends_s;
-    cfr_minter_finish(m, &result);
+    cfr_rotator_finish(m, &result);
     cfr_grant_free(&grant);
 }
 
-static void undone(struct cfr_minter *m)
+static void undone(struct cfr_rotator *m)
 {
     struct cfr_err err = {0};
     char words[CFR_TIME_WORDS_MAX];
 
-    (void)cfr_err_set(
-        &err, CFR_E_UNAVAILABLE,
-        "the new key %s did not come to work within %s and is removed; what is published stays%s%s",
-        m->r.journal.minted, cfr_time_words(m->r.rules.verify_most_s * 1000, words),
-        m->error.code != 0 ? ": " : "", m->error.text);
+    (void)cfr_err_set(&err, CFR_E_UNAVAILABLE,
+                      "the new key %s did not come to work within %s and is removed; what is published stays%s%s",
+                      m->r.journal.minted, cfr_time_words(m->r.rules.verify_most_s * 1000, words),
+                      m->error.code != 0 ? ": " : "", m->error.text);
     m->error = (struct cfr_err){0};
-    cfr_minter_tell(m, &err, -1);
+    cfr_rotator_tell(m, &err, -1);
 }
 
 /* There is no room for another key. */
-static void full(struct cfr_minter *m, const struct cfr_mint_facts *facts)
+static void full(struct cfr_rotator *m, const struct cfr_rotation_facts *facts)
 {
     struct cfr_err err = {0};
 
-    cfr_mint_words(&m->r, facts, m->words);
+    cfr_rotation_words(&m->r, facts, m->words);
     (void)cfr_err_set(&err, CFR_E_LIMIT, "the rotation waits for %s", m->words);
-    cfr_minter_tell(m, &err, -1);
+    cfr_rotator_tell(m, &err, -1);
 }
 
-static void wait_until(struct cfr_minter *m, int64_t at_s)
+static void wait_until(struct cfr_rotator *m, int64_t at_s)
 {
     struct cfr_now now = cfr_clock_now();
 
     m->deadline_boot_ms = at_s == INT64_MAX ? INT64_MAX : now.boot_ms + (at_s * 1000 - now.wall_ms);
 }
 
-static int call_for(struct cfr_minter *m, const struct cfr_mint_todo *todo, struct cfr_err *err)
+static int call_for(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, struct cfr_err *err)
 {
-    static const enum cfr_mint_op ops[] = {
-        [CFR_MINT_ACT_LIST] = CFR_MINT_LIST,           [CFR_MINT_ACT_CREATE] = CFR_MINT_CREATE,
-        [CFR_MINT_ACT_VERIFY] = CFR_MINT_VERIFY,       [CFR_MINT_ACT_DEACTIVATE] = CFR_MINT_DEACTIVATE,
-        [CFR_MINT_ACT_LAST_USED] = CFR_MINT_LAST_USED, [CFR_MINT_ACT_DELETE] = CFR_MINT_DELETE,
+    static const enum cfr_rotation_op ops[] = {
+        [CFR_ROTATION_ACT_LIST] = CFR_ROTATION_LIST,           [CFR_ROTATION_ACT_CREATE] = CFR_ROTATION_CREATE,
+        [CFR_ROTATION_ACT_VERIFY] = CFR_ROTATION_VERIFY,       [CFR_ROTATION_ACT_DEACTIVATE] = CFR_ROTATION_DEACTIVATE,
+        [CFR_ROTATION_ACT_LAST_USED] = CFR_ROTATION_LAST_USED, [CFR_ROTATION_ACT_DELETE] = CFR_ROTATION_DELETE,
     };
-    int rc = cfr_minter_call(m, ops[todo->action], todo->id, err);
+    int rc = cfr_rotator_call(m, ops[todo->action], todo->id, err);
 
     /* Nothing was sent. */
-    if (rc != 0 && todo->action == CFR_MINT_ACT_CREATE)
-        m->unsaved = cfr_mint_refused(&m->r, cfr_clock_now().wall_ms / 1000);
+    if (rc != 0 && todo->action == CFR_ROTATION_ACT_CREATE)
+        m->unsaved = cfr_rotation_refused(&m->r, cfr_clock_now().wall_ms / 1000);
     return rc;
 }
 
 /* True if there is more to do now. */
-static bool act(struct cfr_minter *m, const struct cfr_mint_todo *todo, const struct cfr_mint_facts *facts)
+static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, const struct cfr_rotation_facts *facts)
 {
     struct cfr_err err = {0};
 
     m->deadline_boot_ms = INT64_MAX;
-    if (todo->action == CFR_MINT_ACT_PUBLISH || todo->action == CFR_MINT_ACT_ADOPT) {
+    if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
         bool waited_for = m->wish.done != NULL;
 
-        if (waited_for && todo->action == CFR_MINT_ACT_PUBLISH)
+        if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH)
             publish(m);
         else if (waited_for)
-            cfr_minter_finish(m, &(struct cfr_exchange_result){.retry_after_s = -1});
+            cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});
         return waited_for;
     }
-    if (todo->action == CFR_MINT_ACT_WAIT) {
+    if (todo->action == CFR_ROTATION_ACT_WAIT) {
         wait_until(m, todo->at_s);
-        if (m->r.journal.step != CFR_MINT_REST || m->wish.done == NULL)
+        if (m->r.journal.step != CFR_ROTATION_REST || m->wish.done == NULL)
             return false;
         /* What is aside is seen to without anybody who waits. */
         m->deadline_boot_ms = m->r.journal.aside_count != 0 ? 0 : INT64_MAX;
         if (m->r.listed_s == 0)
-            cfr_minter_finish(m, &(struct cfr_exchange_result){.retry_after_s = -1});
+            cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});
         else
             full(m, facts);
         return false;
@@ -305,21 +301,21 @@ static bool act(struct cfr_minter *m, const struct cfr_mint_todo *todo, const st
     else if (err.code == CFR_E_UNAVAILABLE && m->patience++ < PATIENCE)
         m->deadline_boot_ms = cfr_clock_now().boot_ms + PATIENCE_MS; /* at a start it comes a moment later */
     else
-        cfr_minter_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, &err, -1);
     return false;
 }
 
 /* True if there is more to do now. */
-static bool step(struct cfr_minter *m)
+static bool step(struct cfr_rotator *m)
 {
-    enum cfr_mint_step before = m->r.journal.step;
-    struct cfr_mint_facts facts;
-    struct cfr_mint_todo todo;
+    enum cfr_rotation_step before = m->r.journal.step;
+    struct cfr_rotation_facts facts;
+    struct cfr_rotation_todo todo;
     struct cfr_err err = {0};
     bool changed;
 
     if (settle(m, &err) != 0) {
-        cfr_minter_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, &err, -1);
         return false;
     }
     if (is_idle(m)) {
@@ -327,7 +323,7 @@ static bool step(struct cfr_minter *m)
         return false;
     }
     get_facts(m, &facts);
-    cfr_mint_next(&m->r, &facts, &changed, &todo);
+    cfr_rotation_next(&m->r, &facts, &changed, &todo);
     m->unsaved = m->unsaved || changed;
     if (changed && before == m->r.journal.step) {
         cfr_log(CFR_LOG_INFO, m->config->name, NULL,
@@ -336,111 +332,111 @@ static bool step(struct cfr_minter *m)
     }
     if (changed) {
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "rotation %llu goes on: %s",
-                (unsigned long long)m->r.journal.rotation, cfr_mint_step_name(m->r.journal.step));
-        if (m->r.journal.step == CFR_MINT_UNDOING && before != CFR_MINT_UNDOING)
+                (unsigned long long)m->r.journal.rotation, cfr_rotation_step_name(m->r.journal.step));
+        if (m->r.journal.step == CFR_ROTATION_UNDOING && before != CFR_ROTATION_UNDOING)
             undone(m);
         return true;
     }
-    if (todo.drop_seal && cfr_minter_drop_seal(m, &err) != 0) {
-        cfr_minter_trouble(m, &err, -1);
+    if (todo.drop_seal && cfr_rotator_drop_seal(m, &err) != 0) {
+        cfr_rotator_trouble(m, &err, -1);
         return false;
     }
     return todo.drop_seal || act(m, &todo, &facts);
 }
 
-void cfr_minter_run(struct cfr_minter *m)
+void cfr_rotator_run(struct cfr_rotator *m)
 {
     int steps = 0;
 
     /* What it tells may lead here again. */
-    if (m->running || cfr_minter_is_calling(m))
+    if (m->running || cfr_rotator_is_calling(m))
         return;
     if (m->broken.code != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (m->wish.done != NULL)
-            cfr_minter_tell(m, &m->broken, -1);
+            cfr_rotator_tell(m, &m->broken, -1);
         return;
     }
     m->running = true;
-    while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_minter_is_calling(m) &&
+    while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_rotator_is_calling(m) &&
            step(m)) {
     }
     m->running = false;
 }
 
-void cfr_minter_step(struct cfr_minter *m)
+void cfr_rotator_step(struct cfr_rotator *m)
 {
-    cfr_minter_run(m);
+    cfr_rotator_run(m);
 }
 
-void cfr_minter_start(struct cfr_minter *m, bool wanted, cfr_exchange_fn *done, void *ctx)
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx)
 {
-    m->wish = (struct cfr_minter_wish){done, ctx, wanted};
+    m->wish = (struct cfr_rotator_wish){done, ctx, wanted};
     if (m->broken.code != 0)
         load(m);
     /* Whoever made room must not wait for the list to be old. */
-    if (m->r.journal.step == CFR_MINT_REST)
+    if (m->r.journal.step == CFR_ROTATION_REST)
         m->r.listed_s = 0;
     m->failed = false;
     m->deadline_boot_ms = 0;
 }
 
-void cfr_minter_cancel(struct cfr_minter *m)
+void cfr_rotator_cancel(struct cfr_rotator *m)
 {
-    m->wish = (struct cfr_minter_wish){.done = NULL};
+    m->wish = (struct cfr_rotator_wish){.done = NULL};
 }
 
-void cfr_minter_published(struct cfr_minter *m, uint64_t generation)
+void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_err err = {0};
 
-    if (m->r.journal.step != CFR_MINT_VERIFIED)
+    if (m->r.journal.step != CFR_ROTATION_VERIFIED)
         return;
     m->published_boot_ms = now.boot_ms;
-    m->unsaved = cfr_mint_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
+    m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
     m->deadline_boot_ms = 0;
     if (settle(m, &err) != 0)
-        cfr_minter_trouble(m, &err, -1);
+        cfr_rotator_trouble(m, &err, -1);
 }
 
-const char *cfr_minter_fresh(const struct cfr_minter *m, int64_t *minted_s)
+const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s)
 {
     *minted_s = m->r.journal.minted_s;
-    return m->r.journal.step == CFR_MINT_VERIFIED ? m->r.journal.minted : NULL;
+    return m->r.journal.step == CFR_ROTATION_VERIFIED ? m->r.journal.minted : NULL;
 }
 
-int64_t cfr_minter_deadline(const struct cfr_minter *m)
+int64_t cfr_rotator_deadline(const struct cfr_rotator *m)
 {
-    if (m == NULL || cfr_minter_is_calling(m))
+    if (m == NULL || cfr_rotator_is_calling(m))
         return INT64_MAX;
     return m->deadline_boot_ms > m->retry_boot_ms ? m->deadline_boot_ms : m->retry_boot_ms;
 }
 
-bool cfr_minter_goes_on(const struct cfr_minter *m)
+bool cfr_rotator_goes_on(const struct cfr_rotator *m)
 {
-    return m != NULL && (cfr_minter_is_calling(m) || (m->patience != 0 && m->patience <= PATIENCE) ||
-                         cfr_minter_deadline(m) <= cfr_clock_now().boot_ms);
+    return m != NULL && (cfr_rotator_is_calling(m) || (m->patience != 0 && m->patience <= PATIENCE) ||
+                         cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
 }
 
-bool cfr_minter_is_busy(const struct cfr_minter *m)
+bool cfr_rotator_is_busy(const struct cfr_rotator *m)
 {
-    return m != NULL && cfr_minter_is_calling(m);
+    return m != NULL && cfr_rotator_is_calling(m);
 }
 
-void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out)
+void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
 {
-    struct cfr_mint_facts facts;
-    const struct cfr_mint_journal *j = &m->r.journal;
+    struct cfr_rotation_facts facts;
+    const struct cfr_rotation_journal *j = &m->r.journal;
     bool stuck;
 
     get_facts(m, &facts);
-    cfr_mint_words(&m->r, &facts, m->words);
-    stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_MINT_MINTED) ||
-            (j->step == CFR_MINT_VERIFIED && !facts.sealed && !facts.stands);
-    *out = (struct cfr_status_mint){
-        .state = cfr_mint_state(j, m->failed || stuck),
-        .step = cfr_mint_step_name(j->step),
+    cfr_rotation_words(&m->r, &facts, m->words);
+    stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
+            (j->step == CFR_ROTATION_VERIFIED && !facts.sealed && !facts.stands);
+    *out = (struct cfr_api_status_mint){
+        .state = cfr_rotation_state(j, m->failed || stuck),
+        .step = cfr_rotation_step_name(j->step),
         .waits_for = m->words[0] != '\0' ? m->words : NULL,
         .error = m->broken.code != 0  ? m->broken.text
                  : m->error.code != 0 ? m->error.text
@@ -449,7 +445,7 @@ void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out)
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,
         .minted_s = j->current[0] != '\0' ? j->current_s : 0,
-        .due_s = j->current[0] != '\0' ? cfr_mint_due_s(j, &m->r.rules) : 0,
+        .due_s = j->current[0] != '\0' ? cfr_rotation_due_s(j, &m->r.rules) : 0,
         .rotation = j->rotation,
         .completed = m->rotations,
         .undone = m->undone,

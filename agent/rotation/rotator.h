@@ -12,66 +12,67 @@
 #include "serve/sdk/endpoint.h"
 #include "serve/api/status.h"
 
-struct cfr_minter;
+struct cfr_rotator;
 
 /* What it needs of the rest; borrowed for its life. */
-struct cfr_minter_world {
+struct cfr_rotator_world {
     struct cfr_http *http;
     int state_fd;
     const bool *draining; /* the end is near: nothing new is begun */
     /* What the credential NAME has to offer; false if there is none of that name. */
     bool (*offer)(void *ctx, const char *name, struct cfr_offer *out);
     void *offer_ctx;
-    bool (*used_by_all)(void *ctx); /* every consumer that acknowledges uses what is published */
+    bool (*used_by_all)(void *ctx);            /* every consumer that acknowledges uses what is published */
     bool (*stands)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
     void *ctx;                 /* of the latter three */
 };
 
 /* Reads what an earlier run left; starts nothing. What is wrong with the journal is told by every start.
- * SPREAD as in struct cfr_mint_rules. CFR_E_NOMEM. Blocks on disk, as all functions here may. */
-int cfr_minter_open(const struct cfr_minter_world *world, const struct cfr_config_credential *config,
-                    double spread, struct cfr_minter **out, struct cfr_err *err);
+ * SPREAD as in struct cfr_rotation_rules. CFR_E_NOMEM. Blocks on disk, as all functions here may. */
+int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_config_credential *config, double spread,
+                     struct cfr_rotator **out, struct cfr_err *err);
 /* Ends what is under way, where the next run takes it up again. NULL is allowed. */
-void cfr_minter_close(struct cfr_minter *m);
+void cfr_rotator_close(struct cfr_rotator *m);
 /* Says in the log which keys nobody looks after from now on. */
-void cfr_minter_forsake(const struct cfr_minter *m);
+void cfr_rotator_forsake(const struct cfr_rotator *m);
 /* After a reload: borrow the new copy of the configuration, which is about the same keys. */
-void cfr_minter_rebind(struct cfr_minter *m, const struct cfr_config_credential *config);
+void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credential *config);
 
 /* The cloud's name, as in the configuration. */
-const char *cfr_minter_provider(const struct cfr_minter *m);
+const char *cfr_rotator_provider(const struct cfr_rotator *m);
 
 /* True if a key was published and no other is about to be: what stands can be adopted. */
-bool cfr_minter_is_settled(const struct cfr_minter *m);
+bool cfr_rotator_is_settled(const struct cfr_rotator *m);
 /* When the next rotation is due, by the wall clock. */
-int64_t cfr_minter_due_ms(const struct cfr_minter *m);
+int64_t cfr_rotator_due_ms(const struct cfr_rotator *m);
 /* When the key that is published, or is about to be, ends by itself, by the wall clock; INT64_MAX = it does not. */
-int64_t cfr_minter_ends_ms(const struct cfr_minter *m);
+int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m);
 /* True if what is published next answers somebody who asks for a rotation now: it was not begun before for
  * its age. */
-bool cfr_minter_counts(const struct cfr_minter *m);
+bool cfr_rotator_counts(const struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
  * is due. WANTED: even if none is due. Nothing to publish is a result without a grant. DONE is called once,
  * not before this returns, unless it is cancelled; after an error the minter waits for the next start, but
  * for what it has to clean up. */
-void cfr_minter_start(struct cfr_minter *m, bool wanted, cfr_exchange_fn *done, void *ctx);
-void cfr_minter_cancel(struct cfr_minter *m);
+void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx);
+void cfr_rotator_cancel(struct cfr_rotator *m);
 /* What DONE was given stands as GENERATION. */
-void cfr_minter_published(struct cfr_minter *m, uint64_t generation);
-/* What DONE was given, or what stands already if it was given nothing: when it was minted, and its id; NULL if there is none. */
-const char *cfr_minter_fresh(const struct cfr_minter *m, int64_t *minted_s);
+void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
+/* What DONE was given, or what stands already if it was given nothing: when it was minted, and its id; NULL if there is
+ * none. */
+const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
 
 /* Does what is due, and whatever the world has changed. */
-void cfr_minter_step(struct cfr_minter *m);
+void cfr_rotator_step(struct cfr_rotator *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
-int64_t cfr_minter_deadline(const struct cfr_minter *m);
+int64_t cfr_rotator_deadline(const struct cfr_rotator *m);
 /* True while there is something to do at once, or `with` is about to have something to offer. For NULL, too. */
-bool cfr_minter_goes_on(const struct cfr_minter *m);
+bool cfr_rotator_goes_on(const struct cfr_rotator *m);
 /* True while a request is under way. For NULL, too. */
-bool cfr_minter_is_busy(const struct cfr_minter *m);
+bool cfr_rotator_is_busy(const struct cfr_rotator *m);
 /* Strings live until the next call of any function here. */
-void cfr_minter_status(struct cfr_minter *m, struct cfr_status_mint *out);
+void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out);
 
 #endif

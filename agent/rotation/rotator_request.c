@@ -14,9 +14,9 @@
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer);
 
-static struct cfr_mint_ask ask_of(const struct cfr_minter *m, const struct cfr_grant *admin)
+static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct cfr_grant *admin)
 {
-    return (struct cfr_mint_ask){
+    return (struct cfr_rotation_ask){
         .op = m->call.op,
         .id = m->call.id,
         .name = m->r.journal.name,
@@ -28,26 +28,25 @@ static struct cfr_mint_ask ask_of(const struct cfr_minter *m, const struct cfr_g
 }
 
 /* Who may do it. */
-static int find_admin(const struct cfr_minter *m, const struct cfr_grant **out, struct cfr_err *err)
+static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err)
 {
     const char *name = m->config->mint->with;
     struct cfr_offer offer = {.why = "it is not there"};
 
     *out = NULL;
-    if (m->call.op == CFR_MINT_VERIFY)
+    if (m->call.op == CFR_ROTATION_VERIFY)
         return 0;
     if (m->world.offer(m->world.offer_ctx, name, &offer) && offer.grant != NULL) {
         *out = offer.grant;
         return 0;
     }
-    return cfr_err_set(err, CFR_E_UNAVAILABLE,
-                       "the credential %s, which is to do it, has nothing to offer yet: %s", name,
-                       offer.why != NULL ? offer.why : "try again in a moment");
+    return cfr_err_set(err, CFR_E_UNAVAILABLE, "the credential %s, which is to do it, has nothing to offer yet: %s",
+                       name, offer.why != NULL ? offer.why : "try again in a moment");
 }
 
 /* ---- signing ---- */
 
-static int add_signature(struct cfr_mint_request *r, const struct cfr_aws_endpoint *at,
+static int add_signature(struct cfr_rotation_request *r, const struct cfr_aws_endpoint *at,
                          struct cfr_secret *authorization, struct cfr_err *err)
 {
     struct cfr_sigv4_request sign = {
@@ -66,13 +65,13 @@ static int add_signature(struct cfr_mint_request *r, const struct cfr_aws_endpoi
     char date[CFR_SIGV4_DATE_MAX];
     int rc = cfr_sigv4_sign(&sign, date, authorization, err);
 
-    rc = rc != 0 ? rc : cfr_mint_request_header(r, "X-Amz-Date", cfr_view_of(date), err);
+    rc = rc != 0 ? rc : cfr_rotation_request_header(r, "X-Amz-Date", cfr_view_of(date), err);
     if (rc == 0 && r->sign_session.n != 0)
-        rc = cfr_mint_request_header(r, "X-Amz-Security-Token", r->sign_session, err);
-    return rc != 0 ? rc : cfr_mint_request_header(r, "Authorization", cfr_secret_view(authorization), err);
+        rc = cfr_rotation_request_header(r, "X-Amz-Security-Token", r->sign_session, err);
+    return rc != 0 ? rc : cfr_rotation_request_header(r, "Authorization", cfr_secret_view(authorization), err);
 }
 
-static int sign(struct cfr_mint_request *r, struct cfr_err *err)
+static int sign(struct cfr_rotation_request *r, struct cfr_err *err)
 {
     struct cfr_aws_endpoint at;
     struct cfr_secret authorization;
@@ -95,29 +94,29 @@ static int sign(struct cfr_mint_request *r, struct cfr_err *err)
 
 /* ---- sending ---- */
 
-static int build(struct cfr_minter *m, struct cfr_err *err)
+static int build(struct cfr_rotator *m, struct cfr_err *err)
 {
-    struct cfr_mint_request *r = &m->call.request;
+    struct cfr_rotation_request *r = &m->call.request;
     const struct cfr_grant *admin;
-    struct cfr_mint_ask ask;
+    struct cfr_rotation_ask ask;
     int rc = find_admin(m, &admin, err);
 
-    cfr_mint_request_free(r);
+    cfr_rotation_request_free(r);
     if (rc != 0)
         return rc;
     ask = ask_of(m, admin);
     rc = m->provider->build(m->provider_config, &ask, m->call.answer.next, r, err);
     if (rc == 0 && r->content_type != NULL)
-        rc = cfr_mint_request_header(r, "Content-Type", cfr_view_of(r->content_type), err);
+        rc = cfr_rotation_request_header(r, "Content-Type", cfr_view_of(r->content_type), err);
     if (rc == 0 && r->sign_service != NULL)
         rc = sign(r, err);
     return rc;
 }
 
-static int send_request(struct cfr_minter *m, struct cfr_err *err)
+static int send_request(struct cfr_rotator *m, struct cfr_err *err)
 {
-    struct cfr_mint_request *r = &m->call.request;
-    struct cfr_http_request http = {.answer_max = CFR_MINT_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
+    struct cfr_rotation_request *r = &m->call.request;
+    struct cfr_http_request http = {.answer_max = CFR_ROTATION_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
     int rc = build(m, err);
 
     if (rc != 0)
@@ -129,79 +128,78 @@ static int send_request(struct cfr_minter *m, struct cfr_err *err)
     http.header_count = r->header_count;
     http.body = &r->body;
     /* Another key would be made, of which nobody hears. */
-    http.once = m->call.op == CFR_MINT_CREATE;
+    http.once = m->call.op == CFR_ROTATION_CREATE;
     return cfr_http_start(m->world.http, &http, on_answer, m, &m->call.handle, err);
 }
 
-static void on_tried(void *ctx, struct cfr_exchange_result *result)
+static void on_tried(void *ctx, struct cfr_source_exchange_result *result)
 {
-    struct cfr_minter *m = ctx;
-    struct cfr_minter_outcome o = {
-        .rc = result->rc, .err = result->err, .retry_after_s = result->retry_after_s};
+    struct cfr_rotator *m = ctx;
+    struct cfr_rotator_outcome o = {.rc = result->rc, .err = result->err, .retry_after_s = result->retry_after_s};
 
     m->call.trial = NULL;
     m->duration_s += result->duration_s;
-    cfr_minter_on_outcome(m, &o);
+    cfr_rotator_on_outcome(m, &o);
 }
 
-static int try_key(struct cfr_minter *m, struct cfr_err *err)
+static int try_key(struct cfr_rotator *m, struct cfr_err *err)
 {
-    struct cfr_mint_ask ask = ask_of(m, NULL);
-    struct cfr_mint_trial what = {.provider = NULL};
+    struct cfr_rotation_ask ask = ask_of(m, NULL);
+    struct cfr_rotation_trial what = {.provider = NULL};
     int rc = m->provider->trial(m->provider_config, &ask, &what, err);
 
-    return rc != 0 ? rc : cfr_trial_start(m->world.http, m->config, &what, on_tried, m, &m->call.trial, err);
+    return rc != 0 ? rc : cfr_rotator_verify_start(m->world.http, m->config, &what, on_tried, m, &m->call.trial, err);
 }
 
-int cfr_minter_call(struct cfr_minter *m, enum cfr_mint_op op, const char *id, struct cfr_err *err)
+int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
 {
     int rc;
 
-    cfr_minter_hang_up(m);
+    cfr_rotator_hang_up(m);
     m->call.op = op;
     m->call.place = 0;
     m->call.pages = 0;
     (void)snprintf(m->call.id, sizeof m->call.id, "%s", id != NULL ? id : "");
-    rc = op == CFR_MINT_VERIFY && m->provider->trial != NULL ? try_key(m, err) : send_request(m, err);
+    rc = op == CFR_ROTATION_VERIFY && m->provider->trial != NULL ? try_key(m, err) : send_request(m, err);
     if (rc != 0)
-        cfr_minter_hang_up(m);
+        cfr_rotator_hang_up(m);
     return rc;
 }
 
-bool cfr_minter_is_calling(const struct cfr_minter *m)
+bool cfr_rotator_is_calling(const struct cfr_rotator *m)
 {
     return m->call.handle != NULL || m->call.trial != NULL;
 }
 
-void cfr_minter_hang_up(struct cfr_minter *m)
+void cfr_rotator_hang_up(struct cfr_rotator *m)
 {
-    cfr_trial_cancel(m->call.trial);
+    cfr_rotator_verify_cancel(m->call.trial);
     m->call.trial = NULL;
     cfr_http_cancel(m->world.http, m->call.handle);
     m->call.handle = NULL;
-    cfr_mint_request_free(&m->call.request);
-    cfr_mint_answer_free(&m->call.answer);
+    cfr_rotation_request_free(&m->call.request);
+    cfr_rotation_answer_free(&m->call.answer);
 }
 
 /* ---- answers ---- */
 
 /* True if another request is wanted before there is an outcome: the next page, or the next place. */
-static bool wants_more(struct cfr_minter *m)
+static bool wants_more(struct cfr_rotator *m)
 {
-    if (m->call.op == CFR_MINT_LIST)
+    if (m->call.op == CFR_ROTATION_LIST)
         return m->call.answer.next[0] != '\0';
-    return m->call.op == CFR_MINT_VERIFY && ++m->call.place < m->provider->places(m->provider_config);
+    return m->call.op == CFR_ROTATION_VERIFY && ++m->call.place < m->provider->places(m->provider_config);
 }
 
-static int read_answer(struct cfr_minter *m, const struct cfr_http_answer *answer, struct cfr_err *err)
+static int read_answer(struct cfr_rotator *m, const struct cfr_http_answer *answer, struct cfr_err *err)
 {
-    struct cfr_mint_reply reply = {.status = answer->status,
-                                   .content_type = answer->content_type,
-                                   .body = answer->body,
-                                   .request_id = answer->request_id};
+    struct cfr_rotation_reply reply = {.status = answer->status,
+                                       .content_type = answer->content_type,
+                                       .body = answer->body,
+                                       .request_id = answer->request_id};
     static const struct cfr_grant nobody;
     const struct cfr_grant *admin = NULL;
-    struct cfr_mint_ask ask;
+    struct cfr_rotation_ask ask;
     int rc;
 
     if (answer->error != 0) {
@@ -212,17 +210,17 @@ static int read_answer(struct cfr_minter *m, const struct cfr_http_answer *answe
     (void)find_admin(m, &admin, NULL);
     ask = ask_of(m, admin != NULL ? admin : &nobody);
     rc = m->provider->parse(m->provider_config, &ask, &reply, &m->call.answer, err);
-    if (rc == 0 && m->call.answer.next[0] != '\0' && ++m->call.pages == CFR_MINT_KEYS_MAX)
+    if (rc == 0 && m->call.answer.next[0] != '\0' && ++m->call.pages == CFR_ROTATION_KEYS_MAX)
         return cfr_err_set(err, CFR_E_ANSWER, "the list of keys has no end: %d pages, and there are more",
-                           CFR_MINT_KEYS_MAX);
+                           CFR_ROTATION_KEYS_MAX);
     return rc;
 }
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)
 {
-    struct cfr_minter *m = ctx;
-    struct cfr_minter_outcome o = {.status = answer->error == 0 ? answer->status : 0,
-                                   .retry_after_s = answer->retry_after_s};
+    struct cfr_rotator *m = ctx;
+    struct cfr_rotator_outcome o = {.status = answer->error == 0 ? answer->status : 0,
+                                    .retry_after_s = answer->retry_after_s};
 
     m->call.handle = NULL;
     m->duration_s += answer->duration_s;
@@ -232,5 +230,5 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
         if (o.rc == 0)
             return;
     }
-    cfr_minter_on_outcome(m, &o);
+    cfr_rotator_on_outcome(m, &o);
 }

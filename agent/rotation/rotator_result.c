@@ -15,24 +15,24 @@
 
 #define NEVER_S       (INT64_C(100) * 365 * 86400)
 
-void cfr_minter_tell(struct cfr_minter *m, const struct cfr_err *err, int64_t retry_after_s)
+void cfr_rotator_tell(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     m->failed = true;
     if (m->wish.done != NULL)
-        cfr_minter_finish(
-            m, &(struct cfr_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
+        cfr_rotator_finish(
+            m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
     else
         cfr_log(CFR_LOG_WARN, m->config->name, NULL, "%s [%s]", err->text, cfr_err_name(err->code));
 }
 
-static bool is_waited_for(const struct cfr_minter *m)
+static bool is_waited_for(const struct cfr_rotator *m)
 {
-    enum cfr_mint_step step = m->r.journal.step;
+    enum cfr_rotation_step step = m->r.journal.step;
 
-    return m->wish.done != NULL && (m->broken.code != 0 || step == CFR_MINT_REST || step == CFR_MINT_INTENT);
+    return m->wish.done != NULL && (m->broken.code != 0 || step == CFR_ROTATION_REST || step == CFR_ROTATION_INTENT);
 }
 
-void cfr_minter_trouble(struct cfr_minter *m, const struct cfr_err *err, int64_t retry_after_s)
+void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     struct cfr_now now = cfr_clock_now();
     bool stop = cfr_err_class(err->code) == CFR_CLASS_STOP;
@@ -41,36 +41,35 @@ void cfr_minter_trouble(struct cfr_minter *m, const struct cfr_err *err, int64_t
     int64_t delay_ms;
 
     if (is_waited_for(m)) {
-        cfr_minter_tell(m, err, retry_after_s);
+        cfr_rotator_tell(m, err, retry_after_s);
         return;
     }
-    delay_ms =
-        cfr_refresh_backoff(m->failures, stop ? PAUSE_STOP_MS : PAUSE_MS, PAUSE_MOST_MS, cfr_clock_chance());
+    delay_ms = cfr_refresh_backoff(m->failures, stop ? PAUSE_STOP_MS : PAUSE_MS, PAUSE_MOST_MS, cfr_clock_chance());
     if (retry_after_s > 0 && delay_ms < retry_after_s * 1000)
         delay_ms = retry_after_s * 1000 < PAUSE_MOST_MS ? retry_after_s * 1000 : PAUSE_MOST_MS;
     m->failures++;
     m->error = *err;
     m->retry_boot_ms = now.boot_ms + delay_ms;
     m->deadline_boot_ms = m->retry_boot_ms;
-    cfr_log(again ? CFR_LOG_DEBUG : CFR_LOG_WARN, m->config->name, NULL, "%s [%s, %s]; next try in %s",
-            err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)),
-            cfr_time_words(delay_ms, words));
+    cfr_log(again ? CFR_LOG_DEBUG : CFR_LOG_WARN, m->config->name, NULL, "%s [%s, %s]; next try in %s", err->text,
+            cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), cfr_time_words(delay_ms, words));
     if (m->wish.done != NULL)
-        cfr_minter_finish(
-            m, &(struct cfr_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
+        cfr_rotator_finish(
+            m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
 }
 
-static void all_well(struct cfr_minter *m)
+static void all_well(struct cfr_rotator *m)
 {
     m->failures = 0;
     m->retry_boot_ms = 0;
     m->error = (struct cfr_err){0};
 }
 
-static void on_created(struct cfr_minter *m, struct cfr_minter_outcome *o, int64_t now_s)
+static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int64_t now_s)
 {
-    if (o->rc == 0 && !cfr_mint_is_new(&m->r, m->call.answer.made.id)) {
-        o->rc = cfr_err_set(&o->err, CFR_E_ANSWER, "the answer has the key %s, which there was before", m->call.answer.made.id);
+    if (o->rc == 0 && !cfr_rotation_is_new(&m->r, m->call.answer.made.id)) {
+        o->rc = cfr_err_set(&o->err, CFR_E_ANSWER, "the answer has the key %s, which there was before",
+                            m->call.answer.made.id);
         o->status = 0;
     }
     if (o->rc == 0) {
@@ -85,16 +84,16 @@ static void on_created(struct cfr_minter *m, struct cfr_minter_outcome *o, int64
                 m->seal.key.id);
         return;
     }
-    if (cfr_mint_is_certain(o->status) && o->rc != CFR_E_CONFLICT) {
-        m->unsaved = cfr_mint_refused(&m->r, now_s) || m->unsaved;
+    if (cfr_rotation_is_certain(o->status) && o->rc != CFR_E_CONFLICT) {
+        m->unsaved = cfr_rotation_refused(&m->r, now_s) || m->unsaved;
     } else {
         (void)cfr_err_prefix(&o->err, "whether a key was made is not known, so it is looked for and removed");
-        m->unsaved = cfr_mint_unknown(&m->r, now_s) || m->unsaved;
+        m->unsaved = cfr_rotation_unknown(&m->r, now_s) || m->unsaved;
     }
-    cfr_minter_tell(m, &o->err, o->retry_after_s);
+    cfr_rotator_tell(m, &o->err, o->retry_after_s);
 }
 
-static void on_verified(struct cfr_minter *m, const struct cfr_minter_outcome *o, int64_t now_s)
+static void on_verified(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)
 {
     if (o->rc != 0) {
         cfr_log(CFR_LOG_DEBUG, m->config->name, NULL, "%s", o->err.text);
@@ -102,55 +101,55 @@ static void on_verified(struct cfr_minter *m, const struct cfr_minter_outcome *o
     } else {
         m->error = (struct cfr_err){0};
     }
-    m->unsaved = cfr_mint_verified(&m->r, o->rc == 0, now_s) || m->unsaved;
+    m->unsaved = cfr_rotation_verified(&m->r, o->rc == 0, now_s) || m->unsaved;
 }
 
-static void on_deleted(struct cfr_minter *m, int64_t now_s)
+static void on_deleted(struct cfr_rotator *m, int64_t now_s)
 {
-    bool whole = m->r.journal.step == CFR_MINT_DELETING;
+    bool whole = m->r.journal.step == CFR_ROTATION_DELETING;
 
     cfr_log(CFR_LOG_INFO, m->config->name, NULL, "removed the key %s%s", m->call.id,
             whole ? ": the rotation is complete" : "");
     m->rotations += whole ? 1 : 0;
     m->undone += whole ? 0 : 1;
-    m->unsaved = cfr_mint_deleted(&m->r, now_s) || m->unsaved;
+    m->unsaved = cfr_rotation_deleted(&m->r, now_s) || m->unsaved;
 }
 
-static void on_deactivated(struct cfr_minter *m, int64_t now_s)
+static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 {
     char words[CFR_TIME_WORDS_MAX];
 
-    if (m->r.journal.step == CFR_MINT_LOST)
+    if (m->r.journal.step == CFR_ROTATION_LOST)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "deactivated the key %s of %s: it may be the one whose answer was lost, or somebody else's; "
                 "it is removed in %s "
                 "unless it is made active again",
                 m->call.id, m->r.journal.subject, cfr_time_words(m->r.rules.inactive_s * 1000, words));
-    m->unsaved = cfr_mint_deactivated(&m->r, now_s) || m->unsaved;
+    m->unsaved = cfr_rotation_deactivated(&m->r, now_s) || m->unsaved;
 }
 
-void cfr_minter_on_outcome(struct cfr_minter *m, struct cfr_minter_outcome *o)
+void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    bool own = m->call.op == CFR_MINT_CREATE || m->call.op == CFR_MINT_VERIFY;
+    bool own = m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
 
     if (o->rc == 0 && !own)
         all_well(m);
-    if (m->call.op == CFR_MINT_CREATE)
+    if (m->call.op == CFR_ROTATION_CREATE)
         on_created(m, o, now_s);
-    else if (m->call.op == CFR_MINT_VERIFY)
+    else if (m->call.op == CFR_ROTATION_VERIFY)
         on_verified(m, o, now_s);
     else if (o->rc != 0)
-        cfr_minter_trouble(m, &o->err, o->retry_after_s);
-    else if (m->call.op == CFR_MINT_LIST)
-        m->unsaved = cfr_mint_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
-    else if (m->call.op == CFR_MINT_DEACTIVATE)
+        cfr_rotator_trouble(m, &o->err, o->retry_after_s);
+    else if (m->call.op == CFR_ROTATION_LIST)
+        m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
+    else if (m->call.op == CFR_ROTATION_DEACTIVATE)
         on_deactivated(m, now_s);
-    else if (m->call.op == CFR_MINT_LAST_USED)
-        m->unsaved = cfr_mint_used(&m->r, m->call.answer.used_s, now_s) || m->unsaved;
+    else if (m->call.op == CFR_ROTATION_LAST_USED)
+        m->unsaved = cfr_rotation_used(&m->r, m->call.answer.used_s, now_s) || m->unsaved;
     else
         on_deleted(m, now_s);
-    cfr_minter_hang_up(m);
-    cfr_minter_run(m);
+    cfr_rotator_hang_up(m);
+    cfr_rotator_run(m);
     m->world.replan(m->world.ctx);
 }

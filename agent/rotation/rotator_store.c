@@ -15,13 +15,13 @@
 #define SEAL_MAX       262144
 
 /* A `+` is in no credential's name, so that it is no other one's record. */
-static const char *journal_name(const struct cfr_minter *m, char out[NAME_MAX_BYTES])
+static const char *journal_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
 {
     (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint", m->config->name);
     return out;
 }
 
-static const char *seal_name(const struct cfr_minter *m, char out[NAME_MAX_BYTES])
+static const char *seal_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
 {
     (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint.seal", m->config->name);
     return out;
@@ -29,11 +29,11 @@ static const char *seal_name(const struct cfr_minter *m, char out[NAME_MAX_BYTES
 
 /* ---- the journal ---- */
 
-int cfr_minter_save_journal(struct cfr_minter *m, struct cfr_err *err)
+int cfr_rotator_save_journal(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_str text = {.limit = CFR_STATE_MAX};
     char name[NAME_MAX_BYTES];
-    int rc = cfr_mint_journal_write(&m->r.journal, &text);
+    int rc = cfr_rotation_journal_write(&m->r.journal, &text);
 
     if (rc != 0)
         rc = cfr_err_set(err, rc, "out of memory");
@@ -43,17 +43,17 @@ int cfr_minter_save_journal(struct cfr_minter *m, struct cfr_err *err)
     return rc != 0 ? cfr_err_prefix(err, "cannot write down the rotation's step") : 0;
 }
 
-static int load_journal(struct cfr_minter *m, struct cfr_err *err)
+static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
-    char subject[CFR_MINT_SUBJECT_MAX];
+    char subject[CFR_ROTATION_SUBJECT_MAX];
     int rc;
 
     cfr_secret_init(&text, CFR_STATE_MAX);
     rc = cfr_state_load(m->world.state_fd, journal_name(m, name), &text, err);
     if (rc == 0)
-        rc = cfr_mint_journal_read(cfr_secret_view(&text), &m->r.journal, err);
+        rc = cfr_rotation_journal_read(cfr_secret_view(&text), &m->r.journal, err);
     cfr_secret_free(&text);
     if (rc == CFR_E_MISSING)
         return 0;
@@ -75,14 +75,13 @@ static int put_text(struct cfr_secret *out, const char *before, struct cfr_view 
     return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
 }
 
-static int write_seal(const struct cfr_minter_seal *s, struct cfr_secret *out, struct cfr_err *err)
+static int write_seal(const struct cfr_rotator_seal *s, struct cfr_secret *out, struct cfr_err *err)
 {
     char made[CFR_TIME_RFC3339_MAX];
     int rc = put_text(out, "{\"version\":1,\"name\":", cfr_view_of(s->name), err);
 
     rc = rc != 0 ? rc : put_text(out, ",\"id\":", cfr_view_of(s->key.id), err);
-    rc = rc != 0 ? rc
-                 : put_text(out, ",\"created\":", cfr_view_of(cfr_time_format(s->key.created_s, made)), err);
+    rc = rc != 0 ? rc : put_text(out, ",\"created\":", cfr_view_of(cfr_time_format(s->key.created_s, made)), err);
     if (rc == 0 && s->key.ends_s != 0)
         rc = put_text(out, ",\"ends\":", cfr_view_of(cfr_time_format(s->key.ends_s, made)), err);
     rc = rc != 0 ? rc : put_text(out, ",\"identity\":", cfr_view_of(s->grant.identity), err);
@@ -94,7 +93,7 @@ static int write_seal(const struct cfr_minter_seal *s, struct cfr_secret *out, s
     return rc != 0 ? rc : cfr_secret_append_str(out, "}}\n", err);
 }
 
-int cfr_minter_save_seal(struct cfr_minter *m, struct cfr_err *err)
+int cfr_rotator_save_seal(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
@@ -112,19 +111,19 @@ int cfr_minter_save_seal(struct cfr_minter *m, struct cfr_err *err)
     return rc != 0 ? cfr_err_prefix(err, "cannot keep the new key until it is published") : 0;
 }
 
-void cfr_minter_free_seal(struct cfr_minter_seal *seal)
+void cfr_rotator_free_seal(struct cfr_rotator_seal *seal)
 {
     cfr_grant_free(&seal->grant);
-    *seal = (struct cfr_minter_seal){.held = false};
+    *seal = (struct cfr_rotator_seal){.held = false};
 }
 
-int cfr_minter_drop_seal(struct cfr_minter *m, struct cfr_err *err)
+int cfr_rotator_drop_seal(struct cfr_rotator *m, struct cfr_err *err)
 {
     char name[NAME_MAX_BYTES];
     int rc = cfr_file_wipe(m->world.state_fd, seal_name(m, name), err);
 
     if (rc == 0)
-        cfr_minter_free_seal(&m->seal);
+        cfr_rotator_free_seal(&m->seal);
     return rc;
 }
 
@@ -162,7 +161,7 @@ static int read_fields(const struct cfr_json *doc, struct cfr_grant *g, struct c
     return rc;
 }
 
-static int read_seal(struct cfr_view text, struct cfr_minter_seal *out, struct cfr_err *err)
+static int read_seal(struct cfr_view text, struct cfr_rotator_seal *out, struct cfr_err *err)
 {
     struct cfr_json *doc;
     char made[CFR_TIME_RFC3339_MAX];
@@ -174,9 +173,8 @@ static int read_seal(struct cfr_view text, struct cfr_minter_seal *out, struct c
     if (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != 1)
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not of this version");
     else if (!read_text(doc, "name", out->name, sizeof out->name) ||
-        !read_text(doc, "id", out->key.id, sizeof out->key.id) ||
-        !read_text(doc, "created", made, sizeof made) ||
-        !cfr_time_parse(cfr_view_of(made), &out->key.created_s))
+             !read_text(doc, "id", out->key.id, sizeof out->key.id) || !read_text(doc, "created", made, sizeof made) ||
+             !cfr_time_parse(cfr_view_of(made), &out->key.created_s))
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not whole");
     if (rc == 0 && cfr_json_get(doc, "ends") != NULL &&
         !(read_text(doc, "ends", made, sizeof made) && cfr_time_parse(cfr_view_of(made), &out->key.ends_s)))
@@ -189,7 +187,7 @@ static int read_seal(struct cfr_view text, struct cfr_minter_seal *out, struct c
 
 /* What is there but of no use is as good as nothing: the key is then found again in the cloud, and removed.
  */
-static int load_seal(struct cfr_minter *m, struct cfr_err *err)
+static int load_seal(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
@@ -204,19 +202,19 @@ static int load_seal(struct cfr_minter *m, struct cfr_err *err)
     }
     cfr_secret_free(&text);
     if (rc != 0 && rc != CFR_E_MISSING && rc != CFR_E_NOMEM)
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the sealed key %s in state_dir cannot be used: %s",
-                name, err->text);
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the sealed key %s in state_dir cannot be used: %s", name,
+                err->text);
     return rc == CFR_E_NOMEM ? rc : 0;
 }
 
-int cfr_minter_load(struct cfr_minter *m, struct cfr_err *err)
+int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err)
 {
     int rc = load_journal(m, err);
 
     return rc != 0 ? rc : load_seal(m, err);
 }
 
-int cfr_minter_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err)
+int cfr_rotator_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err)
 {
     int rc = cfr_grant_set_identity(to, cfr_view_of(from->identity), err);
 

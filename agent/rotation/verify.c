@@ -13,7 +13,7 @@ struct cfr_trial {
     const struct cfr_sts_provider *provider;
     void *config; /* heap; the provider's */
     struct cfr_exchange *exchange;
-    cfr_exchange_fn *done;
+    cfr_source_exchange_fn *done;
     void *ctx;
 };
 
@@ -25,7 +25,7 @@ static void destroy(struct cfr_trial *t)
     free(t);
 }
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct cfr_trial *t = ctx;
 
@@ -45,7 +45,7 @@ static int set_text(struct cfr_trial *t, const char *key, struct cfr_view value,
     return cfr_field_store(f, t->config, value, true, err) != 0 ? cfr_err_prefix(err, "%s", key) : 0;
 }
 
-static int configure(struct cfr_trial *t, const struct cfr_mint_trial *what, struct cfr_err *err)
+static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what, struct cfr_err *err)
 {
     int rc;
 
@@ -62,7 +62,7 @@ static int configure(struct cfr_trial *t, const struct cfr_mint_trial *what, str
 }
 
 /* The configuration names a file for each content, which nobody reads: this is what would be in it. */
-static int add_content(struct cfr_trial *t, const struct cfr_mint_trial_value *from, struct cfr_material *m,
+static int add_content(struct cfr_trial *t, const struct cfr_rotation_trial_value *from, struct cfr_source_inputs *m,
                        struct cfr_err *err)
 {
     const struct cfr_field *f = cfr_field_find(t->provider->table, cfr_view_of(from->key));
@@ -71,8 +71,7 @@ static int add_content(struct cfr_trial *t, const struct cfr_mint_trial_value *f
     int rc;
 
     if (f == NULL || f->type != CFR_FIELD_STRING || m->content_count == CFR_STS_CONTENTS_MAX)
-        return cfr_err_set(err, CFR_E_INTERNAL, "an exchange with %s has no %s", t->provider->name,
-                           from->key);
+        return cfr_err_set(err, CFR_E_INTERNAL, "an exchange with %s has no %s", t->provider->name, from->key);
     name = (char **)(void *)((char *)t->config + f->offset);
     *name = cfr_str_dup(cfr_view_of(from->key));
     if (*name == NULL)
@@ -84,9 +83,9 @@ static int add_content(struct cfr_trial *t, const struct cfr_mint_trial_value *f
 }
 
 static int begin(struct cfr_trial *t, struct cfr_http *http, const struct cfr_config_credential *credential,
-                 const struct cfr_mint_trial *what, struct cfr_err *err)
+                 const struct cfr_rotation_trial *what, struct cfr_err *err)
 {
-    struct cfr_material m = {.mark = 0};
+    struct cfr_source_inputs m = {.mark = 0};
     int rc = configure(t, what, err);
 
     for (size_t i = 0; rc == 0 && i < what->content_count; i++)
@@ -94,17 +93,17 @@ static int begin(struct cfr_trial *t, struct cfr_http *http, const struct cfr_co
     m.provider = t->provider;
     m.config = t->config;
     if (rc == 0)
-        rc = cfr_exchange_start(http, NULL, credential, &m, on_exchanged, t, &t->exchange, err);
-    cfr_material_free(&m);
+        rc = cfr_source_exchange_start(http, NULL, credential, &m, on_exchanged, t, &t->exchange, err);
+    cfr_source_inputs_free(&m);
     if (rc == 0 && t->exchange == NULL)
         rc = cfr_err_set(err, CFR_E_CONFIG,
                          "the new key signs tokens that no server is asked for, so that it cannot be tried");
     return rc;
 }
 
-int cfr_trial_start(struct cfr_http *http, const struct cfr_config_credential *credential,
-                    const struct cfr_mint_trial *what, cfr_exchange_fn *done, void *ctx,
-                    struct cfr_trial **out, struct cfr_err *err)
+int cfr_rotator_verify_start(struct cfr_http *http, const struct cfr_config_credential *credential,
+                             const struct cfr_rotation_trial *what, cfr_source_exchange_fn *done, void *ctx,
+                             struct cfr_trial **out, struct cfr_err *err)
 {
     struct cfr_trial *t = calloc(1, sizeof *t);
     int rc;
@@ -122,10 +121,10 @@ int cfr_trial_start(struct cfr_http *http, const struct cfr_config_credential *c
     return rc;
 }
 
-void cfr_trial_cancel(struct cfr_trial *t)
+void cfr_rotator_verify_cancel(struct cfr_trial *t)
 {
     if (t == NULL)
         return;
-    cfr_exchange_cancel(t->exchange);
+    cfr_source_exchange_cancel(t->exchange);
     destroy(t);
 }

@@ -11,13 +11,13 @@
 #include <sys/random.h>
 
 #define REQUEST_TIMEOUT_MS 30000
-#define STEPS_MAX 64
+#define STEPS_MAX          64
 
 struct cfr_exchange {
     struct cfr_http *http;
     struct cfr_kube *kube;
     const struct cfr_config_credential *credential;
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     struct cfr_sts_exchange x;
     struct cfr_sts_request request;
     struct cfr_token_ask *ask; /* while the token is being asked for */
@@ -25,7 +25,7 @@ struct cfr_exchange {
     int64_t token_issued_s;
     int64_t token_expires_s;
     double duration_s;
-    cfr_exchange_fn *done;
+    cfr_source_exchange_fn *done;
     void *ctx;
 };
 
@@ -38,7 +38,7 @@ static void destroy(struct cfr_exchange *e)
 {
     cfr_sts_exchange_free(&e->x);
     cfr_sts_request_free(&e->request);
-    cfr_material_free(&e->m);
+    cfr_source_inputs_free(&e->m);
     free(e);
 }
 
@@ -115,7 +115,7 @@ static int send_step(struct cfr_exchange *e, struct cfr_err *err)
     return cfr_http_start(e->http, &http, on_answer, e, &e->handle, err);
 }
 
-static void finish(struct cfr_exchange *e, struct cfr_exchange_result *result)
+static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *result)
 {
     e->handle = NULL;
     result->grant = &e->x.grant;
@@ -156,7 +156,7 @@ static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *ans
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)
 {
     struct cfr_exchange *e = ctx;
-    struct cfr_exchange_result result = {
+    struct cfr_source_exchange_result result = {
         .retry_after_s = answer->retry_after_s,
         .server_date_s = answer->date_s,
     };
@@ -196,7 +196,7 @@ static int go_on(struct cfr_exchange *e, struct cfr_err *err)
 static void on_token(void *ctx, struct cfr_token_answer *answer)
 {
     struct cfr_exchange *e = ctx;
-    struct cfr_exchange_result result = {
+    struct cfr_source_exchange_result result = {
         .rc = answer->rc,
         .err = answer->err,
         .retry_after_s = answer->retry_after_s,
@@ -225,15 +225,15 @@ static int begin(struct cfr_exchange *e, struct cfr_err *err)
     int rc;
 
     if (e->m.requested) {
-        rc = cfr_token_ask_start(e->kube, e->credential->token, on_token, e, &e->ask, err);
+        rc = cfr_source_token_request_start(e->kube, e->credential->token, on_token, e, &e->ask, err);
         return rc != 0 ? rc : CFR_STS_MORE;
     }
     return go_on(e, err);
 }
 
-int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struct cfr_config_credential *credential,
-                       struct cfr_material *material, cfr_exchange_fn *done, void *ctx, struct cfr_exchange **out,
-                       struct cfr_err *err)
+int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
+                              const struct cfr_config_credential *credential, struct cfr_source_inputs *material,
+                              cfr_source_exchange_fn *done, void *ctx, struct cfr_exchange **out, struct cfr_err *err)
 {
     struct cfr_exchange *e = calloc(1, sizeof *e);
     int rc;
@@ -245,7 +245,7 @@ int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struc
     e->credential = credential;
     e->done = done;
     e->ctx = ctx;
-    cfr_material_move(&e->m, material);
+    cfr_source_inputs_move(&e->m, material);
     e->x.provider = e->m.provider;
     e->x.config = e->m.config;
     rc = begin(e, err);
@@ -255,28 +255,28 @@ int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struc
     }
     *out = NULL;
     if (rc == 0)
-        finish(e, &(struct cfr_exchange_result){.retry_after_s = -1});
+        finish(e, &(struct cfr_source_exchange_result){.retry_after_s = -1});
     else
         destroy(e);
     return rc;
 }
 
-void cfr_exchange_cancel(struct cfr_exchange *e)
+void cfr_source_exchange_cancel(struct cfr_exchange *e)
 {
     if (e->ask != NULL)
-        cfr_token_ask_cancel(e->ask);
+        cfr_source_token_request_cancel(e->ask);
     if (e->handle != NULL)
         cfr_http_cancel(e->http, e->handle);
     destroy(e);
 }
 
-void cfr_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential)
+void cfr_source_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential)
 {
     const void *config;
 
     e->credential = credential;
     if (e->ask != NULL)
-        cfr_token_ask_rebind(e->ask, credential->token);
+        cfr_source_token_request_rebind(e->ask, credential->token);
     /* What follows from a mounted Secret is the material's own. */
     if (credential->secret == NULL) {
         e->x.provider = cfr_config_provider(credential, &config);

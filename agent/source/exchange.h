@@ -9,31 +9,31 @@
 
 struct cfr_exchange; /* exists only while an exchange is under way */
 
-struct cfr_exchange_result {
+struct cfr_source_exchange_result {
     int rc; /* 0, or an error with err set */
     struct cfr_err err;
-    struct cfr_grant *grant;  /* valid during the callback; may be moved out of */
+    struct cfr_grant *grant;                 /* valid during the callback; may be moved out of */
     const struct cfr_sts_provider *provider; /* NULL: the token itself was asked for */
-    const void *config;       /* the provider's; valid during the callback, as what follows */
+    const void *config;                      /* the provider's; valid during the callback, as what follows */
     const struct cfr_sts_content *contents;
     size_t content_count;
-    int64_t token_issued_s;   /* of a token that was asked for; 0 = none was */
+    int64_t token_issued_s; /* of a token that was asked for; 0 = none was */
     int64_t token_expires_s;
-    int64_t retry_after_s;    /* -1 = none */
-    int64_t server_date_s;    /* of the last answer, 0 = none */
-    double duration_s;        /* of all requests together */
+    int64_t retry_after_s; /* -1 = none */
+    int64_t server_date_s; /* of the last answer, 0 = none */
+    double duration_s;     /* of all requests together */
 };
 
-typedef void cfr_exchange_fn(void *ctx, struct cfr_exchange_result *result);
+typedef void cfr_source_exchange_fn(void *ctx, struct cfr_source_exchange_result *result);
 
-/* Starts with MATERIAL (moved out of; it is CREDENTIAL's). CREDENTIAL is borrowed until the callback or a cancel. DONE is
- * called once, from cfr_http_step, or before this returns if no request is needed (*OUT is then NULL); *OUT is gone after.
- * An error here means that nothing was started. */
-int cfr_exchange_start(struct cfr_http *http, struct cfr_kube *kube, const struct cfr_config_credential *credential,
-                       struct cfr_material *material, cfr_exchange_fn *done, void *ctx, struct cfr_exchange **out,
-                       struct cfr_err *err);
-void cfr_exchange_cancel(struct cfr_exchange *e);
+/* Starts with MATERIAL (moved out of; it is CREDENTIAL's). CREDENTIAL is borrowed until the callback or a cancel. DONE
+ * is called once, from cfr_http_step, or before this returns if no request is needed (*OUT is then NULL); *OUT is gone
+ * after. An error here means that nothing was started. */
+int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
+                              const struct cfr_config_credential *credential, struct cfr_source_inputs *material,
+                              cfr_source_exchange_fn *done, void *ctx, struct cfr_exchange **out, struct cfr_err *err);
+void cfr_source_exchange_cancel(struct cfr_exchange *e);
 /* After a reload that left the credential as it was: borrow the new copy of its configuration. */
-void cfr_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential);
+void cfr_source_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_credential *credential);
 
 #endif

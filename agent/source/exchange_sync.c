@@ -7,12 +7,12 @@
 #define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
 
 struct waiting {
-    cfr_exchange_fn *done;
+    cfr_source_exchange_fn *done;
     void *ctx;
     bool ended;
 };
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct waiting *w = ctx;
 
@@ -42,27 +42,27 @@ static int wait_for(const struct waiting *w, struct cfr_http *http, struct cfr_k
     return rc;
 }
 
-static int exchange(const struct cfr_config_credential *c, struct cfr_material *m, int64_t end_boot_ms,
+static int exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
                     struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
 {
     int64_t begun_boot_ms = cfr_clock_now().boot_ms;
     struct cfr_exchange *e = NULL;
     char words[CFR_TIME_WORDS_MAX];
-    int rc = cfr_exchange_start(http, kube, c, m, on_exchanged, w, &e, err);
+    int rc = cfr_source_exchange_start(http, kube, c, m, on_exchanged, w, &e, err);
 
     if (rc != 0)
         return rc;
     rc = wait_for(w, http, kube, end_boot_ms, err);
     if (w->ended)
         return 0;
-    cfr_exchange_cancel(e);
+    cfr_source_exchange_cancel(e);
     return rc != 0 ? rc
                    : cfr_err_set(err, CFR_E_TIMEOUT, "the exchange took more than %s",
                                  cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));
 }
 
-int cfr_standalone_exchange(const struct cfr_config_credential *c, struct cfr_material *m, int64_t end_boot_ms,
-                            cfr_exchange_fn *done, void *ctx, struct cfr_err *err)
+int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
+                             cfr_source_exchange_fn *done, void *ctx, struct cfr_err *err)
 {
     struct waiting w = {done, ctx, false};
     struct cfr_http *http = NULL;
@@ -98,7 +98,7 @@ static void shift(struct cfr_grant *g, int64_t server_date_s)
     g->expires_s = g->expires_s != 0 ? g->expires_s - skew_s : 0;
 }
 
-static void take(void *ctx, struct cfr_exchange_result *result)
+static void take(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct taking *t = ctx;
 
@@ -111,20 +111,20 @@ static void take(void *ctx, struct cfr_exchange_result *result)
     shift(t->out, result->server_date_s);
 }
 
-int cfr_standalone_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
-                         struct cfr_err *err)
+int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
+                          struct cfr_err *err)
 {
     struct taking t = {out, err, 0};
-    struct cfr_material m;
+    struct cfr_source_inputs m;
     int64_t wait_ms;
     int rc;
 
     *out = (struct cfr_grant){0};
-    rc = cfr_material_read(c, cfr_clock_now().wall_ms, false, &m, &wait_ms, err);
-    if (rc == 0 && cfr_material_is_final(&m))
-        rc = cfr_material_grant(&m, out, err);
+    rc = cfr_source_inputs_read(c, cfr_clock_now().wall_ms, false, &m, &wait_ms, err);
+    if (rc == 0 && cfr_source_inputs_is_final(&m))
+        rc = cfr_source_inputs_grant(&m, out, err);
     else if (rc == 0)
-        rc = cfr_standalone_exchange(c, &m, end_boot_ms, take, &t, err);
-    cfr_material_free(&m);
+        rc = cfr_source_sync_exchange(c, &m, end_boot_ms, take, &t, err);
+    cfr_source_inputs_free(&m);
     return rc != 0 ? rc : t.rc;
 }

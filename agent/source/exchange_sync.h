@@ -7,11 +7,11 @@
 
 /* Exchanges M (moved out of), which was read for C; DONE is called once, unless what is returned is an error that kept
  * it from that: CFR_E_TIMEOUT at END_BOOT_MS, or an exchange that could not be started. Blocks until then. */
-int cfr_standalone_exchange(const struct cfr_config_credential *c, struct cfr_material *m, int64_t end_boot_ms,
-                            cfr_exchange_fn *done, void *ctx, struct cfr_err *err);
+int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
+                             cfr_source_exchange_fn *done, void *ctx, struct cfr_err *err);
 /* Reads what C begins with, exchanges it where that is to be done, and gives OUT, with its times by this machine's
  * clock. The caller frees OUT in every case. */
-int cfr_standalone_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
-                         struct cfr_err *err);
+int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
+                          struct cfr_err *err);
 
 #endif

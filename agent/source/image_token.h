@@ -6,9 +6,9 @@
 #include "agent/source/token_file.h"
 
 /* Takes TOKEN, which is not empty, for the audience AUDIENCE (NULL: not looked at). The caller frees OUT with
- * cfr_token_file_free in every case. CFR_E_TOKEN: no JWT, not valid yet, for another audience;
+ * cfr_source_token_file_free in every case. CFR_E_TOKEN: no JWT, not valid yet, for another audience;
  * CFR_E_TOKEN_EXPIRED. */
-int cfr_image_token_read(struct cfr_view token, const char *audience, int64_t now_ms,
-                         struct cfr_token_file *out, struct cfr_err *err);
+int cfr_source_image_token_read(struct cfr_view token, const char *audience, int64_t now_ms,
+                                struct cfr_source_token_file *out, struct cfr_err *err);
 
 #endif

@@ -23,7 +23,7 @@ static uint64_t join(uint64_t all, uint64_t mark)
     return all == 0 ? mark : cfr_hash_add(cfr_hash_add(CFR_HASH_START, &all, sizeof all), &mark, sizeof mark);
 }
 
-static void add_mark(struct cfr_material *m, uint64_t mark)
+static void add_mark(struct cfr_source_inputs *m, uint64_t mark)
 {
     m->mark = join(m->mark, mark);
     if (m->token_mark != 0)
@@ -40,7 +40,7 @@ static const char *content_path(const struct cfr_field *f, const void *config)
 }
 
 /* Something that is not kept in a file; it cannot change while we run. */
-static int read_variable(struct cfr_material *m, const char *key, const char *name, struct cfr_err *err)
+static int read_variable(struct cfr_source_inputs *m, const char *key, const char *name, struct cfr_err *err)
 {
     struct cfr_secret *to = &m->files[m->content_count];
     const char *value = getenv(name);
@@ -55,7 +55,7 @@ static int read_variable(struct cfr_material *m, const char *key, const char *na
     return rc;
 }
 
-static int read_content(struct cfr_material *m, const char *key, const char *path, struct cfr_err *err)
+static int read_content(struct cfr_source_inputs *m, const char *key, const char *path, struct cfr_err *err)
 {
     struct cfr_secret *to = &m->files[m->content_count];
     struct stat st;
@@ -84,7 +84,7 @@ static int read_content(struct cfr_material *m, const char *key, const char *pat
 }
 
 /* True for what a mounted Secret has brought already. */
-static bool has_content(const struct cfr_material *m, const char *key)
+static bool has_content(const struct cfr_source_inputs *m, const char *key)
 {
     for (size_t i = 0; i < m->content_count; i++) {
         if (strcmp(m->contents[i].key, key) == 0)
@@ -93,7 +93,7 @@ static bool has_content(const struct cfr_material *m, const char *key)
     return false;
 }
 
-static int read_contents(struct cfr_material *m, struct cfr_err *err)
+static int read_contents(struct cfr_source_inputs *m, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -115,7 +115,7 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
-static int judge_mounted(const struct cfr_config_credential *c, struct cfr_material *m, struct cfr_err *err)
+static int judge_mounted(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
     struct cfr_mounted_key keys[CFR_VOLUME_FILES_MAX];
     struct cfr_mounted_wish wish = {
@@ -137,7 +137,7 @@ static int judge_mounted(const struct cfr_config_credential *c, struct cfr_mater
     return 0;
 }
 
-static int read_mounted(const struct cfr_config_credential *c, struct cfr_material *m, struct cfr_err *err)
+static int read_mounted(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
     int rc;
 
@@ -156,14 +156,14 @@ static int read_mounted(const struct cfr_config_credential *c, struct cfr_materi
 
 /* ---- the token ---- */
 
-static bool wants_token(const struct cfr_config_credential *c, const struct cfr_material *m)
+static bool wants_token(const struct cfr_config_credential *c, const struct cfr_source_inputs *m)
 {
     if (m->provider != NULL)
         return c->token != NULL || m->mounted.token_file != NULL || cfr_sts_needs_token(m->provider, m->config);
     return m->volume == NULL;
 }
 
-static int set_path(const struct cfr_config_credential *c, struct cfr_material *m, struct cfr_err *err)
+static int set_path(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
     const char *path = c->token != NULL && c->token->file != NULL ? c->token->file : m->mounted.token_file;
 
@@ -173,7 +173,7 @@ static int set_path(const struct cfr_config_credential *c, struct cfr_material *
     return m->token_path != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-static void take_token(struct cfr_material *m, struct cfr_token_file *t)
+static void take_token(struct cfr_source_inputs *m, struct cfr_source_token_file *t)
 {
     cfr_secret_move(&m->token, &t->token);
     m->subject = t->subject;
@@ -182,7 +182,7 @@ static void take_token(struct cfr_material *m, struct cfr_token_file *t)
 }
 
 /* The request takes over from the file. */
-static int stand_in(struct cfr_material *m, const char *why, struct cfr_err *err)
+static int stand_in(struct cfr_source_inputs *m, const char *why, struct cfr_err *err)
 {
     m->requested = true;
     m->issued_s = 0;
@@ -191,12 +191,12 @@ static int stand_in(struct cfr_material *m, const char *why, struct cfr_err *err
     return m->stood_in_for != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-static int read_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, bool trust,
+static int read_token(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t now_ms, bool trust,
                       int64_t *wait_ms, struct cfr_err *err)
 {
     bool may_ask = c->token != NULL && c->token->request != NULL;
     struct cfr_config_token from = {.file = m->token_path, .json_field = m->mounted.token_field};
-    struct cfr_token_file t;
+    struct cfr_source_token_file t;
     struct cfr_err why = {0};
     int rc;
 
@@ -204,7 +204,7 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
         from.audience = c->token->audience;
     if (c->token != NULL && c->token->file != NULL)
         from.json_field = c->token->json_field;
-    rc = cfr_token_file_read(&from, now_ms, &t, wait_ms, &why);
+    rc = cfr_source_token_file_read(&from, now_ms, &t, wait_ms, &why);
 
     m->issued_s = t.issued_s;
     m->expires_s = t.expires_s;
@@ -213,7 +213,7 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
             *err = why;
     } else if (rc != 0) {
         rc = stand_in(m, why.text, err);
-    } else if (may_ask && !trust && now_ms >= cfr_token_file_overdue_ms(t.issued_s, t.expires_s)) {
+    } else if (may_ask && !trust && now_ms >= cfr_source_token_file_overdue_ms(t.issued_s, t.expires_s)) {
         m->token_mark = join(m->mark, t.mark);
         (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and nobody replaces it",
                           m->token_path);
@@ -221,11 +221,11 @@ static int read_token(const struct cfr_config_credential *c, struct cfr_material
     } else {
         take_token(m, &t);
     }
-    cfr_token_file_free(&t);
+    cfr_source_token_file_free(&t);
     return rc;
 }
 
-static int find_token(const struct cfr_config_credential *c, struct cfr_material *m, int64_t now_ms, bool trust,
+static int find_token(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t now_ms, bool trust,
                       int64_t *wait_ms, struct cfr_err *err)
 {
     int rc;
@@ -243,13 +243,13 @@ static int find_token(const struct cfr_config_credential *c, struct cfr_material
     return 0;
 }
 
-int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust, struct cfr_material *out,
-                      int64_t *wait_ms, struct cfr_err *err)
+int cfr_source_inputs_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust,
+                           struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err)
 {
     int rc = 0;
 
     *wait_ms = -1;
-    *out = (struct cfr_material){.issued = cfr_config_is_issued(c), .minted = c->mint != NULL};
+    *out = (struct cfr_source_inputs){.issued = cfr_config_is_issued(c), .minted = c->mint != NULL};
     if (out->issued || out->minted)
         return 0;
     if (c->secret != NULL)
@@ -263,16 +263,16 @@ int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, boo
     return rc;
 }
 
-int cfr_material_with_token(const struct cfr_config_credential *c, struct cfr_token_file *token,
-                            struct cfr_material *out, struct cfr_err *err)
+int cfr_source_inputs_with_token(const struct cfr_config_credential *c, struct cfr_source_token_file *token,
+                                 struct cfr_source_inputs *out, struct cfr_err *err)
 {
-    *out = (struct cfr_material){.issued_s = token->issued_s, .expires_s = token->expires_s};
+    *out = (struct cfr_source_inputs){.issued_s = token->issued_s, .expires_s = token->expires_s};
     out->provider = cfr_config_provider(c, &out->config);
     take_token(out, token);
     return read_contents(out, err);
 }
 
-void cfr_material_free(struct cfr_material *m)
+void cfr_source_inputs_free(struct cfr_source_inputs *m)
 {
     cfr_secret_free(&m->token);
     free(m->subject);
@@ -284,16 +284,16 @@ void cfr_material_free(struct cfr_material *m)
     free(m->volume);
     for (size_t i = 0; i < CFR_STS_CONTENTS_MAX; i++)
         cfr_secret_free(&m->files[i]);
-    *m = (struct cfr_material){.provider = NULL};
+    *m = (struct cfr_source_inputs){.provider = NULL};
 }
 
-void cfr_material_move(struct cfr_material *to, struct cfr_material *from)
+void cfr_source_inputs_move(struct cfr_source_inputs *to, struct cfr_source_inputs *from)
 {
     *to = *from;
-    *from = (struct cfr_material){.provider = NULL};
+    *from = (struct cfr_source_inputs){.provider = NULL};
 }
 
-bool cfr_material_is_final(const struct cfr_material *m)
+bool cfr_source_inputs_is_final(const struct cfr_source_inputs *m)
 {
     return m->provider == NULL && !m->requested;
 }
@@ -311,7 +311,7 @@ static int grant_keys(const struct cfr_volume *v, struct cfr_grant *out, struct 
     return rc;
 }
 
-int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, struct cfr_err *err)
+int cfr_source_inputs_grant(const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err)
 {
     int rc;
 
@@ -363,8 +363,8 @@ static void watch_below(struct watching *w, const char *directory, const char *n
     watch_path(w, path);
 }
 
-int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_material *m, struct cfr_watch *watch,
-                       struct cfr_watcher *watcher, struct cfr_err *err)
+int cfr_source_inputs_watch(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
+                            struct cfr_watch *watch, struct cfr_watcher *watcher, struct cfr_err *err)
 {
     struct watching w = {watch, watcher, err, 0};
     const void *config;
@@ -372,7 +372,8 @@ int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_m
 
     if (c->token != NULL)
         watch_path(&w, c->token->file);
-    for (const struct cfr_field *f = provider != NULL ? provider->table->fields : NULL; f != NULL && f->key != NULL; f++)
+    for (const struct cfr_field *f = provider != NULL ? provider->table->fields : NULL; f != NULL && f->key != NULL;
+         f++)
         watch_content(&w, content_path(f, config));
     if (c->secret != NULL)
         watch_below(&w, c->secret->directory, "..data");

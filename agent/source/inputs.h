@@ -10,10 +10,10 @@
 #include "files/watch.h"
 #include "sts/mounted/mounted.h"
 
-struct cfr_token_file;
+struct cfr_source_token_file;
 
-/* Zero-initialised is empty; freed by cfr_material_free. */
-struct cfr_material {
+/* Zero-initialised is empty; freed by cfr_source_inputs_free. */
+struct cfr_source_inputs {
     struct cfr_secret token; /* trimmed; empty if it is still to be requested, or not needed */
     char *subject;           /* heap; its `sub`, unverified; NULL without a token */
     int64_t issued_s;        /* of the token; 0 = unknown */
@@ -35,27 +35,27 @@ struct cfr_material {
     const void *config;                      /* the provider's */
 };
 
-/* Reads what C begins with. For a file without a token that can be used, and for one that should have been replaced long
- * ago, a request stands in where the configuration has one; with TRUST, because the request was refused, the latter is used
- * as long as it is good. *WAIT_MS is how long until
- * what was refused may become usable by itself, or -1. Errors say which file, what is wrong, and what to do. The
- * times of a token that is refused stay in OUT. The caller frees OUT in every case. Blocks on disk. */
-int cfr_material_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust, struct cfr_material *out,
-                      int64_t *wait_ms, struct cfr_err *err);
-/* As cfr_material_read for a C with an exchange and without a mounted Secret, with TOKEN (moved out of) in place of C's own,
- * which is not looked at. */
-int cfr_material_with_token(const struct cfr_config_credential *c, struct cfr_token_file *token,
-                            struct cfr_material *out, struct cfr_err *err);
-void cfr_material_free(struct cfr_material *m);
+/* Reads what C begins with. For a file without a token that can be used, and for one that should have been replaced
+ * long ago, a request stands in where the configuration has one; with TRUST, because the request was refused, the
+ * latter is used as long as it is good. *WAIT_MS is how long until what was refused may become usable by itself, or -1.
+ * Errors say which file, what is wrong, and what to do. The times of a token that is refused stay in OUT. The caller
+ * frees OUT in every case. Blocks on disk. */
+int cfr_source_inputs_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust,
+                           struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err);
+/* As cfr_source_inputs_read for a C with an exchange and without a mounted Secret, with TOKEN (moved out of) in place
+ * of C's own, which is not looked at. */
+int cfr_source_inputs_with_token(const struct cfr_config_credential *c, struct cfr_source_token_file *token,
+                                 struct cfr_source_inputs *out, struct cfr_err *err);
+void cfr_source_inputs_free(struct cfr_source_inputs *m);
 /* Moves FROM into the empty TO. */
-void cfr_material_move(struct cfr_material *to, struct cfr_material *from);
+void cfr_source_inputs_move(struct cfr_source_inputs *to, struct cfr_source_inputs *from);
 /* What is published where nothing is exchanged: the token, or the keys of the Secret. */
-int cfr_material_grant(const struct cfr_material *m, struct cfr_grant *out, struct cfr_err *err);
+int cfr_source_inputs_grant(const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
 /* True if M itself is what is published: nothing is exchanged and nothing requested. */
-bool cfr_material_is_final(const struct cfr_material *m);
-/* Watches for WATCHER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is told
- * and the others are tried nevertheless. */
-int cfr_material_watch(const struct cfr_config_credential *c, const struct cfr_material *m, struct cfr_watch *watch,
-                       struct cfr_watcher *watcher, struct cfr_err *err);
+bool cfr_source_inputs_is_final(const struct cfr_source_inputs *m);
+/* Watches for WATCHER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is
+ * told and the others are tried nevertheless. */
+int cfr_source_inputs_watch(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
+                            struct cfr_watch *watch, struct cfr_watcher *watcher, struct cfr_err *err);
 
 #endif

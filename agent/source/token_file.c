@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_MAX 8 /* tokens; credentials of one workload share theirs */
-#define SKEW_MS 5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
+#define KNOWN_MAX 8    /* tokens; credentials of one workload share theirs */
+#define SKEW_MS   5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
 
 /* What a token says, by its header and claims as they stand in it. Without the signature they are no secret. */
 struct known {
@@ -80,7 +80,7 @@ static const struct known *learn(struct cfr_view token, struct cfr_err *err)
     return k;
 }
 
-void cfr_token_file_forget(void)
+void cfr_source_token_file_forget(void)
 {
     for (size_t i = 0; i < KNOWN_MAX; i++)
         drop_known(&cache.tokens[i]);
@@ -101,8 +101,8 @@ static int judge(const struct cfr_config_token *config, const struct cfr_claims 
                            config->file, cfr_time_format(expires_s, when));
     if (starts_s * 1000 > now_ms + SKEW_MS) {
         *wait_ms = starts_s * 1000 - now_ms;
-        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s: look at the clocks",
-                           config->file, cfr_time_format(starts_s, when));
+        return cfr_err_set(err, CFR_E_TOKEN, "the token in %s is not valid before %s: look at the clocks", config->file,
+                           cfr_time_format(starts_s, when));
     }
     if (config->audience != NULL && !cfr_claims_has_audience(claims, config->audience)) {
         struct cfr_view has = cfr_claims_audience(claims, 0);
@@ -115,8 +115,8 @@ static int judge(const struct cfr_config_token *config, const struct cfr_claims 
     return 0;
 }
 
-static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out, int64_t *wait_ms,
-                  struct cfr_err *err)
+static int decode(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
+                  int64_t *wait_ms, struct cfr_err *err)
 {
     const struct known *k = learn(cfr_secret_view(&out->token), err);
     int rc;
@@ -146,22 +146,23 @@ static int take_field(const struct cfr_config_token *config, struct cfr_view tex
     if (rc == CFR_E_ANSWER)
         rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is no JSON (is it only half written?)", config->file);
     if (rc == 0 && (!cfr_json_string(cfr_json_get(doc, config->json_field), &value) || cfr_view_trim(value).n == 0))
-        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s has no text in the member %s", config->file, config->json_field);
+        rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s has no text in the member %s", config->file,
+                         config->json_field);
     if (rc == 0)
         rc = cfr_secret_append(token, cfr_view_trim(value), err);
     cfr_json_free(doc);
     return rc;
 }
 
-int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_token_file *out,
-                        int64_t *wait_ms, struct cfr_err *err)
+int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
+                               int64_t *wait_ms, struct cfr_err *err)
 {
     struct cfr_secret raw;
     struct cfr_view trimmed;
     int rc;
 
     *wait_ms = -1;
-    *out = (struct cfr_token_file){.subject = NULL};
+    *out = (struct cfr_source_token_file){.subject = NULL};
     cfr_secret_init(&raw, CFR_TOKEN_MAX);
     cfr_secret_init(&out->token, CFR_TOKEN_MAX);
     rc = cfr_file_read(config->file, &raw, err);
@@ -182,7 +183,7 @@ int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, s
         int64_t issued_s = out->issued_s;
         int64_t expires_s = out->expires_s;
 
-        cfr_token_file_free(out);
+        cfr_source_token_file_free(out);
         /* The times of a token that is refused are still worth showing. */
         out->issued_s = issued_s;
         out->expires_s = expires_s;
@@ -190,14 +191,14 @@ int cfr_token_file_read(const struct cfr_config_token *config, int64_t now_ms, s
     return rc;
 }
 
-void cfr_token_file_free(struct cfr_token_file *t)
+void cfr_source_token_file_free(struct cfr_source_token_file *t)
 {
     cfr_secret_free(&t->token);
     free(t->subject);
-    *t = (struct cfr_token_file){.subject = NULL};
+    *t = (struct cfr_source_token_file){.subject = NULL};
 }
 
-int64_t cfr_token_file_overdue_ms(int64_t issued_s, int64_t expires_s)
+int64_t cfr_source_token_file_overdue_ms(int64_t issued_s, int64_t expires_s)
 {
     int64_t life_ms = (expires_s - issued_s) * 1000;
     int64_t day_ms = INT64_C(24) * 3600 * 1000;

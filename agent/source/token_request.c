@@ -19,7 +19,7 @@ struct cfr_token_ask {
     char namespace_name[254];
     char *bound_name; /* heap, when it comes from the environment */
     char *bound_uid;
-    cfr_token_ask_fn *done;
+    cfr_source_token_request_fn *done;
     void *ctx;
 };
 
@@ -69,12 +69,12 @@ static int resolve_namespace(struct cfr_token_ask *a, struct cfr_kube *kube, str
     return 0;
 }
 
-static struct cfr_token_request wish_of(const struct cfr_token_ask *a)
+static struct cfr_k8s_token_request wish_of(const struct cfr_token_ask *a)
 {
     static const char *const kinds[] = {"Pod", "Secret", "Node"};
     const struct cfr_config_request *r = a->config->request;
     const struct cfr_config_bound *b = r->bound_to;
-    struct cfr_token_request wish = {
+    struct cfr_k8s_token_request wish = {
         .namespace_name = a->namespace_name,
         .service_account = r->service_account,
         .audiences = r->audiences.count != 0 ? r->audiences.items : (char *const *)&a->config->audience,
@@ -93,23 +93,23 @@ static struct cfr_token_request wish_of(const struct cfr_token_ask *a)
 static int refuse(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
 {
     char what[400];
-    struct cfr_token_request wish = wish_of(a);
-    struct cfr_kube_asked asked = {.what = what,
-                                   .verb = "create",
-                                   .resource = "serviceaccounts/token",
-                                   .name = wish.service_account,
-                                   .namespace_name = wish.namespace_name,
-                                   .audience = wish.audiences[0],
-                                   .secrets = answer->secrets,
-                                   .secret_count = answer->secret_count};
+    struct cfr_k8s_token_request wish = wish_of(a);
+    struct cfr_k8s_asked asked = {.what = what,
+                                  .verb = "create",
+                                  .resource = "serviceaccounts/token",
+                                  .name = wish.service_account,
+                                  .namespace_name = wish.namespace_name,
+                                  .audience = wish.audiences[0],
+                                  .secrets = answer->secrets,
+                                  .secret_count = answer->secret_count};
 
     (void)snprintf(what, sizeof what, "a token for the service account %.100s/%.253s", a->namespace_name,
                    a->config->request->service_account);
-    return cfr_kube_refusal(answer->status, answer->body, &asked, &out->retry_after_s, &out->err);
+    return cfr_k8s_refusal(answer->status, answer->body, &asked, &out->retry_after_s, &out->err);
 }
 
 /* The earliest of what the server says and what the token itself says: it may carry an extended expiry. */
-static int take_claims(struct cfr_token_grant *g, struct cfr_token_answer *out)
+static int take_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *out)
 {
     struct cfr_claims claims;
     int rc = cfr_claims_decode(cfr_secret_view(&g->token), &claims, &out->err);
@@ -129,15 +129,15 @@ static int take_claims(struct cfr_token_grant *g, struct cfr_token_answer *out)
 
 static int take_token(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
 {
-    struct cfr_token_request wish = wish_of(a);
-    struct cfr_token_grant grant = {.expires_s = 0};
-    int rc = cfr_token_request_answer(&wish, answer->body, &grant, &out->err);
+    struct cfr_k8s_token_request wish = wish_of(a);
+    struct cfr_k8s_token_grant grant = {.expires_s = 0};
+    int rc = cfr_k8s_token_request_answer(&wish, answer->body, &grant, &out->err);
 
     if (rc == 0)
         rc = take_claims(&grant, out);
     if (rc == 0)
         cfr_secret_move(&out->token, &grant.token);
-    cfr_token_grant_free(&grant);
+    cfr_k8s_token_grant_free(&grant);
     return rc;
 }
 
@@ -167,21 +167,22 @@ static int send(struct cfr_token_ask *a, struct cfr_kube *kube, struct cfr_err *
 {
     const struct cfr_config_request *r = a->config->request;
     struct cfr_kube_where where = {r->kubeconfig, r->context};
-    struct cfr_token_request wish = wish_of(a);
-    char path[CFR_TOKEN_REQUEST_PATH_MAX];
+    struct cfr_k8s_token_request wish = wish_of(a);
+    char path[CFR_K8S_TOKEN_REQUEST_PATH_MAX];
     struct cfr_kube_request request = {"POST", path, "application/json", &a->body};
     int rc;
 
-    if (!cfr_token_request_path(&wish, path))
+    if (!cfr_k8s_token_request_path(&wish, path))
         return cfr_err_set(err, CFR_E_CONFIG, "%.64s/%.64s cannot be the name of a service account", a->namespace_name,
                            r->service_account);
-    cfr_secret_init(&a->body, CFR_TOKEN_REQUEST_BODY_MAX);
-    rc = cfr_token_request_body(&wish, &a->body, err);
+    cfr_secret_init(&a->body, CFR_K8S_TOKEN_REQUEST_BODY_MAX);
+    rc = cfr_k8s_token_request_body(&wish, &a->body, err);
     return rc != 0 ? rc : cfr_kube_start(kube, &where, &request, on_answer, a, &a->call, err);
 }
 
-int cfr_token_ask_start(struct cfr_kube *kube, const struct cfr_config_token *config, cfr_token_ask_fn *done, void *ctx,
-                        struct cfr_token_ask **out, struct cfr_err *err)
+int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_config_token *config,
+                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_token_ask **out,
+                                   struct cfr_err *err)
 {
     struct cfr_token_ask *a = calloc(1, sizeof *a);
     int rc;
@@ -204,14 +205,14 @@ int cfr_token_ask_start(struct cfr_kube *kube, const struct cfr_config_token *co
     return 0;
 }
 
-void cfr_token_ask_cancel(struct cfr_token_ask *a)
+void cfr_source_token_request_cancel(struct cfr_token_ask *a)
 {
     if (a->call != NULL)
         cfr_kube_cancel(a->call);
     destroy(a);
 }
 
-void cfr_token_ask_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config)
+void cfr_source_token_request_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config)
 {
     a->config = config;
 }

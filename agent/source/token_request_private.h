@@ -20,14 +20,15 @@ struct cfr_token_answer {
     double duration_s;
 };
 
-typedef void cfr_token_ask_fn(void *ctx, struct cfr_token_answer *answer);
+typedef void cfr_source_token_request_fn(void *ctx, struct cfr_token_answer *answer);
 
 /* Starts the request of CONFIG (borrowed until DONE or a cancel; it has one). DONE is called once, never before this
  * returns. An error here means that nothing was started. */
-int cfr_token_ask_start(struct cfr_kube *kube, const struct cfr_config_token *config, cfr_token_ask_fn *done, void *ctx,
-                        struct cfr_token_ask **out, struct cfr_err *err);
-void cfr_token_ask_cancel(struct cfr_token_ask *a);
+int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_config_token *config,
+                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_token_ask **out,
+                                   struct cfr_err *err);
+void cfr_source_token_request_cancel(struct cfr_token_ask *a);
 /* The configuration was replaced by an equal one. */
-void cfr_token_ask_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config);
+void cfr_source_token_request_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config);
 
 #endif

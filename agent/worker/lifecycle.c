@@ -36,7 +36,10 @@ struct row {
     enum cfr_todo todo;
 };
 
-#define ROW(from, event, next, todo) {CFR_STATE_##from, CFR_EVENT_##event, CFR_STATE_##next, CFR_TODO_##todo}
+#define ROW(from, event, next, todo)                                                                                   \
+    {                                                                                                                  \
+        CFR_STATE_##from, CFR_EVENT_##event, CFR_STATE_##next, CFR_TODO_##todo                                         \
+    }
 
 static const struct row rows[] = {
     ROW(WAITING, DUE, WAITING, TRY),
@@ -82,9 +85,9 @@ static const struct row rows[] = {
     ROW(STOPPED, TOLD, STOPPED, NOTHING),
 };
 
-void cfr_credential_init(struct cfr_credential *c)
+void cfr_lifecycle_init(struct cfr_lifecycle *c)
 {
-    *c = (struct cfr_credential){
+    *c = (struct cfr_lifecycle){
         .state = CFR_STATE_WAITING,
         .expires_boot_ms = INT64_MAX,
         .refresh_wall_ms = INT64_MAX,
@@ -93,7 +96,7 @@ void cfr_credential_init(struct cfr_credential *c)
     };
 }
 
-enum cfr_todo cfr_credential_step(struct cfr_credential *c, enum cfr_event event)
+enum cfr_todo cfr_lifecycle_step(struct cfr_lifecycle *c, enum cfr_event event)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].from == c->state && rows[i].event == event) {
@@ -108,12 +111,12 @@ enum cfr_todo cfr_credential_step(struct cfr_credential *c, enum cfr_event event
     return CFR_TODO_REFUSE;
 }
 
-const char *cfr_credential_state_name(enum cfr_state state)
+const char *cfr_lifecycle_state_name(enum cfr_state state)
 {
     return (unsigned)state < CFR_STATE_COUNT ? state_names[state] : "unknown";
 }
 
-const char *cfr_credential_event_name(enum cfr_event event)
+const char *cfr_lifecycle_event_name(enum cfr_event event)
 {
     return (unsigned)event < CFR_EVENT_COUNT ? event_names[event] : "unknown";
 }
@@ -124,37 +127,37 @@ static int64_t to_boot(struct cfr_now now, int64_t wall_ms)
     return wall_ms == INT64_MAX ? INT64_MAX : now.boot_ms + (wall_ms - now.wall_ms);
 }
 
-static void schedule(struct cfr_credential *c, struct cfr_now now, int64_t window_ms,
-                     struct cfr_refresh_jitter jitter)
+static void schedule(struct cfr_lifecycle *c, struct cfr_now now, int64_t window_ms, struct cfr_refresh_jitter jitter)
 {
     c->published = true;
     c->failures = 0;
     c->retry_boot_ms = INT64_MAX;
-    c->refresh_wall_ms = c->lasting ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
+    c->refresh_wall_ms =
+        c->lasting ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
     c->refresh_boot_ms = to_boot(now, c->refresh_wall_ms);
     c->expires_boot_ms = to_boot(now, c->life.expires_ms);
 }
 
-void cfr_credential_renewed(struct cfr_credential *c, struct cfr_now now, int64_t life_ms, int64_t window_ms,
-                            struct cfr_refresh_jitter jitter)
+void cfr_lifecycle_renewed(struct cfr_lifecycle *c, struct cfr_now now, int64_t life_ms, int64_t window_ms,
+                           struct cfr_refresh_jitter jitter)
 {
     c->life.issued_ms = now.wall_ms;
     c->life.expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
     schedule(c, now, window_ms, jitter);
 }
 
-bool cfr_credential_adopted(struct cfr_credential *c, struct cfr_now now, struct cfr_refresh_life life,
-                            int64_t window_ms, struct cfr_refresh_jitter jitter)
+bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life, int64_t window_ms,
+                           struct cfr_refresh_jitter jitter)
 {
     c->life = life;
     schedule(c, now, window_ms, jitter);
-    return cfr_credential_valid(c, now) && !cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
+    return cfr_lifecycle_valid(c, now) && !cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
 }
 
 /* What is left of a valid life; 0 of none, and of one that never ends. */
-static int64_t left_of(const struct cfr_credential *c, struct cfr_now now)
+static int64_t left_of(const struct cfr_lifecycle *c, struct cfr_now now)
 {
-    return cfr_credential_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
+    return cfr_lifecycle_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
 }
 
 static int64_t pause_ms(enum cfr_err_class class, uint32_t failures, int64_t left_ms, double chance)
@@ -167,8 +170,8 @@ static int64_t pause_ms(enum cfr_err_class class, uint32_t failures, int64_t lef
     return cfr_refresh_backoff(failures, pace[class].base_ms, cap_ms, chance);
 }
 
-int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class,
-                              int64_t retry_after_ms, double chance)
+int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
+                             int64_t retry_after_ms, double chance)
 {
     int64_t cap_ms = pace[class].cap_ms;
     int64_t left_ms = left_of(c, now);
@@ -187,17 +190,17 @@ int64_t cfr_credential_failed(struct cfr_credential *c, struct cfr_now now, enum
     return delay_ms;
 }
 
-uint32_t cfr_credential_tries_left(const struct cfr_credential *c, struct cfr_now now, enum cfr_err_class class)
+uint32_t cfr_lifecycle_tries_left(const struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class)
 {
-    int64_t at_ms = cfr_credential_deadline(c);
+    int64_t at_ms = cfr_lifecycle_deadline(c);
     uint32_t failures = c->failures;
     uint32_t tries = 0;
 
-    if (!cfr_credential_valid(c, now))
+    if (!cfr_lifecycle_valid(c, now))
         return 0;
     if (at_ms == INT64_MAX || at_ms < now.boot_ms)
         at_ms = now.boot_ms;
-    while (tries < CFR_CREDENTIAL_TRIES_MAX && at_ms < c->expires_boot_ms) {
+    while (tries < CFR_LIFECYCLE_TRIES_MAX && at_ms < c->expires_boot_ms) {
         int64_t pause = pause_ms(class, failures, c->expires_boot_ms - at_ms, 1.0);
 
         at_ms += pause > SOONEST_MS ? pause : SOONEST_MS;
@@ -207,7 +210,7 @@ uint32_t cfr_credential_tries_left(const struct cfr_credential *c, struct cfr_no
     return tries;
 }
 
-int64_t cfr_credential_deadline(const struct cfr_credential *c)
+int64_t cfr_lifecycle_deadline(const struct cfr_lifecycle *c)
 {
     switch (c->state) {
     case CFR_STATE_WAITING:
@@ -221,16 +224,16 @@ int64_t cfr_credential_deadline(const struct cfr_credential *c)
     }
 }
 
-bool cfr_credential_due(const struct cfr_credential *c, struct cfr_now now)
+bool cfr_lifecycle_due(const struct cfr_lifecycle *c, struct cfr_now now)
 {
-    if (cfr_credential_deadline(c) <= now.boot_ms)
+    if (cfr_lifecycle_deadline(c) <= now.boot_ms)
         return true;
     if (c->state != CFR_STATE_FRESH && c->state != CFR_STATE_RELOADING)
         return false;
     return cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
 }
 
-bool cfr_credential_valid(const struct cfr_credential *c, struct cfr_now now)
+bool cfr_lifecycle_valid(const struct cfr_lifecycle *c, struct cfr_now now)
 {
     return c->published && now.wall_ms < c->life.expires_ms && now.boot_ms < c->expires_boot_ms;
 }

@@ -20,32 +20,34 @@ static void on_token(void *ctx)
 static void read_record(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
-    int rc = cfr_record_load(w->host->state_fd, w->config->name, &w->record, &err);
+    int rc = cfr_publish_record_load(w->host->state_fd, w->config->name, &w->record, &err);
 
     if (rc != 0 && rc != CFR_E_MISSING)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "what an earlier run wrote down is of no use: %s", err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "what an earlier run wrote down is of no use: %s", err.text);
     rc = cfr_publish_recover(w->config, &err);
     if (rc != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot clean up after an earlier run: %s", err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot clean up after an earlier run: %s",
+                err.text);
 }
 
 static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
 {
-    bool same = w->record.digest == w->config->digest && w->record.hook_count == cfr_hooks_count(w->hooks);
+    bool same = w->record.digest == w->config->digest && w->record.hook_count == cfr_hook_count(w->hooks);
     bool behind = false;
     /* Not before there is something to tell of, and then they are asked for anew. */
-    bool later = cfr_worker_hooks_wait(w) && cfr_delivery_pending(w->delivery);
+    bool later = cfr_worker_hooks_wait(w) && cfr_publish_secret_pending(w->delivery);
 
     for (size_t i = 0; i < w->record.hook_count; i++)
         behind = behind || w->record.hook_done[i] < w->record.generation;
     /* Hooks that were changed while one was pending are all run once more: a reload too many does no harm. */
-    for (size_t i = 0; i < cfr_hooks_count(w->hooks); i++)
-        cfr_hooks_restore(w->hooks, i,
-                          later    ? w->record.generation
-                          : same   ? w->record.hook_done[i]
-                          : behind ? 0
-                                   : w->record.generation,
-                          w->record.generation, now);
+    for (size_t i = 0; i < cfr_hook_count(w->hooks); i++)
+        cfr_hook_restore(w->hooks, i,
+                         later    ? w->record.generation
+                         : same   ? w->record.hook_done[i]
+                         : behind ? 0
+                                  : w->record.generation,
+                         w->record.generation, now);
 }
 
 /* By machine (a pod's name, a node's) and credential: neither a fleet nor one agent's credentials move in step. */
@@ -72,17 +74,17 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->provider = cfr_config_provider(config, NULL);
     w->turn.owner = w;
     if (w->provider != NULL && cfr_config_may_send(config))
-        cfr_turns_expect(&host->turns, w->provider);
+        cfr_fair_queue_expect(&host->turns, w->provider);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
     w->token_watcher = (struct cfr_watcher){on_token, w};
     w->token.overdue_boot_ms = INT64_MAX;
-    cfr_credential_init(&w->c);
+    cfr_lifecycle_init(&w->c);
     w->c.lasting = cfr_config_is_issued(config);
-    rc = cfr_hooks_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
+    rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
-        rc = cfr_delivery_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
+        rc = cfr_publish_secret_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
     if (rc == 0) {
         read_record(w);
         rc = cfr_worker_ack_open(w, err);
@@ -94,9 +96,9 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     }
     if (rc != 0) {
         if (w->hooks != NULL)
-            cfr_hooks_close(w->hooks);
-        cfr_delivery_close(w->delivery);
-        cfr_record_free(&w->record);
+            cfr_hook_close(w->hooks);
+        cfr_publish_secret_close(w->delivery);
+        cfr_publish_record_free(&w->record);
         free(w);
         return rc;
     }
@@ -107,17 +109,18 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
 /* What each Secret of the cluster was last seen to hold. False if one is behind: what it should hold is not kept. */
 static bool restore_delivery(struct cfr_worker *w)
 {
-    size_t count = cfr_delivery_count(w->delivery);
+    size_t count = cfr_publish_secret_count(w->delivery);
     bool known = w->record.delivered_count == count;
 
     for (size_t i = 0; i < count; i++)
-        cfr_delivery_restore(w->delivery, i, known ? w->record.delivered[i] : 0, w->record.generation, w->record.expires_ms);
-    return !cfr_delivery_lost(w->delivery);
+        cfr_publish_secret_restore(w->delivery, i, known ? w->record.delivered[i] : 0, w->record.generation,
+                                   w->record.expires_ms);
+    return !cfr_publish_secret_lost(w->delivery);
 }
 
 static bool adopt_life(struct cfr_worker *w, struct cfr_now now, struct cfr_refresh_life life)
 {
-    bool fresh = cfr_credential_adopted(&w->c, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+    bool fresh = cfr_lifecycle_adopted(&w->c, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
 
     return w->minter != NULL ? cfr_worker_mint_adopt(w, now) : fresh;
 }
@@ -136,7 +139,8 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     if (w->record.generation == 0 || w->config->publish.count == 0)
         return false;
     if (wanted && cfr_publish_verify(w->config, &w->record, &err) != 0) {
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s", err.text);
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "what was published is not there any more: %s",
+                err.text);
         return false;
     }
     fresh = wanted && adopt_life(w, now, life);
@@ -159,7 +163,7 @@ static void learn_provider(struct cfr_worker *w)
     if (w->config->secret == NULL)
         return;
     cfr_worker_read(w, &r);
-    cfr_material_free(&r.material);
+    cfr_source_inputs_free(&r.material);
 }
 
 void cfr_worker_start(struct cfr_worker *w)
@@ -174,24 +178,26 @@ void cfr_worker_start(struct cfr_worker *w)
 
     /* Where a Secret has been read, everything that follows from it is watched already. */
     if (w->watched == NULL && w->host->watch != NULL &&
-        cfr_material_watch(w->config, NULL, w->host->watch, &w->token_watcher, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
+        cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->token_watcher, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
+                err.text);
     restore_hooks(w, now);
     cfr_worker_ack_start(w);
     if (fresh) {
-        int64_t overdue_ms = cfr_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
+        int64_t overdue_ms = cfr_source_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
 
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
         cfr_worker_step(w, CFR_EVENT_ADOPT);
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good%s%s: kept",
-                w->record.generation, w->c.life.expires_ms == INT64_MAX ? "" : " for ",
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                "generation %" PRIu64 " is still good%s%s: kept", w->record.generation,
+                w->c.life.expires_ms == INT64_MAX ? "" : " for ",
                 w->c.life.expires_ms == INT64_MAX ? "" : cfr_time_words(w->c.life.expires_ms - now.wall_ms, words));
-        cfr_hooks_step(w->hooks, now);
+        cfr_hook_step(w->hooks, now);
         cfr_worker_on_token(w);
     } else {
         /* By its timer, because thousands that are done at once are too many for one turn of the loop. */
         w->c.retry_boot_ms = now.boot_ms;
-        cfr_hooks_step(w->hooks, now);
+        cfr_hook_step(w->hooks, now);
     }
     cfr_worker_plan(w);
 }
@@ -203,12 +209,12 @@ void cfr_worker_close(struct cfr_worker *w)
     if (w->host->watch != NULL)
         cfr_watch_remove(w->host->watch, &w->token_watcher);
     cfr_worker_ack_close(w);
-    cfr_timers_remove(&w->host->timers, &w->timer);
-    cfr_hooks_close(w->hooks);
-    cfr_delivery_close(w->delivery);
-    cfr_minter_close(w->minter);
+    cfr_timer_heap_remove(&w->host->timers, &w->timer);
+    cfr_hook_close(w->hooks);
+    cfr_publish_secret_close(w->delivery);
+    cfr_rotator_close(w->minter);
     cfr_worker_drop_kept(w);
-    cfr_record_free(&w->record);
+    cfr_publish_record_free(&w->record);
     free(w->watched);
     free(w->note);
     free(w->error);
@@ -221,28 +227,30 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
     bool same_hooks = config->digest == w->config->digest;
     struct cfr_hooks *hooks = NULL;
 
-    if (!same_hooks && cfr_hooks_open(config, w->host->http, w->host->hook_attempts, cfr_worker_on_hook, w, &hooks, err) != 0)
+    if (!same_hooks &&
+        cfr_hook_open(config, w->host->http, w->host->hook_attempts, cfr_worker_on_hook, w, &hooks, err) != 0)
         return err->code;
     if (!same_hooks) {
         cfr_worker_save(w);
         cfr_worker_ack_close(w);
         w->config = config;
-        cfr_hooks_close(w->hooks);
+        cfr_hook_close(w->hooks);
         w->hooks = hooks;
         if (cfr_worker_ack_open(w, err) != 0)
-            cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "no acknowledgement is taken: %s", err->text);
+            cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "no acknowledgement is taken: %s",
+                    err->text);
         restore_hooks(w, cfr_clock_now());
         cfr_worker_ack_start(w);
         cfr_worker_save(w);
         cfr_worker_tell(w);
     }
     w->config = config;
-    cfr_hooks_rebind(w->hooks, config);
-    cfr_delivery_rebind(w->delivery, config);
+    cfr_hook_rebind(w->hooks, config);
+    cfr_publish_secret_rebind(w->delivery, config);
     if (w->exchange != NULL)
-        cfr_exchange_rebind(w->exchange, config);
+        cfr_source_exchange_rebind(w->exchange, config);
     if (w->minter != NULL)
-        cfr_minter_rebind(w->minter, config);
+        cfr_rotator_rebind(w->minter, config);
     cfr_worker_review_kept(w);
     cfr_worker_plan(w);
     return 0;
@@ -250,18 +258,19 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
 
 bool cfr_worker_is_busy(const struct cfr_worker *w)
 {
-    return w->exchange != NULL || cfr_minter_is_busy(w->minter) || cfr_hooks_running(w->hooks) || cfr_delivery_running(w->delivery);
+    return w->exchange != NULL || cfr_rotator_is_busy(w->minter) || cfr_hook_running(w->hooks) ||
+           cfr_publish_secret_running(w->delivery);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
     /* What is left of a rotation, and is due, belongs to it. */
-    if (cfr_minter_goes_on(w->minter))
+    if (cfr_rotator_goes_on(w->minter))
         return CFR_WORKER_BUSY;
-    if (w->c.state == CFR_STATE_FRESH && cfr_delivery_pending(w->delivery))
-        return cfr_delivery_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
-    if (w->c.state == CFR_STATE_FRESH && !cfr_hooks_pending(w->hooks))
-        return cfr_hooks_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
+    if (w->c.state == CFR_STATE_FRESH && cfr_publish_secret_pending(w->delivery))
+        return cfr_publish_secret_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
+    if (w->c.state == CFR_STATE_FRESH && !cfr_hook_pending(w->hooks))
+        return cfr_hook_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
     if (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) == CFR_CLASS_STOP)
         return CFR_WORKER_BAD;
     if ((w->c.state == CFR_STATE_BACKOFF || w->c.state == CFR_STATE_WAITING) && w->error_code == CFR_E_CONFIG)
@@ -284,18 +293,21 @@ static const char *source_name(const struct cfr_config_credential *c)
     return "request";
 }
 
-void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out)
+void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out)
 {
-    int64_t next = cfr_credential_deadline(&w->c);
-    int64_t delivered_ms = cfr_delivery_expires_ms(w->delivery);
+    int64_t next = cfr_lifecycle_deadline(&w->c);
+    int64_t delivered_ms = cfr_publish_secret_expires_ms(w->delivery);
     /* A Secret that is behind may end before what is published here. */
     int64_t expires_ms = delivered_ms != 0 && delivered_ms < w->c.life.expires_ms ? delivered_ms : w->c.life.expires_ms;
 
-    *out = (struct cfr_status_credential){
+    *out = (struct cfr_api_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
-        .provider = w->provider != NULL ? w->provider->name : w->minter != NULL ? cfr_minter_provider(w->minter) : w->config->secret != NULL ? "secret"
-                    : cfr_config_is_issued(w->config) ? "service_ca" : "token",
+        .provider = w->provider != NULL               ? w->provider->name
+                    : w->minter != NULL               ? cfr_rotator_provider(w->minter)
+                    : w->config->secret != NULL       ? "secret"
+                    : cfr_config_is_issued(w->config) ? "service_ca"
+                                                      : "token",
         .source = source_name(w->config),
         .identity = w->record.identity,
         .required = w->config->required,
@@ -314,22 +326,22 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_stat
         .error_code = w->error_code,
         .error_s = w->error_s,
         .failures = w->c.failures,
-        .tries_left = cfr_credential_tries_left(&w->c, now, cfr_err_class(w->error_code)),
+        .tries_left = cfr_lifecycle_tries_left(&w->c, now, cfr_err_class(w->error_code)),
         .skew_known = w->skew_known,
         .skew_s = w->skew_s,
         .reason = w->rotate_wanted ? w->record.pending_reason : w->last_reason,
         .exchanges_ok = w->exchanges_ok,
         .duration = w->duration,
-        .hooks = cfr_hooks_status(w->hooks),
-        .hook_count = cfr_hooks_count(w->hooks),
-        .deliveries = cfr_delivery_status(w->delivery),
-        .delivery_count = cfr_delivery_count(w->delivery),
+        .hooks = cfr_hook_status(w->hooks),
+        .hook_count = cfr_hook_count(w->hooks),
+        .deliveries = cfr_publish_secret_status(w->delivery),
+        .delivery_count = cfr_publish_secret_count(w->delivery),
     };
     cfr_worker_ack_status(w, now, out);
     if (w->minter != NULL)
-        cfr_minter_status(w->minter, &out->mint);
+        cfr_rotator_status(w->minter, &out->mint);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
-    if (w->c.published && !cfr_credential_valid(&w->c, now) && out->expires_s > now.wall_ms / 1000)
+    if (w->c.published && !cfr_lifecycle_valid(&w->c, now) && out->expires_s > now.wall_ms / 1000)
         out->expires_s = now.wall_ms / 1000;
 }

@@ -25,35 +25,36 @@
 struct cfr_worker;
 struct cfr_worker_kept; /* private to agent/worker/worker_cache.c */
 struct cfr_worker_ack;  /* private to agent/worker/worker_ack.c */
-struct reading; /* private to agent/worker_*.c */
+struct reading;         /* private to agent/worker_*.c */
 
 /* What all workers share; owned by the agent. */
 struct cfr_host {
     struct cfr_http *http;
     struct cfr_kube *kube;
     struct cfr_service_ca *service_ca; /* NULL = none */
-    struct cfr_watch *watch; /* NULL: polling only */
-    struct cfr_timers timers;
+    struct cfr_watch *watch;           /* NULL: polling only */
+    struct cfr_timer_heap timers;
     int state_fd;
     const struct cfr_config *config;
-    bool (*offer)(void *ctx, const char *name, struct cfr_offer *out); /* what the credential NAME has; false: there is none */
+    bool (*offer)(void *ctx, const char *name,
+                  struct cfr_offer *out); /* what the credential NAME has; false: there is none */
     void *offer_ctx;
-    unsigned hook_attempts; /* 0 = never give up */
-    struct cfr_turns turns; /* of workers, by provider */
-    bool draining;          /* the end is near: what is under way goes on, and nothing new is begun */
-    bool serving; /* the queue, a few frames up: what ends at once must not begin to serve it again */
+    unsigned hook_attempts;      /* 0 = never give up */
+    struct cfr_fair_queue turns; /* of workers, by provider */
+    bool draining;               /* the end is near: what is under way goes on, and nothing new is begun */
+    bool serving;                /* the queue, a few frames up: what ends at once must not begin to serve it again */
 };
 
 /* The subject token as last read. */
 struct cfr_worker_token {
     int64_t issued_s;
     int64_t expires_s;
-    uint64_t mark;          /* of the material, see agent/source/inputs.h */
+    uint64_t mark;           /* of the material, see agent/source/inputs.h */
     int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
     bool overdue;
     bool sub_path;
-    bool requested;         /* the last one was asked of the API server */
-    bool refused;           /* the API server gave none in place of the overdue one, which is used while it is good */
+    bool requested; /* the last one was asked of the API server */
+    bool refused;   /* the API server gave none in place of the overdue one, which is used while it is good */
 };
 
 struct cfr_worker {
@@ -61,31 +62,32 @@ struct cfr_worker {
     struct cfr_host *host;
     const struct cfr_config_credential *config;
     const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
-    struct cfr_credential c;
-    struct cfr_record record;
+    struct cfr_lifecycle c;
+    struct cfr_publish_record record;
     struct cfr_worker_token token;
     struct cfr_exchange *exchange;
-    struct cfr_minter *minter; /* NULL: it is no key that we make */
+    struct cfr_rotator *minter; /* NULL: it is no key that we make */
     struct cfr_hooks *hooks;
-    struct cfr_delivery *delivery; /* NULL: no target in the cluster */
-    struct cfr_worker_ack *ack;    /* NULL: no consumer says what it uses */
+    struct cfr_delivery *delivery;    /* NULL: no target in the cluster */
+    struct cfr_worker_ack *ack;       /* NULL: no consumer says what it uses */
     struct cfr_watcher token_watcher; /* of everything that an exchange begins with */
-    struct cfr_turn turn;
+    struct cfr_fair_queue_entry turn;
     bool rotate_wanted; /* somebody asked, and no exchange since */
     bool forced;        /* the exchange under way is for that */
-    bool known;          /* what stands is what the record says, because this run published it and nobody else touched it */
+    bool known; /* what stands is what the record says, because this run published it and nobody else touched it */
     bool first_delivery; /* nothing was delivered to the cluster before */
-    bool replace;       /* the configuration changed: shorter lives are welcome */
+    bool replace;        /* the configuration changed: shorter lives are welcome */
     double spread;
     int64_t retire_boot_ms;
     struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
-    int64_t look_boot_ms; /* when the source is looked at again, such as one that could not be read; INT64_MAX = no more */
-    unsigned looks;       /* how often it was */
-    uint64_t token_used; /* mark of the token that the exchange under way, or the last one, used */
+    int64_t
+        look_boot_ms; /* when the source is looked at again, such as one that could not be read; INT64_MAX = no more */
+    unsigned looks;   /* how often it was */
+    uint64_t token_used;          /* mark of the token that the exchange under way, or the last one, used */
     struct cfr_worker_kept *kept; /* the last grant, where somebody is served with it; NULL = none */
-    bool wanted;   /* somebody asked for it, though the configuration says of nobody that he would */
-    char *watched; /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
-    char *note;    /* what was last said of a mounted Secret; NULL = nothing */
+    bool wanted;                  /* somebody asked for it, though the configuration says of nobody that he would */
+    char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
+    char *note;                   /* what was last said of a mounted Secret; NULL = nothing */
     char *error;
     int error_code;
     int64_t error_s;
@@ -94,7 +96,7 @@ struct cfr_worker {
     int64_t skew_s; /* the server's clock less ours, when it last answered an exchange */
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT];
-    struct cfr_status_histogram duration;
+    struct cfr_api_status_histogram duration;
 };
 
 enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
@@ -109,15 +111,16 @@ void cfr_worker_close(struct cfr_worker *w);
 /* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */
 int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *config, struct cfr_err *err);
 
-/* What W has in memory for those who ask, NULL if there is nothing, which is taken from it; and giving it to a successor that
- * is granted the same, so that nobody is turned away until it has its own. KEPT may be NULL. */
+/* What W has in memory for those who ask, NULL if there is nothing, which is taken from it; and giving it to a
+ * successor that is granted the same, so that nobody is turned away until it has its own. KEPT may be NULL. */
 struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w);
 void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept);
 void cfr_worker_free_kept(struct cfr_worker_kept *kept);
 
 /* Events from the loop. */
 void cfr_worker_on_token(struct cfr_worker *w);
-/* The same by its timer, for what concerns many at once: they are too many for one turn of the loop, where each makes a key. */
+/* The same by its timer, for what concerns many at once: they are too many for one turn of the loop, where each makes a
+ * key. */
 void cfr_worker_look_soon(struct cfr_worker *w);
 void cfr_worker_on_timer(struct cfr_worker *w);
 void cfr_worker_on_child(struct cfr_worker *w);
@@ -133,13 +136,13 @@ bool cfr_worker_queue_ready(const struct cfr_host *host);
  * not be recorded. *REPLACES is the generation that will be replaced. */
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err);
 
-/* What it has to offer now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in memory an
- * exchange is made due, if none is under way or planned. */
+/* What it has to offer now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in
+ * memory an exchange is made due, if none is under way or planned. */
 void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
 
 /* True while an exchange, a delivery or a hook is under way. */
 bool cfr_worker_is_busy(const struct cfr_worker *w);
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w);
-void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
+void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out);
 
 #endif

@@ -22,12 +22,12 @@
 
 /* The consumers with files come first, in the order of the configuration, then those behind hooks. */
 struct cfr_worker_ack {
-    struct cfr_ack core;
+    struct cfr_hook_ack core;
     struct cfr_watcher watcher;
-    struct cfr_status_consumer status[CFR_ACK_CONSUMERS_MAX];
-    char *names[CFR_ACK_CONSUMERS_MAX];    /* heap, of those with files */
-    bool unread[CFR_ACK_CONSUMERS_MAX];    /* a file that cannot be read: said once */
-    size_t sources[CFR_ACK_CONSUMERS_MAX]; /* index in `acknowledge`, or in `reload` */
+    struct cfr_api_status_consumer status[CFR_HOOK_ACK_CONSUMERS_MAX];
+    char *names[CFR_HOOK_ACK_CONSUMERS_MAX];    /* heap, of those with files */
+    bool unread[CFR_HOOK_ACK_CONSUMERS_MAX];    /* a file that cannot be read: said once */
+    size_t sources[CFR_HOOK_ACK_CONSUMERS_MAX]; /* index in `acknowledge`, or in `reload` */
     size_t files;
     int64_t published_ns; /* by the clock of the file systems */
     int64_t look_boot_ms; /* when the files are looked at again whatever happens */
@@ -40,7 +40,7 @@ static const struct cfr_config_acknowledge *config_of(const struct cfr_worker *w
 
 static const char *name_of(const struct cfr_worker *w, size_t i)
 {
-    return i < w->ack->files ? w->ack->names[i] : cfr_hooks_name(w->hooks, w->ack->sources[i]);
+    return i < w->ack->files ? w->ack->names[i] : cfr_hook_name(w->hooks, w->ack->sources[i]);
 }
 
 static void on_changed(void *ctx)
@@ -53,7 +53,7 @@ static void on_changed(void *ctx)
 static void add(struct cfr_worker_ack *a, const struct cfr_config_acknowledge *how, size_t source)
 {
     a->sources[a->core.count] = source;
-    a->core.consumers[a->core.count++] = (struct cfr_ack_consumer){
+    a->core.consumers[a->core.count++] = (struct cfr_hook_ack_consumer){
         .wait = how->wait, .limit_ms = how->limit_ms, .behind_after_ms = how->behind_after_ms};
 }
 
@@ -76,15 +76,14 @@ static int add_files(struct cfr_worker *w, struct cfr_worker_ack *a, struct cfr_
 
 static void add_hooks(struct cfr_worker *w, struct cfr_worker_ack *a)
 {
-    struct cfr_config_acknowledge how = {.limit_ms = CFR_ACK_LIMIT_MS,
-                                         .behind_after_ms = CFR_ACK_BEHIND_AFTER_MS};
+    struct cfr_config_acknowledge how = {.limit_ms = CFR_ACK_LIMIT_MS, .behind_after_ms = CFR_ACK_BEHIND_AFTER_MS};
 
     for (size_t i = 0; i < w->config->acknowledge.count; i++) {
         if (config_of(w, i)->hooks)
             how = *config_of(w, i);
     }
-    for (size_t i = 0; i < cfr_hooks_count(w->hooks); i++) {
-        if (cfr_hooks_acknowledges(w->hooks, i))
+    for (size_t i = 0; i < cfr_hook_count(w->hooks); i++) {
+        if (cfr_hook_acknowledges(w->hooks, i))
             add(a, &how, i);
     }
 }
@@ -98,11 +97,11 @@ static void restore(struct cfr_worker *w, struct cfr_worker_ack *a)
     bool same = w->record.digest == w->config->digest && w->record.acknowledged_count == a->core.count;
 
     a->published_ns = w->record.published_ns;
-    cfr_ack_published(&a->core, w->record.generation, now.boot_ms - age_ms);
+    cfr_hook_ack_published(&a->core, w->record.generation, now.boot_ms - age_ms);
     for (size_t i = 0; same && i < a->core.count; i++) {
-        (void)cfr_ack_said(&a->core, i, w->record.acknowledged[i], 0);
+        (void)cfr_hook_ack_said(&a->core, i, w->record.acknowledged[i], 0);
         if (i >= a->files)
-            cfr_hooks_restore_said(w->hooks, a->sources[i], w->record.acknowledged[i]);
+            cfr_hook_restore_said(w->hooks, a->sources[i], w->record.acknowledged[i]);
     }
 }
 
@@ -149,8 +148,7 @@ void cfr_worker_ack_start(struct cfr_worker *w)
     if (w->ack == NULL)
         return;
     for (size_t i = 0; w->host->watch != NULL && i < w->ack->files; i++) {
-        if (cfr_watch_add(w->host->watch, config_of(w, w->ack->sources[i])->file, &w->ack->watcher, &err) !=
-            0)
+        if (cfr_watch_add(w->host->watch, config_of(w, w->ack->sources[i])->file, &w->ack->watcher, &err) != 0)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                     "%s; it is looked at once a minute instead", err.text);
     }
@@ -165,9 +163,9 @@ static bool take(struct cfr_worker *w, size_t i, uint64_t generation, int64_t sa
     struct cfr_worker_ack *a = w->ack;
     bool late = a->core.consumers[i].told;
 
-    if (!cfr_ack_said(&a->core, i, generation, said_s))
+    if (!cfr_hook_ack_said(&a->core, i, generation, said_s))
         return false;
-    if (cfr_ack_is_current(&a->core, i))
+    if (cfr_hook_ack_is_current(&a->core, i))
         a->core.consumers[i].told = false;
     cfr_log(late && !a->core.consumers[i].told ? CFR_LOG_INFO : CFR_LOG_DEBUG, w->config->name,
             cfr_worker_state_name(w), "the consumer of %s has generation %" PRIu64 " in use%s", name_of(w, i),
@@ -177,7 +175,7 @@ static bool take(struct cfr_worker *w, size_t i, uint64_t generation, int64_t sa
 
 /* Whoever writes the file need not be trusted: no link at its end is followed, and nothing but a regular file
  * is opened. */
-static int read_path(const char *path, struct cfr_secret *text, struct cfr_ack_file *out, struct cfr_err *err)
+static int read_path(const char *path, struct cfr_secret *text, struct cfr_hook_ack_file *out, struct cfr_err *err)
 {
     const char *name;
     struct cfr_file_mark mark;
@@ -194,13 +192,13 @@ static int read_path(const char *path, struct cfr_secret *text, struct cfr_ack_f
     /* What is so long is no number, but it may have been touched. */
     if (rc != 0 && rc != CFR_E_LIMIT)
         return rc;
-    *out = (struct cfr_ack_file){cfr_secret_view(text), rc == CFR_E_LIMIT || mark.size == text->len,
-                                 mark.mtime_ns};
+    *out =
+        (struct cfr_hook_ack_file){cfr_secret_view(text), rc == CFR_E_LIMIT || mark.size == text->len, mark.mtime_ns};
     return 0;
 }
 
 /* The file of consumer I. True if there is one that could be read. */
-static bool read_file(struct cfr_worker *w, size_t i, struct cfr_secret *text, struct cfr_ack_file *out)
+static bool read_file(struct cfr_worker *w, size_t i, struct cfr_secret *text, struct cfr_hook_ack_file *out)
 {
     const char *path = config_of(w, w->ack->sources[i])->file;
     struct cfr_err err = {0};
@@ -218,17 +216,16 @@ static bool look_at(struct cfr_worker *w, size_t i, struct cfr_now now)
 {
     struct cfr_worker_ack *a = w->ack;
     struct cfr_secret text;
-    struct cfr_ack_file file = {.mtime_ns = 0};
+    struct cfr_hook_ack_file file = {.mtime_ns = 0};
     uint64_t generation = 0;
     bool again = false;
 
     cfr_secret_init(&text, FILE_TEXT_MAX);
     if (read_file(w, i, &text, &file))
-        generation =
-            cfr_ack_read(&file, a->core.generation, a->published_ns, now.wall_ms * NS_PER_MS, &again);
+        generation = cfr_hook_ack_read(&file, a->core.generation, a->published_ns, now.wall_ms * NS_PER_MS, &again);
     cfr_secret_free(&text);
-    if (again && !cfr_ack_is_current(&a->core, i))
-        a->look_boot_ms = now.boot_ms + CFR_ACK_SETTLE_MS;
+    if (again && !cfr_hook_ack_is_current(&a->core, i))
+        a->look_boot_ms = now.boot_ms + CFR_HOOK_ACK_SETTLE_MS;
     return generation != 0 && take(w, i, generation, file.mtime_ns / 1000 / NS_PER_MS);
 }
 
@@ -249,7 +246,7 @@ void cfr_worker_ack_look(struct cfr_worker *w)
 void cfr_worker_ack_hooks(struct cfr_worker *w)
 {
     for (size_t i = w->ack != NULL ? w->ack->files : 0; w->ack != NULL && i < w->ack->core.count; i++)
-        (void)take(w, i, cfr_hooks_said(w->hooks, w->ack->sources[i]), cfr_clock_now().wall_ms / 1000);
+        (void)take(w, i, cfr_hook_said(w->hooks, w->ack->sources[i]), cfr_clock_now().wall_ms / 1000);
 }
 
 /* ---- what follows ---- */
@@ -263,7 +260,7 @@ void cfr_worker_ack_published(struct cfr_worker *w)
     if (w->ack == NULL)
         return;
     w->ack->published_ns = w->record.published_ns;
-    cfr_ack_published(&w->ack->core, w->record.generation, now.boot_ms);
+    cfr_hook_ack_published(&w->ack->core, w->record.generation, now.boot_ms);
 }
 
 void cfr_worker_ack_save(struct cfr_worker *w)
@@ -282,16 +279,15 @@ void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
         return;
     if (w->ack->look_boot_ms <= now.boot_ms)
         cfr_worker_ack_look(w);
-    while ((i = cfr_ack_next_behind(&w->ack->core, now.boot_ms)) < w->ack->core.count) {
-        const struct cfr_ack_consumer *c = &w->ack->core.consumers[i];
+    while ((i = cfr_hook_ack_next_behind(&w->ack->core, now.boot_ms)) < w->ack->core.count) {
+        const struct cfr_hook_ack_consumer *c = &w->ack->core.consumers[i];
         char has[64] = "it has not acknowledged any";
 
         if (c->generation != 0)
             (void)snprintf(has, sizeof has, "it has generation %" PRIu64 " in use", c->generation);
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "the consumer of %s stays behind: generation %" PRIu64 " was published %s ago, and %s",
-                name_of(w, i), w->ack->core.generation,
-                cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
+                "the consumer of %s stays behind: generation %" PRIu64 " was published %s ago, and %s", name_of(w, i),
+                w->ack->core.generation, cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
     }
 }
 
@@ -301,19 +297,19 @@ int64_t cfr_worker_ack_deadline(const struct cfr_worker *w)
 
     if (w->ack == NULL)
         return INT64_MAX;
-    at = cfr_ack_deadline(&w->ack->core);
+    at = cfr_hook_ack_deadline(&w->ack->core);
     return w->ack->look_boot_ms < at ? w->ack->look_boot_ms : at;
 }
 
 int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w)
 {
-    return w->ack != NULL ? cfr_ack_retire_at(&w->ack->core, w->retire_boot_ms) : w->retire_boot_ms;
+    return w->ack != NULL ? cfr_hook_ack_retire_at(&w->ack->core, w->retire_boot_ms) : w->retire_boot_ms;
 }
 
 bool cfr_worker_ack_all(const struct cfr_worker *w)
 {
     for (size_t i = 0; w->ack != NULL && i < w->ack->core.count; i++) {
-        if (!cfr_ack_is_current(&w->ack->core, i))
+        if (!cfr_hook_ack_is_current(&w->ack->core, i))
             return false;
     }
     return true;
@@ -322,7 +318,7 @@ bool cfr_worker_ack_all(const struct cfr_worker *w)
 void cfr_worker_ack_retired(const struct cfr_worker *w)
 {
     for (size_t i = 0; w->ack != NULL && i < w->ack->core.count; i++) {
-        if (w->ack->core.consumers[i].wait && !cfr_ack_is_current(&w->ack->core, i))
+        if (w->ack->core.consumers[i].wait && !cfr_hook_ack_is_current(&w->ack->core, i))
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                     "the previous generation is gone, though the consumer of %s has not acknowledged "
                     "generation %" PRIu64 " within its limit",
@@ -330,19 +326,19 @@ void cfr_worker_ack_retired(const struct cfr_worker *w)
     }
 }
 
-void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out)
+void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out)
 {
     struct cfr_worker_ack *a = w->ack;
 
     if (a == NULL)
         return;
     for (size_t i = 0; i < a->core.count; i++)
-        a->status[i] = (struct cfr_status_consumer){
+        a->status[i] = (struct cfr_api_status_consumer){
             .name = name_of(w, i),
             .generation = a->core.consumers[i].generation,
             .said_s = a->core.consumers[i].said_s,
-            .current = cfr_ack_is_current(&a->core, i) && a->core.generation != 0,
-            .behind = cfr_ack_is_behind(&a->core, i, now.boot_ms),
+            .current = cfr_hook_ack_is_current(&a->core, i) && a->core.generation != 0,
+            .behind = cfr_hook_ack_is_behind(&a->core, i, now.boot_ms),
         };
     out->consumers = a->status;
     out->consumer_count = a->core.count;

@@ -10,18 +10,18 @@
 #include <string.h>
 
 /* What a Secret says of itself, once. */
-static void note_mounted(struct cfr_worker *w, const struct cfr_material *m)
+static void note_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     if (m->mounted.note[0] == '\0' || (w->note != NULL && strcmp(w->note, m->mounted.note) == 0))
         return;
-    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s", w->config->secret->directory,
-            m->mounted.note);
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s",
+            w->config->secret->directory, m->mounted.note);
     free(w->note);
     w->note = strdup(m->mounted.note);
 }
 
 /* A Secret that names another token now. True if that is watched from now on. */
-static bool follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
+static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     const char *path = w->config->token == NULL || w->config->token->file == NULL ? m->token_path : NULL;
     struct cfr_err err = {0};
@@ -31,8 +31,9 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_material *m)
     free(w->watched);
     w->watched = strdup(path);
     cfr_watch_remove(w->host->watch, &w->token_watcher);
-    if (cfr_material_watch(w->config, m, w->host->watch, &w->token_watcher, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead", err.text);
+    if (cfr_source_inputs_watch(w->config, m, w->host->watch, &w->token_watcher, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
+                err.text);
     return true;
 }
 
@@ -41,7 +42,7 @@ static void read_material(struct cfr_worker *w, struct reading *r)
     struct cfr_now now = cfr_clock_now();
 
     r->err = (struct cfr_err){0};
-    r->rc = cfr_material_read(w->config, now.wall_ms, w->token.refused, &r->material, &r->wait_ms, &r->err);
+    r->rc = cfr_source_inputs_read(w->config, now.wall_ms, w->token.refused, &r->material, &r->wait_ms, &r->err);
     if (r->rc == 0 && r->material.issued)
         r->rc = cfr_service_ca_mark(w->host->service_ca, now, &r->material.mark, &r->err);
 }
@@ -52,7 +53,7 @@ void cfr_worker_read(struct cfr_worker *w, struct reading *r)
     /* Also when the token at that path is not there yet, or no good: it is what will change. What came before the watch
      * would be missed, so it is read once more. */
     if (w->config->secret != NULL && follow_mounted(w, &r->material)) {
-        cfr_material_free(&r->material);
+        cfr_source_inputs_free(&r->material);
         read_material(w, r);
     }
     if (r->rc != 0)
@@ -62,7 +63,7 @@ void cfr_worker_read(struct cfr_worker *w, struct reading *r)
         note_mounted(w, &r->material);
 }
 
-static void note_request(struct cfr_worker *w, const struct cfr_material *m)
+static void note_request(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     bool fallback = m->requested && m->token_path != NULL;
 
@@ -77,9 +78,9 @@ static void note_request(struct cfr_worker *w, const struct cfr_material *m)
     w->token.requested = m->requested;
 }
 
-static void note_token(struct cfr_worker *w, const struct cfr_material *t, struct cfr_now now)
+static void note_token(struct cfr_worker *w, const struct cfr_source_inputs *t, struct cfr_now now)
 {
-    int64_t overdue_ms = cfr_token_file_overdue_ms(t->issued_s, t->expires_s);
+    int64_t overdue_ms = cfr_source_token_file_overdue_ms(t->issued_s, t->expires_s);
 
     if (t->requested && t->token_mark != 0 && !w->token.overdue) {
         w->token.overdue = true;
@@ -102,7 +103,7 @@ static void note_token(struct cfr_worker *w, const struct cfr_material *t, struc
     }
 }
 
-void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_material *m)
+void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     note_token(w, m, cfr_clock_now());
     note_request(w, m);
@@ -111,7 +112,7 @@ void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_material *m)
 static void token_refused(struct cfr_worker *w, const struct cfr_err *err, int64_t wait_ms)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t delay_ms = cfr_credential_failed(&w->c, now, cfr_err_class(err->code), -1, cfr_clock_chance());
+    int64_t delay_ms = cfr_lifecycle_failed(&w->c, now, cfr_err_class(err->code), -1, cfr_clock_chance());
 
     if (wait_ms >= 0) {
         delay_ms = wait_ms;
@@ -124,7 +125,7 @@ static void token_refused(struct cfr_worker *w, const struct cfr_err *err, int64
 /* Until M's token is overdue by the wall clock, which is what decides; 0 if it is, or if a request stands in for it. */
 static int64_t early_ms(const struct reading *r, struct cfr_now now)
 {
-    int64_t at_ms = cfr_token_file_overdue_ms(r->material.issued_s, r->material.expires_s);
+    int64_t at_ms = cfr_source_token_file_overdue_ms(r->material.issued_s, r->material.expires_s);
 
     return r->rc != 0 || r->material.requested || at_ms == INT64_MAX || at_ms <= now.wall_ms ? 0 : at_ms - now.wall_ms;
 }
@@ -142,13 +143,13 @@ void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now)
     if (r.material.token_path == NULL)
         w->token.overdue_boot_ms = INT64_MAX;
     if (r.material.token_path == NULL || (r.rc == 0 && !r.material.requested && r.material.mark != known)) {
-        cfr_material_free(&r.material);
+        cfr_source_inputs_free(&r.material);
         cfr_worker_on_token(w);
         return;
     }
     if (early_ms(&r, now) > 0) {
         w->token.overdue_boot_ms = now.boot_ms + early_ms(&r, now);
-        cfr_material_free(&r.material);
+        cfr_source_inputs_free(&r.material);
         return;
     }
     w->token.sub_path = cfr_file_is_mount(r.material.token_path);
@@ -158,13 +159,14 @@ void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now)
                 r.material.token_path, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
                 w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
                                   : "look at the kubelet of this node");
-    cfr_material_free(&r.material);
+    cfr_source_inputs_free(&r.material);
     w->token.overdue = true;
     if (!w->token.requested && !w->token.refused && w->config->token != NULL && w->config->token->request != NULL)
         cfr_worker_step(w, CFR_EVENT_TOKEN);
 }
 
-/* The request that stands in for an overdue file did not even bring a token: until the next refresh the file has to do. */
+/* The request that stands in for an overdue file did not even bring a token: until the next refresh the file has to do.
+ */
 static void not_asked(struct cfr_worker *w, int64_t token_expires_s)
 {
     if (w->token.requested && w->token.overdue && token_expires_s == 0)
@@ -179,13 +181,13 @@ static void note_skew(struct cfr_worker *w, int64_t server_date_s)
     w->skew_s = server_date_s - cfr_clock_now().wall_ms / 1000;
 }
 
-static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct cfr_worker *w = ctx;
 
     w->exchange = NULL;
-    cfr_turns_end(&w->host->turns, &w->turn);
-    cfr_status_observe(&w->duration, result->duration_s);
+    cfr_fair_queue_end(&w->host->turns, &w->turn);
+    cfr_api_status_observe(&w->duration, result->duration_s);
     note_skew(w, result->server_date_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
@@ -211,30 +213,30 @@ static void on_exchanged(void *ctx, struct cfr_exchange_result *result)
     cfr_worker_serve_queue(w->host);
 }
 
-static void start_exchange(struct cfr_worker *w, struct cfr_material *m)
+static void start_exchange(struct cfr_worker *w, struct cfr_source_inputs *m)
 {
     struct cfr_err err = {0};
     int rc;
 
     /* Before the start, because what needs no request ends within it. */
-    cfr_turns_begin(&w->host->turns, &w->turn, w->provider);
-    rc = cfr_exchange_start(w->host->http, w->host->kube, w->config, m, on_exchanged, w, &w->exchange, &err);
+    cfr_fair_queue_begin(&w->host->turns, &w->turn, w->provider);
+    rc = cfr_source_exchange_start(w->host->http, w->host->kube, w->config, m, on_exchanged, w, &w->exchange, &err);
     if (rc == 0)
         return;
-    cfr_turns_end(&w->host->turns, &w->turn);
+    cfr_fair_queue_end(&w->host->turns, &w->turn);
     w->exchanges_failed[cfr_err_class(rc)]++;
     not_asked(w, 0);
     cfr_worker_fail(w, &err, -1);
 }
 
 /* No exchange: what was read is what is published. */
-static void pass_on(struct cfr_worker *w, struct cfr_material *m)
+static void pass_on(struct cfr_worker *w, struct cfr_source_inputs *m)
 {
     struct cfr_grant grant = {0};
     struct cfr_worker_granted granted = {.grant = &grant};
     struct cfr_err err = {0};
     int rc = m->issued ? cfr_service_ca_grant(w->host->service_ca, w->config, cfr_clock_now(), &grant, &err)
-                       : cfr_material_grant(m, &grant, &err);
+                       : cfr_source_inputs_grant(m, &grant, &err);
 
     if (rc != 0) {
         cfr_worker_fail(w, &err, -1);
@@ -246,7 +248,7 @@ static void pass_on(struct cfr_worker *w, struct cfr_material *m)
 }
 
 /* A certificate that is to be replaced though its CA stays. */
-static bool is_old(const struct cfr_worker *w, const struct cfr_material *m)
+static bool is_old(const struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     struct cfr_now now = cfr_clock_now();
 
@@ -254,10 +256,11 @@ static bool is_old(const struct cfr_worker *w, const struct cfr_material *m)
            (cfr_refresh_due(w->c.life, w->c.refresh_wall_ms, now.wall_ms) || w->c.refresh_boot_ms <= now.boot_ms);
 }
 
-static bool same_still_good(struct cfr_worker *w, const struct cfr_material *t)
+static bool same_still_good(struct cfr_worker *w, const struct cfr_source_inputs *t)
 {
-    bool same = cfr_material_is_final(t) && !is_old(w, t) && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace &&
-                w->record.generation != 0 && t->mark == w->record.token_mark && !cfr_delivery_lost(w->delivery);
+    bool same = cfr_source_inputs_is_final(t) && !is_old(w, t) && !w->rotate_wanted && !cfr_worker_must_keep(w) &&
+                !w->replace && w->record.generation != 0 && t->mark == w->record.token_mark &&
+                !cfr_publish_secret_lost(w->delivery);
 
     if (same)
         w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
@@ -265,7 +268,7 @@ static bool same_still_good(struct cfr_worker *w, const struct cfr_material *t)
 }
 
 /* What is published was only passed on, and is still the same: wait for the next one. */
-static void rest(struct cfr_worker *w, const struct cfr_material *t)
+static void rest(struct cfr_worker *w, const struct cfr_source_inputs *t)
 {
     struct cfr_now now = cfr_clock_now();
     struct cfr_refresh_life life = {t->issued_s * 1000, t->expires_s != 0 ? t->expires_s * 1000 : INT64_MAX};
@@ -273,17 +276,18 @@ static void rest(struct cfr_worker *w, const struct cfr_material *t)
     if (t->issued)
         life = w->c.life;
     cfr_worker_clear_error(w);
-    (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    (void)cfr_lifecycle_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     cfr_worker_step(w, CFR_EVENT_ADOPT);
     if (w->c.refresh_boot_ms < now.boot_ms + CFR_WORKER_LOOK_AGAIN_MS) {
         int64_t left_ms = life.expires_ms - now.wall_ms;
 
-        w->c.refresh_boot_ms = now.boot_ms + (left_ms / 4 < CFR_WORKER_LOOK_AGAIN_MS ? left_ms / 4 : CFR_WORKER_LOOK_AGAIN_MS) + 250;
+        w->c.refresh_boot_ms =
+            now.boot_ms + (left_ms / 4 < CFR_WORKER_LOOK_AGAIN_MS ? left_ms / 4 : CFR_WORKER_LOOK_AGAIN_MS) + 250;
         w->c.refresh_wall_ms = now.wall_ms + (w->c.refresh_boot_ms - now.boot_ms);
     }
 }
 
-static void use(struct cfr_worker *w, struct cfr_material *t)
+static void use(struct cfr_worker *w, struct cfr_source_inputs *t)
 {
     if (w->minter != NULL) {
         cfr_worker_mint_try(w);
@@ -297,7 +301,7 @@ static void use(struct cfr_worker *w, struct cfr_material *t)
     w->forced = w->rotate_wanted;
     w->c.again = false;
     cfr_worker_step(w, CFR_EVENT_GO);
-    if (cfr_material_is_final(t))
+    if (cfr_source_inputs_is_final(t))
         pass_on(w, t);
     else
         start_exchange(w, t);
@@ -321,25 +325,25 @@ static void try_now(struct cfr_worker *w)
     else
         use(w, &r->material);
     if (r == &own)
-        cfr_material_free(&own.material);
+        cfr_source_inputs_free(&own.material);
 }
 
 void cfr_worker_try(struct cfr_worker *w)
 {
-    struct cfr_turns *turns = &w->host->turns;
+    struct cfr_fair_queue *turns = &w->host->turns;
 
     if (w->turn.queued)
         return;
     if (!w->host->draining && (!cfr_config_may_send(w->config) ||
-                               cfr_turns_may_begin(turns, w->provider, w->host->config->max_concurrent_exchanges)))
+                               cfr_fair_queue_may_begin(turns, w->provider, w->host->config->max_concurrent_exchanges)))
         try_now(w);
     else
-        cfr_turns_queue(turns, &w->turn, w->provider);
+        cfr_fair_queue_add(turns, &w->turn, w->provider);
 }
 
 bool cfr_worker_queue_ready(const struct cfr_host *host)
 {
-    return !host->draining && cfr_turns_ready(&host->turns, host->config->max_concurrent_exchanges);
+    return !host->draining && cfr_fair_queue_ready(&host->turns, host->config->max_concurrent_exchanges);
 }
 
 void cfr_worker_serve_queue(struct cfr_host *host)
@@ -351,7 +355,7 @@ void cfr_worker_serve_queue(struct cfr_host *host)
         return;
     host->serving = true;
     while (!host->draining && cfr_clock_now().boot_ms <= until_boot_ms &&
-           (w = cfr_turns_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
+           (w = cfr_fair_queue_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
         try_now(w);
         cfr_worker_plan(w);
     }
@@ -360,12 +364,12 @@ void cfr_worker_serve_queue(struct cfr_host *host)
 
 void cfr_worker_cancel(struct cfr_worker *w)
 {
-    cfr_turns_leave(&w->host->turns, &w->turn);
+    cfr_fair_queue_leave(&w->host->turns, &w->turn);
     if (w->minter != NULL)
-        cfr_minter_cancel(w->minter);
+        cfr_rotator_cancel(w->minter);
     if (w->exchange == NULL)
         return;
-    cfr_exchange_cancel(w->exchange);
+    cfr_source_exchange_cancel(w->exchange);
     w->exchange = NULL;
-    cfr_turns_end(&w->host->turns, &w->turn);
+    cfr_fair_queue_end(&w->host->turns, &w->turn);
 }

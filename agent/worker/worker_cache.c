@@ -84,7 +84,8 @@ void cfr_worker_review_kept(struct cfr_worker *w)
     if (w->kept != NULL && (!is_served(w) || !is_good(w->kept, cfr_clock_now())))
         cfr_worker_drop_kept(w);
     /* In other states a try is under way or planned. */
-    if (cfr_worker_must_keep(w) && !w->turn.queued && (w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING)) {
+    if (cfr_worker_must_keep(w) && !w->turn.queued &&
+        (w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING)) {
         w->c.again = true;
         cfr_worker_plan(w);
     }
@@ -107,7 +108,7 @@ static const char *why_not(const struct cfr_worker *w)
 
 static int64_t retry_after_s(const struct cfr_worker *w, struct cfr_now now)
 {
-    int64_t at_ms = cfr_credential_deadline(&w->c);
+    int64_t at_ms = cfr_lifecycle_deadline(&w->c);
     int64_t left_ms;
 
     /* In other states it is under way, or about to be. */

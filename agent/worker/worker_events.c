@@ -16,7 +16,7 @@
 
 const char *cfr_worker_state_name(const struct cfr_worker *w)
 {
-    return cfr_credential_state_name(w->c.state);
+    return cfr_lifecycle_state_name(w->c.state);
 }
 
 int64_t cfr_worker_window_ms(const struct cfr_worker *w)
@@ -37,18 +37,18 @@ static int64_t earlier(int64_t a, int64_t b)
 /* After everything that may have moved a deadline. */
 void cfr_worker_plan(struct cfr_worker *w)
 {
-    int64_t at = w->turn.queued ? INT64_MAX : cfr_credential_deadline(&w->c);
+    int64_t at = w->turn.queued ? INT64_MAX : cfr_lifecycle_deadline(&w->c);
 
-    at = earlier(at, cfr_hooks_deadline(w->hooks));
-    at = earlier(at, cfr_delivery_deadline(w->delivery));
+    at = earlier(at, cfr_hook_deadline(w->hooks));
+    at = earlier(at, cfr_publish_secret_deadline(w->delivery));
     at = earlier(at, cfr_worker_ack_retire_at(w));
     at = earlier(at, cfr_worker_ack_deadline(w));
     at = earlier(at, w->token.overdue_boot_ms);
     at = earlier(at, w->look_boot_ms);
-    at = earlier(at, cfr_minter_deadline(w->minter));
+    at = earlier(at, cfr_rotator_deadline(w->minter));
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
         at = 0;
-    if (!cfr_timers_set(&w->host->timers, &w->timer, at))
+    if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
         cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
 }
 
@@ -56,15 +56,15 @@ void cfr_worker_save(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
-    w->record.hook_count = cfr_hooks_count(w->hooks);
+    w->record.hook_count = cfr_hook_count(w->hooks);
     for (size_t i = 0; i < w->record.hook_count; i++)
-        w->record.hook_done[i] = cfr_hooks_done(w->hooks, i);
-    w->record.delivered_count = cfr_delivery_count(w->delivery);
+        w->record.hook_done[i] = cfr_hook_done(w->hooks, i);
+    w->record.delivered_count = cfr_publish_secret_count(w->delivery);
     for (size_t i = 0; i < w->record.delivered_count; i++)
-        w->record.delivered[i] = cfr_delivery_done(w->delivery, i);
+        w->record.delivered[i] = cfr_publish_secret_done(w->delivery, i);
     cfr_worker_ack_save(w);
     w->record.digest = w->config->digest;
-    if (cfr_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
+    if (cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "cannot write down what was published, so a restart will exchange again: %s", err.text);
 }
@@ -100,12 +100,12 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int6
     const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
 
     w->error_s = cfr_clock_now().wall_ms / 1000;
-    cfr_log(again                                                   ? CFR_LOG_DEBUG
-            : cfr_err_class(err->code) == CFR_CLASS_RETRY           ? CFR_LOG_WARN
-                                                                    : CFR_LOG_ERROR,
-            w->config->name, cfr_worker_state_name(w), "%s [%s, %s]; next try %s%s%s", err->text, cfr_err_name(err->code),
-            cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ", when,
-            w->c.published ? "; what is published stays" : "");
+    cfr_log(again                                         ? CFR_LOG_DEBUG
+            : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
+                                                          : CFR_LOG_ERROR,
+            w->config->name, cfr_worker_state_name(w), "%s [%s, %s]; next try %s%s%s", err->text,
+            cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ",
+            when, w->c.published ? "; what is published stays" : "");
     cfr_worker_clear_error(w);
     w->error = strdup(err->text);
     w->error_code = err->code;
@@ -113,8 +113,8 @@ void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int6
 
 void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s)
 {
-    int64_t delay_ms = cfr_credential_failed(&w->c, cfr_clock_now(), cfr_err_class(err->code),
-                                             retry_after_s < 0 ? -1 : retry_after_s * 1000, cfr_clock_chance());
+    int64_t delay_ms = cfr_lifecycle_failed(&w->c, cfr_clock_now(), cfr_err_class(err->code),
+                                            retry_after_s < 0 ? -1 : retry_after_s * 1000, cfr_clock_chance());
 
     cfr_worker_step(w, CFR_EVENT_FAILED);
     cfr_worker_note_error(w, err, delay_ms);
@@ -123,14 +123,14 @@ void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t re
 
 void cfr_worker_tell(struct cfr_worker *w)
 {
-    cfr_hooks_step(w->hooks, cfr_clock_now());
-    if (w->c.state == CFR_STATE_RELOADING && !cfr_hooks_pending(w->hooks))
+    cfr_hook_step(w->hooks, cfr_clock_now());
+    if (w->c.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_step(w, CFR_EVENT_TOLD);
 }
 
 void cfr_worker_step(struct cfr_worker *w, enum cfr_event event)
 {
-    switch (cfr_credential_step(&w->c, event)) {
+    switch (cfr_lifecycle_step(&w->c, event)) {
     case CFR_TODO_TRY:
         cfr_worker_try(w);
         break;
@@ -142,7 +142,7 @@ void cfr_worker_step(struct cfr_worker *w, enum cfr_event event)
         break;
     case CFR_TODO_REFUSE:
         cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "event %s means nothing here",
-                cfr_credential_event_name(event));
+                cfr_lifecycle_event_name(event));
         break;
     default: /* SEND and PUBLISH are done by whoever gave the event, who holds what they need */
         break;
@@ -156,8 +156,8 @@ static bool is_outage(const struct cfr_worker *w)
                                                w->error_code == CFR_E_THROTTLED || w->error_code == CFR_E_UNAVAILABLE);
 }
 
-/* Kubelets before Kubernetes 1.27 swap a volume first and then give its files their owner (their pull request 114464): who is
- * quick finds a token that is not his yet. */
+/* Kubelets before Kubernetes 1.27 swap a volume first and then give its files their owner (their pull request 114464):
+ * who is quick finds a token that is not his yet. */
 static bool comes_soon(struct cfr_worker *w, const struct reading *r)
 {
     if (r->rc != CFR_E_PERM || w->looks == UNREADABLE_LOOKS)
@@ -179,8 +179,8 @@ static void look(struct cfr_worker *w)
         cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; it is looked at again soon", r.err.text);
     } else if (settled && r.rc != 0) {
         /* Told now, not when the refresh that needs it is due. */
-        cfr_worker_note_error(w, &r.err, w->c.refresh_boot_ms != INT64_MAX ? w->c.refresh_boot_ms - cfr_clock_now().boot_ms
-                                                                          : INT64_MAX);
+        cfr_worker_note_error(
+            w, &r.err, w->c.refresh_boot_ms != INT64_MAX ? w->c.refresh_boot_ms - cfr_clock_now().boot_ms : INT64_MAX);
     } else if (settled && r.material.mark == w->token_used) {
         /* A volume swap that left this token as it was is no reason to go to the cloud. */
         cfr_worker_clear_error(w);
@@ -193,7 +193,7 @@ static void look(struct cfr_worker *w)
         w->reading = NULL;
         cfr_worker_plan(w);
     }
-    cfr_material_free(&r.material);
+    cfr_source_inputs_free(&r.material);
 }
 
 void cfr_worker_on_token(struct cfr_worker *w)
@@ -214,7 +214,8 @@ static void retire(struct cfr_worker *w)
     struct cfr_err err = {0};
 
     if (cfr_publish_retire(w->config, &err) != 0) {
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot remove the previous generation: %s", err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot remove the previous generation: %s",
+                err.text);
         w->retire_boot_ms = cfr_clock_now().boot_ms + CFR_WORKER_LOOK_AGAIN_MS;
         return;
     }
@@ -235,13 +236,13 @@ void cfr_worker_on_timer(struct cfr_worker *w)
         look(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
         cfr_worker_check_overdue(w, now);
-    cfr_hooks_step(w->hooks, now);
-    cfr_delivery_step(w->delivery, now);
+    cfr_hook_step(w->hooks, now);
+    cfr_publish_secret_step(w->delivery, now);
     cfr_worker_mint_step(w);
     if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued) {
         w->c.again = false;
         cfr_worker_step(w, CFR_EVENT_TOKEN);
-    } else if (!w->turn.queued && cfr_credential_due(&w->c, now)) {
+    } else if (!w->turn.queued && cfr_lifecycle_due(&w->c, now)) {
         w->token.refused = w->token.refused && w->c.state != CFR_STATE_FRESH;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
@@ -254,8 +255,8 @@ void cfr_worker_on_tick(struct cfr_worker *w)
 
     cfr_worker_review_kept(w);
     if (w->c.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "what was published is gone, so it is published anew: %s",
-                err.text);
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "what was published is gone, so it is published anew: %s", err.text);
         w->known = false;
         cfr_worker_step(w, CFR_EVENT_DUE);
     }
@@ -265,8 +266,8 @@ void cfr_worker_on_tick(struct cfr_worker *w)
 
 void cfr_worker_on_child(struct cfr_worker *w)
 {
-    cfr_hooks_child(w->hooks, cfr_clock_now());
-    cfr_hooks_step(w->hooks, cfr_clock_now());
+    cfr_hook_child(w->hooks, cfr_clock_now());
+    cfr_hook_step(w->hooks, cfr_clock_now());
     cfr_worker_plan(w);
 }
 
@@ -277,7 +278,7 @@ void cfr_worker_on_clock(struct cfr_worker *w)
                   (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
 
     cfr_worker_mint_step(w);
-    if (!w->turn.queued && (blamed || cfr_credential_due(&w->c, cfr_clock_now())))
+    if (!w->turn.queued && (blamed || cfr_lifecycle_due(&w->c, cfr_clock_now())))
         cfr_worker_step(w, CFR_EVENT_DUE);
     cfr_worker_plan(w);
 }
@@ -287,15 +288,15 @@ void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const 
     struct cfr_worker *w = ctx;
 
     if (error != NULL)
-        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "hook \"%s\" failed: %s", name,
-                error);
+        cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w),
+                "hook \"%s\" failed: %s", name, error);
     else
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "hook \"%s\" done for generation %" PRIu64, name,
-                generation);
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "hook \"%s\" done for generation %" PRIu64,
+                name, generation);
     cfr_worker_ack_hooks(w);
     cfr_worker_save(w);
     cfr_worker_mint_step(w);
-    if (!cfr_hooks_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
+    if (!cfr_hook_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
         cfr_worker_step(w, CFR_EVENT_TOLD);
     cfr_worker_plan(w);
 }
@@ -309,23 +310,25 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
         bool named = strstr(err->text, name) != NULL;
 
         cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s%s%s [%s, %s]",
-                named ? "" : name, named ? "" : ": ", err->text, cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)));
+                named ? "" : name, named ? "" : ": ", err->text, cfr_err_name(err->code),
+                cfr_err_class_name(cfr_err_class(err->code)));
     } else {
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s holds generation %" PRIu64, name, generation);
-        all = !cfr_delivery_pending(w->delivery);
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s holds generation %" PRIu64, name,
+                generation);
+        all = !cfr_publish_secret_pending(w->delivery);
         /* Where nothing is published on this machine, this is the moment that consumers wait for. */
         if (all && cfr_worker_hooks_wait(w))
-            cfr_hooks_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
+            cfr_hook_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
         w->first_delivery = w->first_delivery && !all;
         cfr_worker_save(w);
-        cfr_hooks_step(w->hooks, cfr_clock_now());
+        cfr_hook_step(w->hooks, cfr_clock_now());
     }
     cfr_worker_plan(w);
 }
 
 bool cfr_worker_hooks_wait(const struct cfr_worker *w)
 {
-    return w->delivery != NULL && cfr_delivery_count(w->delivery) == w->config->publish.count;
+    return w->delivery != NULL && cfr_publish_secret_count(w->delivery) == w->config->publish.count;
 }
 
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
@@ -336,12 +339,13 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     int rc;
 
     *replaces = w->record.generation;
-    if (named && cfr_record_has_reason(&w->record, reason))
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s was already rotated for the reason \"%s\"", w->config->name, reason);
+    if (named && cfr_publish_record_has_reason(&w->record, reason))
+        return cfr_err_set(err, CFR_E_CONFLICT, "%s was already rotated for the reason \"%s\"", w->config->name,
+                           reason);
     copy = strdup(named ? reason : "");
     if (copy == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    rc = named ? cfr_record_add_reason(&w->record, reason, err) : 0;
+    rc = named ? cfr_publish_record_add_reason(&w->record, reason, err) : 0;
     if (rc != 0) {
         free(copy);
         return rc;
@@ -350,12 +354,12 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     w->record.pending_reason = copy;
     w->record.digest = w->config->digest;
     /* Written down before it is promised: a crash must neither forget it nor do it twice. */
-    rc = cfr_record_save(w->host->state_fd, w->config->name, &w->record, err);
+    rc = cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, err);
     if (rc != 0) {
         w->record.pending_reason = before;
         free(copy);
         if (named)
-            cfr_record_drop_reason(&w->record);
+            cfr_publish_record_drop_reason(&w->record);
         return cfr_err_prefix(err, "cannot write down the rotation");
     }
     free(before);

@@ -13,7 +13,7 @@
 
 /* What the exchange begins with, as it was just read. */
 struct reading {
-    struct cfr_material material;
+    struct cfr_source_inputs material;
     struct cfr_err err;
     int64_t wait_ms;
     int rc;
@@ -35,8 +35,8 @@ void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t re
 /* Gives the machine an event and does what it says. */
 void cfr_worker_step(struct cfr_worker *w, enum cfr_event event);
 void cfr_worker_tell(struct cfr_worker *w);
-cfr_hooks_fn cfr_worker_on_hook;
-cfr_delivery_fn cfr_worker_on_delivered;
+cfr_hook_fn cfr_worker_on_hook;
+cfr_publish_secret_fn cfr_worker_on_delivered;
 
 /* True if everything is published in the cluster, so that hooks have to wait for it to be there. */
 bool cfr_worker_hooks_wait(const struct cfr_worker *w);
@@ -44,7 +44,7 @@ bool cfr_worker_hooks_wait(const struct cfr_worker *w);
 /* worker_try.c */
 void cfr_worker_read(struct cfr_worker *w, struct reading *r);
 /* What M says of the token's file and of who stands in for it. */
-void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_material *m);
+void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_source_inputs *m);
 void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
 void cfr_worker_try(struct cfr_worker *w);
 void cfr_worker_cancel(struct cfr_worker *w);
@@ -71,7 +71,7 @@ int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w);
 bool cfr_worker_ack_all(const struct cfr_worker *w);
 /* It has gone: says who was waited for in vain. */
 void cfr_worker_ack_retired(const struct cfr_worker *w);
-void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_status_credential *out);
+void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out);
 
 /* worker_mint.c: all but the first do nothing, or are not to be called, without w->minter */
 int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err);
@@ -99,12 +99,13 @@ void cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
 /* worker_keep.c */
 /* The credential is served, and there is no good grant in memory. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
-/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in the record
- * by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends sooner. */
+/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in
+ * the record by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends
+ * sooner. */
 void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces);
 void cfr_worker_drop_kept(struct cfr_worker *w);
-/* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more, and
- * makes an exchange due where something is missing. */
+/* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more,
+ * and makes an exchange due where something is missing. */
 void cfr_worker_review_kept(struct cfr_worker *w);
 
 #endif

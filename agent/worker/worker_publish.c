@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LESS_LIFE_MS 1000  /* answers are dated in whole seconds */
+#define LESS_LIFE_MS 1000 /* answers are dated in whole seconds */
 
 static void finish_rotation(struct cfr_worker *w)
 {
@@ -35,8 +35,8 @@ static int64_t life_of(const struct cfr_grant *grant, int64_t server_date_s, str
     return grant->expires_s == 0 ? INT64_MAX : grant->expires_s * 1000 - base_ms;
 }
 
-/* A mounted Secret is as good as configuration: what another one leads to replaces what the former one led to, however long
- * that lives. It may have been revoked. */
+/* A mounted Secret is as good as configuration: what another one leads to replaces what the former one led to, however
+ * long that lives. It may have been revoked. */
 static bool source_changed(const struct cfr_worker *w)
 {
     return w->config->secret != NULL && w->token_used != w->record.token_mark;
@@ -45,8 +45,7 @@ static bool source_changed(const struct cfr_worker *w)
 /* Whatever is granted now takes the place of what is there. */
 static bool replaces(const struct cfr_worker *w)
 {
-    return w->forced || w->replace || source_changed(w) || cfr_config_is_issued(w->config) ||
-           w->minter != NULL;
+    return w->forced || w->replace || source_changed(w) || cfr_config_is_issued(w->config) || w->minter != NULL;
 }
 
 static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)
@@ -57,7 +56,7 @@ static int judge_grant(const struct cfr_worker *w, int64_t life_ms, struct cfr_n
     if (life_ms <= 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's credential expired %s ago: look at this machine's clock",
                            cfr_time_words(-life_ms, has));
-    if (replaces(w) || !cfr_credential_valid(&w->c, now))
+    if (replaces(w) || !cfr_lifecycle_valid(&w->c, now))
         return 0;
     /* The clock was set back behind its beginning: nobody can say how much of its life is left. */
     if (now.wall_ms < w->c.life.issued_ms)
@@ -100,13 +99,14 @@ static void announce(const struct cfr_worker *w, bool first, struct cfr_now now)
     char next[CFR_TIME_WORDS_MAX];
 
     if (w->c.life.expires_ms == INT64_MAX)
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s generation %" PRIu64 ", which does not expire",
-                first ? "published first" : "published", w->record.generation);
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                "%s generation %" PRIu64 ", which does not expire", first ? "published first" : "published",
+                w->record.generation);
     else
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
                 "%s generation %" PRIu64 "%s%s, valid for %s, next refresh in %s",
-                first ? "published first" : "published", w->record.generation,
-                w->record.identity != NULL ? " of " : "", w->record.identity != NULL ? w->record.identity : "",
+                first ? "published first" : "published", w->record.generation, w->record.identity != NULL ? " of " : "",
+                w->record.identity != NULL ? w->record.identity : "",
                 cfr_time_words(w->c.life.expires_ms - now.wall_ms, life),
                 cfr_time_words(w->c.refresh_wall_ms - now.wall_ms, next));
 }
@@ -119,12 +119,13 @@ static void begin_life(struct cfr_worker *w, const struct cfr_worker_granted *g,
     int64_t soonest_ms;
 
     if (g->begins_now || g->grant->expires_s == 0)
-        cfr_credential_renewed(&w->c, now, life_ms, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+        cfr_lifecycle_renewed(&w->c, now, life_ms, cfr_worker_window_ms(w), cfr_worker_jitter(w));
     else
-        (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+        (void)cfr_lifecycle_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     /* Advice, not orders: a grantor that says "at once" each time must not keep us at it. */
-    soonest_ms = w->c.life.expires_ms != INT64_MAX ? w->c.life.issued_ms + (w->c.life.expires_ms - w->c.life.issued_ms) / 2
-                                                   : now.wall_ms + CFR_WORKER_LOOK_AGAIN_MS;
+    soonest_ms = w->c.life.expires_ms != INT64_MAX
+                     ? w->c.life.issued_ms + (w->c.life.expires_ms - w->c.life.issued_ms) / 2
+                     : now.wall_ms + CFR_WORKER_LOOK_AGAIN_MS;
     if (hint_ms != 0 && hint_ms < soonest_ms)
         hint_ms = soonest_ms;
     if (hint_ms > now.wall_ms && hint_ms < w->c.refresh_wall_ms) {
@@ -160,13 +161,13 @@ struct moment {
 static int deliver(struct cfr_worker *w, const struct cfr_worker_granted *g, const struct moment *m, bool *changed,
                    struct cfr_err *err)
 {
-    struct cfr_render render = {w->config->name, &g->from, g->grant, m->generation, NULL};
+    struct cfr_publish_render render = {w->config->name, &g->from, g->grant, m->generation, NULL};
     int64_t expires_ms = m->life_ms == INT64_MAX ? INT64_MAX : m->now.wall_ms + m->life_ms;
 
     if (w->delivery == NULL)
         return 0;
     *changed = true;
-    return cfr_delivery_request(w->delivery, &render, expires_ms, m->now, err);
+    return cfr_publish_secret_request(w->delivery, &render, expires_ms, m->now, err);
 }
 
 /* GENERATION stands, and consumers are to know. */
@@ -177,7 +178,7 @@ static void tell_all(struct cfr_worker *w, uint64_t generation, struct cfr_now n
     remember_generation(w, generation, now);
     cfr_worker_ack_published(w);
     if (!cfr_worker_hooks_wait(w))
-        cfr_hooks_request(w->hooks, generation, first, now);
+        cfr_hook_request(w->hooks, generation, first, now);
     w->first_delivery = w->first_delivery || first;
     cfr_worker_save(w);
     cfr_worker_mint_published(w);
@@ -208,7 +209,8 @@ void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *g
     w->known = false;
     grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
     if (rc == 0 && w->delivery != NULL)
-        rc = cfr_delivery_rehearse(w->config, &(struct cfr_render){w->config->name, &granted->from, grant, generation, NULL}, &err);
+        rc = cfr_publish_secret_rehearse(
+            w->config, &(struct cfr_publish_render){w->config->name, &granted->from, grant, generation, NULL}, &err);
     if (rc == 0)
         rc = cfr_publish(w->config, &granted->from, grant, generation, now.wall_ms / 1000, &w->record, &changed, &err);
     if (rc == 0)

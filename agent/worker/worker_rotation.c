@@ -24,7 +24,7 @@ static void replan(void *ctx)
 
 int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err)
 {
-    const struct cfr_minter_world world = {
+    const struct cfr_rotator_world world = {
         .http = w->host->http,
         .state_fd = w->host->state_fd,
         .draining = &w->host->draining,
@@ -36,19 +36,19 @@ int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err)
         .ctx = w,
     };
 
-    return w->config->mint != NULL ? cfr_minter_open(&world, w->config, w->spread, &w->minter, err) : 0;
+    return w->config->mint != NULL ? cfr_rotator_open(&world, w->config, w->spread, &w->minter, err) : 0;
 }
 
 void cfr_worker_mint_step(struct cfr_worker *w)
 {
     if (w->minter != NULL)
-        cfr_minter_step(w->minter);
+        cfr_rotator_step(w->minter);
 }
 
 /* The refresh is the next rotation. */
 static void set_due(struct cfr_worker *w, struct cfr_now now)
 {
-    int64_t due_ms = cfr_minter_due_ms(w->minter);
+    int64_t due_ms = cfr_rotator_due_ms(w->minter);
 
     w->c.refresh_wall_ms = due_ms;
     w->c.refresh_boot_ms = now.boot_ms + (due_ms > now.wall_ms ? due_ms - now.wall_ms : 0);
@@ -56,7 +56,7 @@ static void set_due(struct cfr_worker *w, struct cfr_now now)
 
 bool cfr_worker_mint_adopt(struct cfr_worker *w, struct cfr_now now)
 {
-    if (!cfr_minter_is_settled(w->minter))
+    if (!cfr_rotator_is_settled(w->minter))
         return false;
     set_due(w, now);
     return now.wall_ms < w->c.refresh_wall_ms;
@@ -66,10 +66,10 @@ bool cfr_worker_mint_adopt(struct cfr_worker *w, struct cfr_now now)
 static void rest(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_refresh_life life = {w->record.issued_ms, cfr_minter_ends_ms(w->minter)};
+    struct cfr_refresh_life life = {w->record.issued_ms, cfr_rotator_ends_ms(w->minter)};
 
     cfr_worker_clear_error(w);
-    (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    (void)cfr_lifecycle_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     set_due(w, now);
     cfr_worker_step(w, CFR_EVENT_GRANTED);
     cfr_worker_step(w, CFR_EVENT_SAME);
@@ -79,37 +79,37 @@ static void rest(struct cfr_worker *w)
 static void adopt(struct cfr_worker *w, int64_t minted_s)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_refresh_life life = {minted_s * 1000, cfr_minter_ends_ms(w->minter)};
+    struct cfr_refresh_life life = {minted_s * 1000, cfr_rotator_ends_ms(w->minter)};
 
     cfr_worker_clear_error(w);
-    (void)cfr_credential_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
+    (void)cfr_lifecycle_adopted(&w->c, now, life, 0, cfr_worker_jitter(w));
     cfr_worker_step(w, CFR_EVENT_GRANTED);
     cfr_worker_publish_found(w, minted_s);
 }
 
-static void publish(struct cfr_worker *w, struct cfr_exchange_result *result)
+static void publish(struct cfr_worker *w, struct cfr_source_exchange_result *result)
 {
     struct cfr_publish_minted minted = {.minted_s = 0};
     struct cfr_worker_granted granted = {.grant = result->grant, .begins_now = true};
 
-    minted.id = cfr_minter_fresh(w->minter, &minted.minted_s);
+    minted.id = cfr_rotator_fresh(w->minter, &minted.minted_s);
     granted.from.minted = &minted;
     cfr_worker_step(w, CFR_EVENT_GRANTED);
     cfr_worker_publish(w, &granted);
 }
 
-static void on_minted(void *ctx, struct cfr_exchange_result *result)
+static void on_minted(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct cfr_worker *w = ctx;
     int64_t minted_s = 0;
 
-    cfr_status_observe(&w->duration, result->duration_s);
+    cfr_api_status_observe(&w->duration, result->duration_s);
     if (result->rc != 0) {
         w->exchanges_failed[cfr_err_class(result->rc)]++;
         cfr_worker_fail(w, &result->err, result->retry_after_s);
     } else if (result->grant != NULL) {
         publish(w, result);
-    } else if (cfr_minter_fresh(w->minter, &minted_s) != NULL) {
+    } else if (cfr_rotator_fresh(w->minter, &minted_s) != NULL) {
         adopt(w, minted_s);
     } else {
         rest(w);
@@ -122,17 +122,17 @@ void cfr_worker_mint_try(struct cfr_worker *w)
     bool known = w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0;
 
     /* One that was begun before it was asked for does not count for that, and is followed by another. */
-    w->forced = w->rotate_wanted && cfr_minter_counts(w->minter);
+    w->forced = w->rotate_wanted && cfr_rotator_counts(w->minter);
     w->c.again = w->rotate_wanted && !w->forced;
     w->token_used = 0;
     cfr_worker_step(w, CFR_EVENT_GO);
-    cfr_minter_start(w->minter, w->rotate_wanted || w->replace || !known, on_minted, w);
+    cfr_rotator_start(w->minter, w->rotate_wanted || w->replace || !known, on_minted, w);
 }
 
 void cfr_worker_mint_published(struct cfr_worker *w)
 {
     if (w->minter == NULL)
         return;
-    cfr_minter_published(w->minter, w->record.generation);
+    cfr_rotator_published(w->minter, w->record.generation);
     set_due(w, cfr_clock_now());
 }

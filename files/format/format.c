@@ -33,13 +33,11 @@ struct cfr_view cfr_format_region(const struct cfr_format_input *in)
                                                        : cfr_format_get(in, CFR_FIELD_AWS_REGION);
 }
 
-int cfr_format_need(const struct cfr_format_input *in, const char *format, const char *field,
-                    struct cfr_err *err)
+int cfr_format_need(const struct cfr_format_input *in, const char *format, const char *field, struct cfr_err *err)
 {
     if (cfr_format_get(in, field).n != 0)
         return 0;
-    return cfr_err_set(err, CFR_E_CONFIG, "the format %s needs %s, which this credential does not have",
-                       format, field);
+    return cfr_err_set(err, CFR_E_CONFIG, "the format %s needs %s, which this credential does not have", format, field);
 }
 
 bool cfr_format_given(const char *text)
@@ -47,17 +45,17 @@ bool cfr_format_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-void cfr_pen_member(struct cfr_pen *p, const char *key, struct cfr_view value)
+void cfr_format_write_member(struct cfr_writer *p, const char *key, struct cfr_view value)
 {
     if (value.n == 0)
         return;
-    cfr_pen_text(p, ",");
-    cfr_pen_json(p, cfr_view_of(key));
-    cfr_pen_text(p, ":");
-    cfr_pen_json(p, value);
+    cfr_writer_text(p, ",");
+    cfr_writer_json(p, cfr_view_of(key));
+    cfr_writer_text(p, ":");
+    cfr_writer_json(p, value);
 }
 
-void cfr_pen_env(struct cfr_pen *p, const char *field, struct cfr_view value, int code)
+void cfr_format_write_env(struct cfr_writer *p, const char *field, struct cfr_view value, int code)
 {
     char key[64];
 
@@ -75,10 +73,10 @@ void cfr_pen_env(struct cfr_pen *p, const char *field, struct cfr_view value, in
             return;
         }
     }
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, "=");
-    cfr_pen_view(p, value);
-    cfr_pen_text(p, "\n");
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, "=");
+    cfr_writer_view(p, value);
+    cfr_writer_text(p, "\n");
 }
 
 int cfr_format_section(const struct cfr_format *format, const char *profile, char out[CFR_FORMAT_SECTION_MAX],
@@ -91,12 +89,11 @@ int cfr_format_section(const struct cfr_format *format, const char *profile, cha
         return cfr_err_set(err, CFR_E_CONFIG, "the format %s has no profiles", format->name);
     if (name[0] == '\0' || strlen(name) > PROFILE_MAX || name[strspn(name, PROFILE_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits, `_`, `.` "
-            "and `-`, and not DEFAULT",
-            name, PROFILE_MAX);
-    (void)snprintf(out, CFR_FORMAT_SECTION_MAX, "%s%s",
-                   in_config && strcmp(name, "default") != 0 ? "profile " : "", name);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits, `_`, `.` "
+                           "and `-`, and not DEFAULT",
+                           name, PROFILE_MAX);
+    (void)snprintf(out, CFR_FORMAT_SECTION_MAX, "%s%s", in_config && strcmp(name, "default") != 0 ? "profile " : "",
+                   name);
     return 0;
 }

@@ -26,24 +26,24 @@ struct cfr_format_input {
     const char *credential;
     uint64_t generation;
     const struct cfr_grant *grant;
-    const char *profile; /* section name, "default" when NULL: letters, digits, `_`, `.`, `-` */
-    const char *command; /* aws-config: what credential_process is to be; used when there is no token_path */
+    const char *profile;    /* section name, "default" when NULL: letters, digits, `_`, `.`, `-` */
+    const char *command;    /* aws-config: what credential_process is to be; used when there is no token_path */
     const char *token_path; /* aws-config: web_identity_token_file, with role_arn; azure-env: the
                              * AZURE_FEDERATED_TOKEN_FILE */
     const char *role_arn;
     const char *session_name;
-    const char *region;  /* else the grant's aws_region or openstack_region_name */
-    const char *key;     /* secret-key: of the mounted Secret */
-    const char *cloud;   /* clouds-yaml: the name of the cloud, "openstack" when NULL */
-    const char *cacert;  /* clouds-yaml, clouds-conf: path of the CA for the consumer, else the grant's
-                          * openstack_cacert */
-    const char *scope;   /* azure-token-json: which of the scopes, with or without `/.default`; NULL = the first */
+    const char *region; /* else the grant's aws_region or openstack_region_name */
+    const char *key;    /* secret-key: of the mounted Secret */
+    const char *cloud;  /* clouds-yaml: the name of the cloud, "openstack" when NULL */
+    const char *cacert; /* clouds-yaml, clouds-conf: path of the CA for the consumer, else the grant's
+                         * openstack_cacert */
+    const char *scope;  /* azure-token-json: which of the scopes, with or without `/.default`; NULL = the first */
     const char *azure_client_id;      /* azure-env: else the grant's, of an azure exchange */
     const char *azure_tenant_id;      /* azure-env: else the grant's */
     const char *azure_authority_host; /* azure-env: else the grant's; the line is left out if there is none */
-    bool token_only;     /* clouds-yaml: the Keystone token rather than what is needed to get one */
+    bool token_only;                  /* clouds-yaml: the Keystone token rather than what is needed to get one */
     const struct cfr_format_gcp *gcp; /* gcp-external-account */
-    bool section_header; /* false: only the body lines, for merging into a profile */
+    bool section_header;              /* false: only the body lines, for merging into a profile */
 };
 
 struct cfr_format {

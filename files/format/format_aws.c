@@ -31,7 +31,7 @@ static const char *ini_objection(struct cfr_view value, bool blanks)
     return NULL;
 }
 
-static void ini_line(struct cfr_pen *p, const char *key, struct cfr_view value, int code, bool blanks)
+static void ini_line(struct cfr_writer *p, const char *key, struct cfr_view value, int code, bool blanks)
 {
     const char *objection;
 
@@ -39,36 +39,36 @@ static void ini_line(struct cfr_pen *p, const char *key, struct cfr_view value, 
         return; /* an empty value starts a nested block for most SDKs, so the line is left out */
     objection = ini_objection(value, blanks);
     if (objection != NULL) {
-        p->rc = cfr_err_set(p->err, code, "the value of %s %s, so it cannot be written to an AWS profile",
-                            key, objection);
+        p->rc =
+            cfr_err_set(p->err, code, "the value of %s %s, so it cannot be written to an AWS profile", key, objection);
         return;
     }
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, " = ");
-    cfr_pen_view(p, value);
-    cfr_pen_text(p, "\n");
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, " = ");
+    cfr_writer_view(p, value);
+    cfr_writer_text(p, "\n");
 }
 
-static void section_header(struct cfr_pen *p, const struct cfr_format_input *in, const char *format)
+static void section_header(struct cfr_writer *p, const struct cfr_format_input *in, const char *format)
 {
     char section[CFR_FORMAT_SECTION_MAX] = "";
 
     if (p->rc != 0 || !in->section_header)
         return;
     p->rc = cfr_format_section(cfr_format_find(cfr_view_of(format)), in->profile, section, p->err);
-    cfr_pen_text(p, "[");
-    cfr_pen_text(p, section);
-    cfr_pen_text(p, "]\n");
+    cfr_writer_text(p, "[");
+    cfr_writer_text(p, section);
+    cfr_writer_text(p, "]\n");
 }
 
-static void grant_line(struct cfr_pen *p, const struct cfr_format_input *in, const char *field)
+static void grant_line(struct cfr_writer *p, const struct cfr_format_input *in, const char *field)
 {
     ini_line(p, field, cfr_format_get(in, field), CFR_E_ANSWER, false);
 }
 
 int cfr_format_aws_credentials(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, need_keys(in, "aws-credentials", err)};
+    struct cfr_writer p = {out, err, need_keys(in, "aws-credentials", err)};
 
     section_header(&p, in, "aws-credentials");
     grant_line(&p, in, CFR_FIELD_AWS_ACCESS_KEY_ID);
@@ -80,15 +80,13 @@ int cfr_format_aws_credentials(const struct cfr_format_input *in, struct cfr_sec
 
 int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, 0};
+    struct cfr_writer p = {out, err, 0};
 
     if (cfr_format_given(in->token_path) && !cfr_format_given(in->role_arn))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "the format aws-config needs a role_arn beside the token's path");
+        return cfr_err_set(err, CFR_E_CONFIG, "the format aws-config needs a role_arn beside the token's path");
     if (!cfr_format_given(in->token_path) && !cfr_format_given(in->command))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "the format aws-config needs the path of a published token, with a role_arn, or a command");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the format aws-config needs the path of a published token, with a role_arn, or a command");
     section_header(&p, in, "aws-config");
     if (cfr_format_given(in->token_path)) {
         ini_line(&p, "role_arn", cfr_view_of(in->role_arn), CFR_E_CONFIG, false);
@@ -97,25 +95,23 @@ int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *
     } else {
         ini_line(&p, "credential_process", cfr_view_of(in->command), CFR_E_CONFIG, true);
     }
-    ini_line(&p, "region", cfr_format_region(in), cfr_format_given(in->region) ? CFR_E_CONFIG : CFR_E_ANSWER,
-             false);
+    ini_line(&p, "region", cfr_format_region(in), cfr_format_given(in->region) ? CFR_E_CONFIG : CFR_E_ANSWER, false);
     return p.rc;
 }
 
-int cfr_format_aws_credential_process(const struct cfr_format_input *in, struct cfr_secret *out,
-                                      struct cfr_err *err)
+int cfr_format_aws_credential_process(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, need_keys(in, "aws-credential-process", err)};
+    struct cfr_writer p = {out, err, need_keys(in, "aws-credential-process", err)};
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_pen_text(&p, "{\"Version\":1");
-    cfr_pen_member(&p, "AccessKeyId", cfr_format_get(in, CFR_FIELD_AWS_ACCESS_KEY_ID));
-    cfr_pen_member(&p, "SecretAccessKey", cfr_format_get(in, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
-    cfr_pen_member(&p, "SessionToken", cfr_format_get(in, CFR_FIELD_AWS_SESSION_TOKEN));
+    cfr_writer_text(&p, "{\"Version\":1");
+    cfr_format_write_member(&p, "AccessKeyId", cfr_format_get(in, CFR_FIELD_AWS_ACCESS_KEY_ID));
+    cfr_format_write_member(&p, "SecretAccessKey", cfr_format_get(in, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
+    cfr_format_write_member(&p, "SessionToken", cfr_format_get(in, CFR_FIELD_AWS_SESSION_TOKEN));
     /* Without an Expiration SDKs never ask again, which is right for what never expires. */
     if (in->grant->expires_s != 0)
-        cfr_pen_member(&p, "Expiration", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
-    cfr_pen_member(&p, "AccountId", cfr_format_get(in, CFR_FIELD_AWS_ACCOUNT_ID));
-    cfr_pen_text(&p, "}\n");
+        cfr_format_write_member(&p, "Expiration", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
+    cfr_format_write_member(&p, "AccountId", cfr_format_get(in, CFR_FIELD_AWS_ACCOUNT_ID));
+    cfr_writer_text(&p, "}\n");
     return p.rc;
 }

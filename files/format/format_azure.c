@@ -38,8 +38,7 @@ static int find_token(const struct cfr_format_input *in, struct cfr_view *token,
     for (size_t i = 0; i < in->grant->field_count; i++) {
         const struct cfr_grant_field *f = &in->grant->fields[i];
 
-        *scope =
-            cfr_view_of(f->name + (strncmp(f->name, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0));
+        *scope = cfr_view_of(f->name + (strncmp(f->name, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0));
         *token = cfr_secret_view(&f->value);
         if (scope->p != f->name && is_scope(*scope, in->scope))
             return 0;
@@ -53,10 +52,9 @@ static int find_token(const struct cfr_format_input *in, struct cfr_view *token,
 
 /* Only texts, as those endpoints have it. There is no `expires_in`: in a file it would be wrong a second
  * later. */
-int cfr_format_azure_token_json(const struct cfr_format_input *in, struct cfr_secret *out,
-                                struct cfr_err *err)
+int cfr_format_azure_token_json(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, cfr_format_need(in, "azure-token-json", CFR_FIELD_AZURE_ACCESS_TOKEN, err)};
+    struct cfr_writer p = {out, err, cfr_format_need(in, "azure-token-json", CFR_FIELD_AZURE_ACCESS_TOKEN, err)};
     struct cfr_view token = {NULL, 0};
     struct cfr_view scope = {NULL, 0};
     char number[24] = "";
@@ -65,26 +63,26 @@ int cfr_format_azure_token_json(const struct cfr_format_input *in, struct cfr_se
         p.rc = find_token(in, &token, &scope, err);
     if (in->grant->expires_s != 0)
         (void)snprintf(number, sizeof number, "%" PRId64, in->grant->expires_s);
-    cfr_pen_text(&p, "{\"access_token\":");
-    cfr_pen_json(&p, token);
-    cfr_pen_member(&p, "expires_on", cfr_view_of(number));
-    cfr_pen_member(&p, "resource", resource_of(scope));
-    cfr_pen_member(&p, "token_type", cfr_view_of("Bearer"));
-    cfr_pen_member(&p, "client_id", cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID));
-    cfr_pen_member(&p, "scope", scope);
-    cfr_pen_member(&p, "tenant_id", cfr_format_get(in, CFR_FIELD_AZURE_TENANT_ID));
-    cfr_pen_text(&p, "}\n");
+    cfr_writer_text(&p, "{\"access_token\":");
+    cfr_writer_json(&p, token);
+    cfr_format_write_member(&p, "expires_on", cfr_view_of(number));
+    cfr_format_write_member(&p, "resource", resource_of(scope));
+    cfr_format_write_member(&p, "token_type", cfr_view_of("Bearer"));
+    cfr_format_write_member(&p, "client_id", cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID));
+    cfr_format_write_member(&p, "scope", scope);
+    cfr_format_write_member(&p, "tenant_id", cfr_format_get(in, CFR_FIELD_AZURE_TENANT_ID));
+    cfr_writer_text(&p, "}\n");
     return p.rc;
 }
 
 /* The configured value, else the grant's. */
-static void line(struct cfr_pen *p, const struct cfr_format_input *in, const char *key,
-                 const char *configured, const char *field)
+static void line(struct cfr_writer *p, const struct cfr_format_input *in, const char *key, const char *configured,
+                 const char *field)
 {
     if (cfr_format_given(configured))
-        cfr_pen_env(p, key, cfr_view_of(configured), CFR_E_CONFIG);
+        cfr_format_write_env(p, key, cfr_view_of(configured), CFR_E_CONFIG);
     else
-        cfr_pen_env(p, key, cfr_format_get(in, field), CFR_E_ANSWER);
+        cfr_format_write_env(p, key, cfr_format_get(in, field), CFR_E_ANSWER);
 }
 
 static int missing(const char *what, struct cfr_err *err)
@@ -94,7 +92,7 @@ static int missing(const char *what, struct cfr_err *err)
 
 int cfr_format_azure_env(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, 0};
+    struct cfr_writer p = {out, err, 0};
     bool secret = cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_SECRET).n != 0;
 
     if (!secret && !cfr_format_given(in->token_path))

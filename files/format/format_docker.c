@@ -5,10 +5,10 @@
 
 int cfr_format_docker_config(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, cfr_format_need(in, "docker-config", CFR_FIELD_REGISTRY_AUTHS, err)};
+    struct cfr_writer p = {out, err, cfr_format_need(in, "docker-config", CFR_FIELD_REGISTRY_AUTHS, err)};
 
-    cfr_pen_text(&p, "{\"auths\":{");
-    cfr_pen_view(&p, cfr_format_get(in, CFR_FIELD_REGISTRY_AUTHS));
-    cfr_pen_text(&p, "}}\n");
+    cfr_writer_text(&p, "{\"auths\":{");
+    cfr_writer_view(&p, cfr_format_get(in, CFR_FIELD_REGISTRY_AUTHS));
+    cfr_writer_text(&p, "}}\n");
     return p.rc;
 }

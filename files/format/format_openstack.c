@@ -23,9 +23,9 @@ static unsigned long take_character(struct cfr_view *rest, size_t n)
 
 /* VALUE in the double quotes of YAML (1.2, 5.7): everything but printable ASCII is escaped, for what else is
  * a line break or not allowed differs with the version. */
-static void yaml_string(struct cfr_pen *p, const char *key, struct cfr_view value, int code)
+static void yaml_string(struct cfr_writer *p, const char *key, struct cfr_view value, int code)
 {
-    cfr_pen_text(p, "\"");
+    cfr_writer_text(p, "\"");
     while (value.n != 0 && p->rc == 0) {
         size_t n = cfr_view_utf8_len(value);
         struct cfr_view raw = {value.p, 1};
@@ -33,37 +33,36 @@ static void yaml_string(struct cfr_pen *p, const char *key, struct cfr_view valu
         unsigned long c;
 
         if (n == 0) {
-            p->rc = cfr_err_set(p->err, code,
-                                "the value of %s is no text (UTF-8), so it cannot be written as YAML", key);
+            p->rc =
+                cfr_err_set(p->err, code, "the value of %s is no text (UTF-8), so it cannot be written as YAML", key);
             return;
         }
         c = take_character(&value, n);
         if (c == '"' || c == '\\')
-            cfr_pen_text(p, "\\");
+            cfr_writer_text(p, "\\");
         if (c >= 0x20 && c < 0x7f) {
-            cfr_pen_view(p, raw);
+            cfr_writer_view(p, raw);
         } else {
             (void)snprintf(escape, sizeof escape, c < 0x10000 ? "\\u%04lX" : "\\U%08lX", c);
-            cfr_pen_text(p, escape);
+            cfr_writer_text(p, escape);
         }
     }
-    cfr_pen_text(p, "\"");
+    cfr_writer_text(p, "\"");
 }
 
 /* A line KEY: "VALUE", or nothing if VALUE is empty. */
-static void yaml_line(struct cfr_pen *p, const char *indent, const char *key, struct cfr_view value, int code)
+static void yaml_line(struct cfr_writer *p, const char *indent, const char *key, struct cfr_view value, int code)
 {
     if (value.n == 0)
         return;
-    cfr_pen_text(p, indent);
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, ": ");
+    cfr_writer_text(p, indent);
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, ": ");
     yaml_string(p, key, value, code);
-    cfr_pen_text(p, "\n");
+    cfr_writer_text(p, "\n");
 }
 
-static void auth_line(struct cfr_pen *p, const struct cfr_format_input *in, const char *key,
-                      const char *field)
+static void auth_line(struct cfr_writer *p, const struct cfr_format_input *in, const char *key, const char *field)
 {
     yaml_line(p, "      ", key, cfr_format_get(in, field), CFR_E_ANSWER);
 }
@@ -73,14 +72,14 @@ static bool has(const struct cfr_format_input *in, const char *field)
     return cfr_format_get(in, field).n != 0;
 }
 
-static void type_line(struct cfr_pen *p, const char *type)
+static void type_line(struct cfr_writer *p, const char *type)
 {
     yaml_line(p, "    ", "auth_type", cfr_view_of(type), CFR_E_INTERNAL);
-    cfr_pen_text(p, "    auth:\n");
+    cfr_writer_text(p, "    auth:\n");
 }
 
 /* What the token is to be for; an application credential brings its own. */
-static void scope_lines(struct cfr_pen *p, const struct cfr_format_input *in)
+static void scope_lines(struct cfr_writer *p, const struct cfr_format_input *in)
 {
     auth_line(p, in, "project_id", CFR_FIELD_OPENSTACK_PROJECT_ID);
     auth_line(p, in, "domain_id", CFR_FIELD_OPENSTACK_DOMAIN_ID);
@@ -88,14 +87,13 @@ static void scope_lines(struct cfr_pen *p, const struct cfr_format_input *in)
 }
 
 /* Clients that hold a token ask Keystone for another one with it. */
-static void auth_by_token(struct cfr_pen *p, const struct cfr_format_input *in)
+static void auth_by_token(struct cfr_writer *p, const struct cfr_format_input *in)
 {
     if (p->rc == 0 && has(in, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET)) {
-        p->rc = cfr_err_set(
-            p->err, CFR_E_CONFIG,
-            "clients would ask Keystone for a new token with the one in clouds.yaml, and it gives none "
-            "for that of an application credential: write `clouds_auth: credential`, or use the format "
-            "openstack-token");
+        p->rc = cfr_err_set(p->err, CFR_E_CONFIG,
+                            "clients would ask Keystone for a new token with the one in clouds.yaml, and it gives none "
+                            "for that of an application credential: write `clouds_auth: credential`, or use the format "
+                            "openstack-token");
         return;
     }
     type_line(p, "v3token");
@@ -104,7 +102,7 @@ static void auth_by_token(struct cfr_pen *p, const struct cfr_format_input *in)
     scope_lines(p, in);
 }
 
-static void auth_by_credential(struct cfr_pen *p, const struct cfr_format_input *in)
+static void auth_by_credential(struct cfr_writer *p, const struct cfr_format_input *in)
 {
     bool application = has(in, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
     bool password = has(in, CFR_FIELD_OPENSTACK_PASSWORD);
@@ -139,74 +137,69 @@ static struct cfr_view either(const struct cfr_format_input *in, const char *con
 
 int cfr_format_clouds_yaml(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, cfr_format_need(in, "clouds-yaml", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
+    struct cfr_writer p = {out, err, cfr_format_need(in, "clouds-yaml", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
 
-    cfr_pen_text(&p, "clouds:\n  ");
+    cfr_writer_text(&p, "clouds:\n  ");
     yaml_string(&p, "cloud", cfr_view_of(cfr_format_given(in->cloud) ? in->cloud : CLOUD), CFR_E_CONFIG);
-    cfr_pen_text(&p, ":\n");
+    cfr_writer_text(&p, ":\n");
     if (in->token_only)
         auth_by_token(&p, in);
     else
         auth_by_credential(&p, in);
-    yaml_line(&p, "    ", "region_name", either(in, in->region, CFR_FIELD_OPENSTACK_REGION_NAME),
-              CFR_E_CONFIG);
+    yaml_line(&p, "    ", "region_name", either(in, in->region, CFR_FIELD_OPENSTACK_REGION_NAME), CFR_E_CONFIG);
     yaml_line(&p, "    ", "interface", cfr_format_get(in, CFR_FIELD_OPENSTACK_INTERFACE), CFR_E_CONFIG);
-    cfr_pen_text(&p, "    identity_api_version: 3\n");
+    cfr_writer_text(&p, "    identity_api_version: 3\n");
     yaml_line(&p, "    ", "cacert", either(in, in->cacert, CFR_FIELD_OPENSTACK_CACERT), CFR_E_CONFIG);
     return p.rc;
 }
 
 /* A line KEY = "VALUE" of the ini dialect that Go programs read (gcfg), or nothing if VALUE is empty. */
-static void conf_line(struct cfr_pen *p, const char *key, struct cfr_view value, int code)
+static void conf_line(struct cfr_writer *p, const char *key, struct cfr_view value, int code)
 {
     struct cfr_view rest = value;
 
     if (value.n == 0 || p->rc != 0)
         return;
-    cfr_pen_text(p, key);
-    cfr_pen_text(p, " = \"");
+    cfr_writer_text(p, key);
+    cfr_writer_text(p, " = \"");
     while (rest.n != 0 && p->rc == 0) {
         size_t n = cfr_view_utf8_len(rest);
 
         if (n == 0 || (unsigned char)rest.p[0] < 0x20 || rest.p[0] == 0x7f) {
-            p->rc =
-                cfr_err_set(p->err, code,
-                            "the value of %s has a control character or is no text (UTF-8), so it cannot be "
-                            "written as clouds-conf",
-                            key);
+            p->rc = cfr_err_set(p->err, code,
+                                "the value of %s has a control character or is no text (UTF-8), so it cannot be "
+                                "written as clouds-conf",
+                                key);
             return;
         }
         if (rest.p[0] == '"' || rest.p[0] == '\\')
-            cfr_pen_text(p, "\\");
-        cfr_pen_view(p, (struct cfr_view){rest.p, n});
+            cfr_writer_text(p, "\\");
+        cfr_writer_view(p, (struct cfr_view){rest.p, n});
         rest = (struct cfr_view){rest.p + n, rest.n - n};
     }
-    cfr_pen_text(p, "\"\n");
+    cfr_writer_text(p, "\"\n");
 }
 
-static void conf_field(struct cfr_pen *p, const struct cfr_format_input *in, const char *key,
-                       const char *field)
+static void conf_field(struct cfr_writer *p, const struct cfr_format_input *in, const char *key, const char *field)
 {
     conf_line(p, key, cfr_format_get(in, field), CFR_E_ANSWER);
 }
 
 int cfr_format_clouds_conf(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_pen p = {out, err, cfr_format_need(in, "clouds-conf", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
+    struct cfr_writer p = {out, err, cfr_format_need(in, "clouds-conf", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
     bool application = has(in, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
 
     if (p.rc == 0 && !application &&
         (!has(in, CFR_FIELD_OPENSTACK_PASSWORD) || has(in, CFR_FIELD_OPENSTACK_SYSTEM_SCOPE)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "the format clouds-conf has a place for an application credential, or for a password and a "
-            "project or domain, and this credential has neither: use clouds-yaml or openstack-token");
-    cfr_pen_text(&p, "[Global]\n");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the format clouds-conf has a place for an application credential, or for a password and a "
+                           "project or domain, and this credential has neither: use clouds-yaml or openstack-token");
+    cfr_writer_text(&p, "[Global]\n");
     conf_field(&p, in, "auth-url", CFR_FIELD_OPENSTACK_AUTH_URL);
     if (application) {
         conf_field(&p, in, "application-credential-id", CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_ID);
-        conf_field(&p, in, "application-credential-secret",
-                   CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
+        conf_field(&p, in, "application-credential-secret", CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
     } else {
         conf_field(&p, in, "user-id", CFR_FIELD_OPENSTACK_USER_ID);
         conf_field(&p, in, "password", CFR_FIELD_OPENSTACK_PASSWORD);

@@ -8,15 +8,14 @@
 #include "files/format/format.h"
 
 /* `,"KEY":"VALUE"`, or nothing if VALUE is empty. */
-void cfr_pen_member(struct cfr_pen *p, const char *key, struct cfr_view value);
+void cfr_format_write_member(struct cfr_writer *p, const char *key, struct cfr_view value);
 /* A line KEY=VALUE (KEY in capitals), or nothing if VALUE is empty; CODE if VALUE would need quotes. */
-void cfr_pen_env(struct cfr_pen *p, const char *key, struct cfr_view value, int code);
+void cfr_format_write_env(struct cfr_writer *p, const char *key, struct cfr_view value, int code);
 
 /* The grant's field, or an empty view. */
 struct cfr_view cfr_format_get(const struct cfr_format_input *in, const char *field);
 /* CFR_E_CONFIG, naming FORMAT and FIELD, if the grant has no such field. */
-int cfr_format_need(const struct cfr_format_input *in, const char *format, const char *field,
-                    struct cfr_err *err);
+int cfr_format_need(const struct cfr_format_input *in, const char *format, const char *field, struct cfr_err *err);
 /* True for a text that is there and not empty. */
 bool cfr_format_given(const char *text);
 /* The region that was configured, else the grant's. */

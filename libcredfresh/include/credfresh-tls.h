@@ -52,32 +52,35 @@ struct credfresh_tls;
 /* Flags of the options. */
 #define CREDFRESH_TLS_ALLOW_EXPIRED 1u /* take an expired certificate or bundle too */
 #define CREDFRESH_TLS_WAIT          2u /* open without a usable set; handshakes fail until there is one */
-#define CREDFRESH_TLS_KEEP_SESSIONS 4u /* sessions may be resumed although the CA bundle has changed since they began */
-#define CREDFRESH_TLS_POLL_ONLY     8u /* CREDFRESH_POLL_ONLY */
+#define CREDFRESH_TLS_KEEP_SESSIONS                                                                                    \
+    4u                             /* sessions may be resumed although the CA bundle has changed since they began      \
+                                    */
+#define CREDFRESH_TLS_POLL_ONLY 8u /* CREDFRESH_POLL_ONLY */
 
 /* Set struct_size before each call. */
 struct credfresh_tls_status {
-    size_t struct_size;  /* sizeof(struct credfresh_tls_status) */
-    int code;            /* 0 if the newest set is in use, otherwise why it is not */
-    unsigned reserved;   /* 0 */
-    uint64_t taken;      /* sets taken into use since open */
-    uint64_t refused;    /* sets refused since open */
-    uint64_t generation; /* of the key pair in use (of the bundle if there is none), for credfresh_ack() */
-    int64_t not_after_s; /* when the certificate in use ends, in seconds since 1970; 0: none in use */
-    char text[400];      /* CODE in words, with the file's name; "" for 0. Never a secret */
+    size_t struct_size;   /* sizeof(struct credfresh_tls_status) */
+    int code;             /* 0 if the newest set is in use, otherwise why it is not */
+    unsigned reserved;    /* 0 */
+    uint64_t taken;       /* sets taken into use since open */
+    uint64_t refused;     /* sets refused since open */
+    uint64_t generation;  /* of the key pair in use (of the bundle if there is none), for credfresh_ack() */
+    int64_t not_after_s;  /* when the certificate in use ends, in seconds since 1970; 0: none in use */
+    char text[400];       /* CODE in words, with the file's name; "" for 0. Never a secret */
     char watch_text[400]; /* "", or what is to be known about the directory: it never changes (subPath), or is polled */
 };
 
-/* Called inside credfresh_tls_dispatch in its thread, after a set was taken into use or refused: the counters tell which.
- * STATUS ends with the call. The function must not dispatch or close TLS. */
-typedef void credfresh_tls_change_fn(struct credfresh_tls *tls, const struct credfresh_tls_status *status, void *context);
+/* Called inside credfresh_tls_dispatch in its thread, after a set was taken into use or refused: the counters tell
+ * which. STATUS ends with the call. The function must not dispatch or close TLS. */
+typedef void credfresh_tls_change_fn(struct credfresh_tls *tls, const struct credfresh_tls_status *status,
+                                     void *context);
 
 /* All zero but struct_size and a directory is a good choice. Strings are copied. */
 struct credfresh_tls_options {
-    size_t struct_size; /* sizeof(struct credfresh_tls_options) */
-    unsigned flags;     /* CREDFRESH_TLS_ */
-    unsigned check_ms;  /* as in struct credfresh_options */
-    unsigned poll_ms;   /* as in struct credfresh_options */
+    size_t struct_size;       /* sizeof(struct credfresh_tls_options) */
+    unsigned flags;           /* CREDFRESH_TLS_ */
+    unsigned check_ms;        /* as in struct credfresh_options */
+    unsigned poll_ms;         /* as in struct credfresh_options */
     const char *directory;    /* of the certificate and key, and of the CA bundle unless ca_directory is set */
     const char *ca_directory; /* of the CA bundle alone, or NULL */
     const char *cert_name;    /* NULL: "tls.crt". PEM: the certificate, then its chain. "": no key pair is followed */
@@ -87,43 +90,48 @@ struct credfresh_tls_options {
     void *context;                      /* handed to on_change */
 };
 
-#define CREDFRESH_TLS_OPTIONS_INIT {sizeof(struct credfresh_tls_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define CREDFRESH_TLS_OPTIONS_INIT                                                                                     \
+    {                                                                                                                  \
+        sizeof(struct credfresh_tls_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                             \
+    }
 
-/* Reads and verifies the set and begins to follow it. 0 with *TLS, or a code with a sentence in TEXT ((NULL, 0) is allowed)
- * and *TLS NULL. Without CREDFRESH_TLS_WAIT a set that cannot be used is an error. Files of one directory are judged, and
- * taken, together; with a ca_directory of its own the bundle is judged by itself, so that neither keeps the other back. A
- * certificate that is not valid yet is refused only while the one in use is. Blocks on disk. */
-CREDFRESH_API int credfresh_tls_open(struct credfresh_tls **tls, const struct credfresh_tls_options *options, char *text,
-                                     size_t text_size);
+/* Reads and verifies the set and begins to follow it. 0 with *TLS, or a code with a sentence in TEXT ((NULL, 0) is
+ * allowed) and *TLS NULL. Without CREDFRESH_TLS_WAIT a set that cannot be used is an error. Files of one directory are
+ * judged, and taken, together; with a ca_directory of its own the bundle is judged by itself, so that neither keeps the
+ * other back. A certificate that is not valid yet is refused only while the one in use is. Blocks on disk. */
+CREDFRESH_API int credfresh_tls_open(struct credfresh_tls **tls, const struct credfresh_tls_options *options,
+                                     char *text, size_t text_size);
 
-/* Stops following. Contexts and connections that somebody still holds stay usable with the last set. NULL is allowed. */
+/* Stops following. Contexts and connections that somebody still holds stay usable with the last set. NULL is allowed.
+ */
 CREDFRESH_API void credfresh_tls_close(struct credfresh_tls *tls);
 
 /*
- * The context: the same one for the follower's whole life, for servers and clients alike (TLS_method), TLS 1.2 and later.
- * Borrowed; SSL_CTX_up_ref it to keep it longer. Set on it what you like before its first use. Where a CA bundle is
- * followed it verifies the peer (SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT), as a server too: change that with
- * SSL_CTX_set_verify. A client has to name the host it means: SSL_set1_host.
+ * The context: the same one for the follower's whole life, for servers and clients alike (TLS_method), TLS 1.2 and
+ * later. Borrowed; SSL_CTX_up_ref it to keep it longer. Set on it what you like before its first use. Where a CA bundle
+ * is followed it verifies the peer (SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT), as a server too: change that
+ * with SSL_CTX_set_verify. A client has to name the host it means: SSL_set1_host.
  */
 CREDFRESH_API SSL_CTX *credfresh_tls_ctx(struct credfresh_tls *tls);
 
 /*
  * Makes a context of yours follow as well (one of SNI's, one handed to you by another library). It takes the context's
  * certificate callback, client hello callback, certificate verify callback (if a CA bundle is followed) and info
- * callback (a present one is kept and called); its verify mode and everything else stay yours. Before the context's first
- * use. CREDFRESH_E_INVALID if it follows something already. The context needs no call to stop.
+ * callback (a present one is kept and called); its verify mode and everything else stay yours. Before the context's
+ * first use. CREDFRESH_E_INVALID if it follows something already. The context needs no call to stop.
  */
 CREDFRESH_API int credfresh_tls_follow(struct credfresh_tls *tls, SSL_CTX *ctx);
 
 /* Readable when credfresh_tls_dispatch has work to do. Poll only: do not read, write or close it. */
 CREDFRESH_API int credfresh_tls_fd(const struct credfresh_tls *tls);
 
-/* Takes up what has changed. 1 if a new set was taken into use, 0 if there is nothing new, or the code of what was refused;
- * the set in use then stays. Never waits; reads files. Harmless at any time. */
+/* Takes up what has changed. 1 if a new set was taken into use, 0 if there is nothing new, or the code of what was
+ * refused; the set in use then stays. Never waits; reads files. Harmless at any time. */
 CREDFRESH_API int credfresh_tls_dispatch(struct credfresh_tls *tls);
 
-/* For the child after fork() that follows on by itself (a server with several processes): as credfresh_after_fork(). The
- * first credfresh_tls_dispatch() does it too. To be called before the child's first handshake if threads were running. */
+/* For the child after fork() that follows on by itself (a server with several processes): as credfresh_after_fork().
+ * The first credfresh_tls_dispatch() does it too. To be called before the child's first handshake if threads were
+ * running. */
 CREDFRESH_API int credfresh_tls_after_fork(struct credfresh_tls *tls);
 
 /* Fills STATUS, up to its struct_size. Any thread. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* libcredfresh: follows a directory of credentials that is replaced as a whole, either one that credfresh publishes or any
- * volume that the kubelet mounts (Secret, ConfigMap, projected token), and hands out complete, immutable snapshots of it.
+/* libcredfresh: follows a directory of credentials that is replaced as a whole, either one that credfresh publishes or
+ * any volume that the kubelet mounts (Secret, ConfigMap, projected token), and hands out complete, immutable snapshots
+ * of it.
  *
  * A watcher (struct credfresh) belongs to one thread, or event loop, which polls credfresh_fd() and calls
  * credfresh_dispatch(). Every thread may at any time ask credfresh_changed() and use credfresh_acquire() and
@@ -10,8 +11,8 @@
  * standard output or error. Every descriptor is close-on-exec.
  *
  * Functions that return int return 0 or more, or one of the negative codes below. Where they take (TEXT, TEXT_SIZE), a
- * sentence on what is wrong, where, and what to do is written there, always terminated, cut if need be; (NULL, 0) is allowed.
- * No text holds a byte of any file. */
+ * sentence on what is wrong, where, and what to do is written there, always terminated, cut if need be; (NULL, 0) is
+ * allowed. No text holds a byte of any file. */
 #ifndef CREDFRESH_H
 #define CREDFRESH_H
 
@@ -38,15 +39,15 @@ CREDFRESH_API const char *credfresh_version(void);
 
 /* ---- errors ---- */
 
-#define CREDFRESH_E_INVALID   (-1)  /* an argument is wrong */
-#define CREDFRESH_E_NOMEM     (-2)  /* no memory */
-#define CREDFRESH_E_MISSING   (-3)  /* no such directory, no file in it, or not all files that were asked for */
-#define CREDFRESH_E_PERM      (-4)  /* not allowed to read (or write) it */
-#define CREDFRESH_E_LIMIT     (-5)  /* more files or bytes than the limits, or no descriptor left */
-#define CREDFRESH_E_UNSTABLE  (-6)  /* it kept changing while it was being read; it is tried again shortly */
-#define CREDFRESH_E_IO        (-7)  /* any other failure of the system */
-#define CREDFRESH_E_BUSY      (-8)  /* another thread is using the watcher, or this call came from within its callback */
-#define CREDFRESH_E_HELD      (-9)  /* CREDFRESH_HELD_MAX older snapshots are still held: somebody does not release */
+#define CREDFRESH_E_INVALID   (-1) /* an argument is wrong */
+#define CREDFRESH_E_NOMEM     (-2) /* no memory */
+#define CREDFRESH_E_MISSING   (-3) /* no such directory, no file in it, or not all files that were asked for */
+#define CREDFRESH_E_PERM      (-4) /* not allowed to read (or write) it */
+#define CREDFRESH_E_LIMIT     (-5) /* more files or bytes than the limits, or no descriptor left */
+#define CREDFRESH_E_UNSTABLE  (-6) /* it kept changing while it was being read; it is tried again shortly */
+#define CREDFRESH_E_IO        (-7) /* any other failure of the system */
+#define CREDFRESH_E_BUSY      (-8) /* another thread is using the watcher, or this call came from within its callback */
+#define CREDFRESH_E_HELD      (-9) /* CREDFRESH_HELD_MAX older snapshots are still held: somebody does not release */
 #define CREDFRESH_E_NO_EXPIRY (-10) /* there is no expiry in it */
 
 /* What CODE means in a few words; never NULL. A constant. Any thread. */
@@ -62,16 +63,17 @@ CREDFRESH_API const char *credfresh_strerror(int code);
 struct credfresh;
 struct credfresh_snapshot;
 
-/* Called by credfresh_dispatch() (and credfresh_wait()), in its thread, after a new snapshot has become the current one.
- * SNAPSHOT is borrowed: it is valid until the function returns, and longer for whoever calls credfresh_retain() on it.
- * The function must not call credfresh_dispatch(), credfresh_wait(), credfresh_after_fork() (CREDFRESH_E_BUSY) or
+/* Called by credfresh_dispatch() (and credfresh_wait()), in its thread, after a new snapshot has become the current
+ * one. SNAPSHOT is borrowed: it is valid until the function returns, and longer for whoever calls credfresh_retain() on
+ * it. The function must not call credfresh_dispatch(), credfresh_wait(), credfresh_after_fork() (CREDFRESH_E_BUSY) or
  * credfresh_close() (undefined) on W. It is not called for what credfresh_open() has read. */
 typedef void credfresh_change_fn(struct credfresh *w, const struct credfresh_snapshot *snapshot, void *context);
 
 /* Flags of the options. */
 #define CREDFRESH_POLL_ONLY 1u /* never use inotify: where its messages are known not to arrive */
 
-/* All zero but struct_size is a good choice. Initialise it with CREDFRESH_OPTIONS_INIT, or zero it and set struct_size. */
+/* All zero but struct_size is a good choice. Initialise it with CREDFRESH_OPTIONS_INIT, or zero it and set struct_size.
+ */
 struct credfresh_options {
     size_t struct_size; /* sizeof(struct credfresh_options) */
     unsigned flags;
@@ -83,64 +85,70 @@ struct credfresh_options {
     size_t bytes_max;
     /* The most files. 0: 256. At most CREDFRESH_FILES_MAX. */
     size_t files_max;
-    /* The files that are wanted, as paths below the directory, for example "tls.crt". A snapshot then holds exactly these;
-     * a state of the directory that lacks one is not taken, and no other file is even opened. NULL, 0: all files. Copied. */
+    /* The files that are wanted, as paths below the directory, for example "tls.crt". A snapshot then holds exactly
+     * these; a state of the directory that lacks one is not taken, and no other file is even opened. NULL, 0: all
+     * files. Copied. */
     const char *const *names;
     size_t name_count;
     credfresh_change_fn *on_change; /* NULL for none */
     void *context;                  /* handed to on_change */
 };
 
-#define CREDFRESH_OPTIONS_INIT {sizeof(struct credfresh_options), 0, 0, 0, 0, 0, NULL, 0, NULL, NULL}
+#define CREDFRESH_OPTIONS_INIT                                                                                         \
+    {                                                                                                                  \
+        sizeof(struct credfresh_options), 0, 0, 0, 0, 0, NULL, 0, NULL, NULL                                           \
+    }
 
-/* Starts to follow DIRECTORY and takes a first snapshot of it. That there is no such directory yet, or nothing complete in
- * it, is no failure: credfresh_acquire() then returns NULL until there is, and credfresh_status() says why. OPTIONS may be
- * NULL. A relative path is taken from the current directory, and stays so when that is changed. Blocks on disk.
+/* Starts to follow DIRECTORY and takes a first snapshot of it. That there is no such directory yet, or nothing complete
+ * in it, is no failure: credfresh_acquire() then returns NULL until there is, and credfresh_status() says why. OPTIONS
+ * may be NULL. A relative path is taken from the current directory, and stays so when that is changed. Blocks on disk.
  * CREDFRESH_E_INVALID, CREDFRESH_E_NOMEM, CREDFRESH_E_LIMIT (descriptors), CREDFRESH_E_IO; *W is then NULL.
  *
- * In a directory with the link `..data` the files are those of the version that it names (sub-directories included, with
- * names such as "tokens/vault"), and all of one version. In any other directory (credfresh_status() tells the kind) they are
- * the regular files, and links to such, in it whose names do not begin with a dot (or those that are asked for by name); each
- * is read when nothing moves, but files that somebody replaces one by one may be caught between two replacements. */
+ * In a directory with the link `..data` the files are those of the version that it names (sub-directories included,
+ * with names such as "tokens/vault"), and all of one version. In any other directory (credfresh_status() tells the
+ * kind) they are the regular files, and links to such, in it whose names do not begin with a dot (or those that are
+ * asked for by name); each is read when nothing moves, but files that somebody replaces one by one may be caught
+ * between two replacements. */
 CREDFRESH_API int credfresh_open(struct credfresh **w, const char *directory, const struct credfresh_options *options,
                                  char *text, size_t text_size);
 
-/* Ends it and closes its descriptors. Snapshots that are held stay valid until they are released. No other thread may be
- * using W, nor begin to. NULL is allowed. */
+/* Ends it and closes its descriptors. Snapshots that are held stay valid until they are released. No other thread may
+ * be using W, nor begin to. NULL is allowed. */
 CREDFRESH_API void credfresh_close(struct credfresh *w);
 
-/* The descriptor to wait on for reading (poll, select, epoll, libevent, libuv ...): readable when credfresh_dispatch() has
- * something to do. It stays the same until credfresh_close(), which closes it. Its timer runs in it too: nothing else
- * needs to be scheduled. Any thread. */
+/* The descriptor to wait on for reading (poll, select, epoll, libevent, libuv ...): readable when credfresh_dispatch()
+ * has something to do. It stays the same until credfresh_close(), which closes it. Its timer runs in it too: nothing
+ * else needs to be scheduled. Any thread. */
 CREDFRESH_API int credfresh_fd(const struct credfresh *w);
 
-/* Takes up what happened: reads the events, looks, and if the directory has changed makes a new snapshot the current one
- * and calls on_change. Returns 1 if it did, 0 if there is nothing new, or a negative code if the directory could not be
- * read (credfresh_status() has the text); the last snapshot then stays the current one, and it is tried again by itself.
- * Never waits; reads files. To be called when the descriptor is readable, but harmless at any other time. One thread at a
- * time: CREDFRESH_E_BUSY. */
+/* Takes up what happened: reads the events, looks, and if the directory has changed makes a new snapshot the current
+ * one and calls on_change. Returns 1 if it did, 0 if there is nothing new, or a negative code if the directory could
+ * not be read (credfresh_status() has the text); the last snapshot then stays the current one, and it is tried again by
+ * itself. Never waits; reads files. To be called when the descriptor is readable, but harmless at any other time. One
+ * thread at a time: CREDFRESH_E_BUSY. */
 CREDFRESH_API int credfresh_dispatch(struct credfresh *w);
 
-/* Waits up to TIMEOUT_MS milliseconds (negative: for ever) for a new snapshot, dispatching meanwhile: for programs without a
- * loop, and for the first snapshot. Returns 1 if there is a new one, 0 when the time is over or a signal handler ran, or
- * CREDFRESH_E_BUSY, CREDFRESH_E_IO, or in a child what credfresh_after_fork() returns. A directory that cannot be read is
- * waited for. */
+/* Waits up to TIMEOUT_MS milliseconds (negative: for ever) for a new snapshot, dispatching meanwhile: for programs
+ * without a loop, and for the first snapshot. Returns 1 if there is a new one, 0 when the time is over or a signal
+ * handler ran, or CREDFRESH_E_BUSY, CREDFRESH_E_IO, or in a child what credfresh_after_fork() returns. A directory that
+ * cannot be read is waited for. */
 CREDFRESH_API int credfresh_wait(struct credfresh *w, int timeout_ms);
 
 /* For the child after fork(): gives it descriptors of its own, under the same number, and looks. credfresh_dispatch()
- * does it by itself, but a child that waits for the descriptor before that shares it with its parent and may miss what the
- * parent takes up. A loop must then add the descriptor again (libevent: event_reinit()). In the parent it does nothing.
- * Snapshots, and all functions that any thread may call, work in the child as in the parent. Returns as
+ * does it by itself, but a child that waits for the descriptor before that shares it with its parent and may miss what
+ * the parent takes up. A loop must then add the descriptor again (libevent: event_reinit()). In the parent it does
+ * nothing. Snapshots, and all functions that any thread may call, work in the child as in the parent. Returns as
  * credfresh_dispatch(); CREDFRESH_E_LIMIT or CREDFRESH_E_IO if there are no descriptors to be had. */
 CREDFRESH_API int credfresh_after_fork(struct credfresh *w);
 
 /* ---- is there anything new? Any thread, nanoseconds, no system call, never waits ---- */
 
-/* Number of the current snapshot: 0 while there is none, then 1, 2, 3 ... in the order in which this watcher took them. */
+/* Number of the current snapshot: 0 while there is none, then 1, 2, 3 ... in the order in which this watcher took them.
+ */
 CREDFRESH_API uint64_t credfresh_sequence(const struct credfresh *w);
 
-/* 1 if there is a newer snapshot than SEQUENCE (0 for "I have none"), else 0. One load from memory. A credfresh_acquire()
- * that follows a 1 gets the newer one. */
+/* 1 if there is a newer snapshot than SEQUENCE (0 for "I have none"), else 0. One load from memory. A
+ * credfresh_acquire() that follows a 1 gets the newer one. */
 CREDFRESH_API int credfresh_changed(const struct credfresh *w, uint64_t sequence);
 
 /* ---- snapshots: complete, immutable, any thread ---- */
@@ -166,8 +174,9 @@ struct credfresh_file {
 /* Its number, as credfresh_sequence(). */
 CREDFRESH_API uint64_t credfresh_snapshot_sequence(const struct credfresh_snapshot *snapshot);
 
-/* The number of the version: what stands behind the last dot of the name that `..data` leads to. credfresh counts it up,
- * and it is what credfresh_ack() takes; the kubelet makes it up, so that it only tells two versions apart. 0 for none. */
+/* The number of the version: what stands behind the last dot of the name that `..data` leads to. credfresh counts it
+ * up, and it is what credfresh_ack() takes; the kubelet makes it up, so that it only tells two versions apart. 0 for
+ * none. */
 CREDFRESH_API uint64_t credfresh_snapshot_generation(const struct credfresh_snapshot *snapshot);
 
 /* When it was written, in milliseconds since 1970: the time of the version's directory, or of the newest file. */
@@ -177,7 +186,8 @@ CREDFRESH_API int64_t credfresh_snapshot_time_ms(const struct credfresh_snapshot
 CREDFRESH_API size_t credfresh_snapshot_count(const struct credfresh_snapshot *snapshot);
 
 /* File INDEX, in the order of their names (by byte); NULL if there are fewer. */
-CREDFRESH_API const struct credfresh_file *credfresh_snapshot_file(const struct credfresh_snapshot *snapshot, size_t index);
+CREDFRESH_API const struct credfresh_file *credfresh_snapshot_file(const struct credfresh_snapshot *snapshot,
+                                                                   size_t index);
 
 /* The file of that name, or NULL. */
 CREDFRESH_API const struct credfresh_file *credfresh_snapshot_find(const struct credfresh_snapshot *snapshot,
@@ -213,24 +223,25 @@ struct credfresh_status {
     char error_text[400];
 };
 
-/* Fills STATUS, up to its struct_size. Any thread, also from on_change; CREDFRESH_E_BUSY while another one dispatches. */
+/* Fills STATUS, up to its struct_size. Any thread, also from on_change; CREDFRESH_E_BUSY while another one dispatches.
+ */
 CREDFRESH_API int credfresh_status(struct credfresh *w, struct credfresh_status *status);
 
 /* ---- helpers: any thread ---- */
 
-/* The expiry of the credential in SIZE bytes at BYTES, in seconds since 1970: in JSON the earliest of its members Expiration,
- * expiration, expirationTimestamp, expiration_time, expires, expires_at, expires_on, expiry (a time in RFC 3339, or seconds, as a
- * number or in a text); in the lines of an INI or environment file aws_credential_expiration, in either case; in a JWT its exp.
- * It reads; it verifies nothing. 0, or CREDFRESH_E_NO_EXPIRY. */
+/* The expiry of the credential in SIZE bytes at BYTES, in seconds since 1970: in JSON the earliest of its members
+ * Expiration, expiration, expirationTimestamp, expiration_time, expires, expires_at, expires_on, expiry (a time in RFC
+ * 3339, or seconds, as a number or in a text); in the lines of an INI or environment file aws_credential_expiration, in
+ * either case; in a JWT its exp. It reads; it verifies nothing. 0, or CREDFRESH_E_NO_EXPIRY. */
 CREDFRESH_API int credfresh_expiry(const void *bytes, size_t size, int64_t *expires_s);
 
 /* The earliest expiry of all files that have one. */
 CREDFRESH_API int credfresh_snapshot_expiry(const struct credfresh_snapshot *snapshot, int64_t *expires_s);
 
-/* Says that GENERATION (credfresh_snapshot_generation()) is in use: writes it, in decimal and with a newline, to the file
- * PATH, which credfresh watches (`acknowledge: {file: PATH}` in its configuration). The file is replaced by a rename, or
- * written in place where it is a mount or its directory may not be written to. Mode 0644 less the umask. Blocks on disk.
- * CREDFRESH_E_INVALID (generation 0), CREDFRESH_E_MISSING, CREDFRESH_E_PERM, CREDFRESH_E_IO. */
+/* Says that GENERATION (credfresh_snapshot_generation()) is in use: writes it, in decimal and with a newline, to the
+ * file PATH, which credfresh watches (`acknowledge: {file: PATH}` in its configuration). The file is replaced by a
+ * rename, or written in place where it is a mount or its directory may not be written to. Mode 0644 less the umask.
+ * Blocks on disk. CREDFRESH_E_INVALID (generation 0), CREDFRESH_E_MISSING, CREDFRESH_E_PERM, CREDFRESH_E_IO. */
 CREDFRESH_API int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text_size);
 
 #ifdef __cplusplus

@@ -5,15 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void sample(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                   int64_t value)
+static void sample(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t value)
 {
-    cfr_metrics_begin(out, family, c->name, NULL, NULL);
-    cfr_metrics_end_int(out, value);
+    cfr_api_metrics_begin(out, family, c->name, NULL, NULL);
+    cfr_api_metrics_end_int(out, value);
 }
 
-static void expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                   int64_t now_s)
+static void expiry(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
     /* No sample for what never expires: any number would be read as a time. */
@@ -21,121 +19,118 @@ static void expiry(struct cfr_str *out, const char *family, const struct cfr_sta
         sample(out, family, c, c->expires_s);
 }
 
-static void issued(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void issued(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
     if (c->published && c->issued_s != 0)
         sample(out, family, c, c->issued_s);
 }
 
-static void info(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void info(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
-    cfr_metrics_begin(out, family, c->name, "provider", c->provider);
+    cfr_api_metrics_begin(out, family, c->name, "provider", c->provider);
     cfr_str_addz(out, ",");
-    cfr_metrics_label(out, "source", c->source);
-    cfr_metrics_end_int(out, 1);
+    cfr_api_metrics_label(out, "source", c->source);
+    cfr_api_metrics_end_int(out, 1);
 }
 
-static void next_refresh(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void next_refresh(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                         int64_t now_s)
 {
     (void)now_s;
     if (c->refresh_s != 0)
         sample(out, family, c, c->refresh_s);
 }
 
-static void tries_left(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void tries_left(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                       int64_t now_s)
 {
     (void)now_s;
     if (c->published && c->expires_s != 0)
         sample(out, family, c, c->tries_left);
 }
 
-static void clock_skew(struct cfr_str *out, const char *family, const struct cfr_status_credential *c, int64_t now_s)
+static void clock_skew(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                       int64_t now_s)
 {
     (void)now_s;
     if (c->skew_known)
         sample(out, family, c, c->skew_s);
 }
 
-static void published(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                      int64_t now_s)
+static void published(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->published ? 1 : 0);
 }
 
-static void ready(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                  int64_t now_s)
+static void ready(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
-    sample(out, family, c, cfr_status_is_ready(c, now_s) ? 1 : 0);
+    sample(out, family, c, cfr_api_status_is_ready(c, now_s) ? 1 : 0);
 }
 
-static void required(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                     int64_t now_s)
+static void required(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->required ? 1 : 0);
 }
 
-static void generation(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+static void generation(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                        int64_t now_s)
 {
     (void)now_s;
-    cfr_metrics_begin(out, family, c->name, NULL, NULL);
-    cfr_metrics_end_count(out, c->generation);
+    cfr_api_metrics_begin(out, family, c->name, NULL, NULL);
+    cfr_api_metrics_end_count(out, c->generation);
 }
 
-static void last_success(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+static void last_success(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                          int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->last_success_s);
 }
 
-static void failures(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                     int64_t now_s)
+static void failures(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->failures);
 }
 
-static void refreshes(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                      int64_t now_s)
+static void refreshes(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     (void)now_s;
-    cfr_metrics_begin(out, family, c->name, "result", "ok");
-    cfr_metrics_end_count(out, c->exchanges_ok);
+    cfr_api_metrics_begin(out, family, c->name, "result", "ok");
+    cfr_api_metrics_end_count(out, c->exchanges_ok);
     for (int i = CFR_CLASS_NONE + 1; i < CFR_CLASS_COUNT; i++) {
-        cfr_metrics_begin(out, family, c->name, "result", cfr_err_class_name((enum cfr_err_class)i));
-        cfr_metrics_end_count(out, c->exchanges_failed[i]);
+        cfr_api_metrics_begin(out, family, c->name, "result", cfr_err_class_name((enum cfr_err_class)i));
+        cfr_api_metrics_end_count(out, c->exchanges_failed[i]);
     }
 }
 
-static void duration(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
-                     int64_t now_s)
+static void duration(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     uint64_t sum = 0;
 
     (void)now_s;
-    for (size_t i = 0; i <= CFR_STATUS_BUCKETS; i++) {
+    for (size_t i = 0; i <= CFR_API_STATUS_BUCKETS; i++) {
         sum += c->duration.buckets[i];
         cfr_str_addf(out, "%s_bucket{", family);
-        cfr_metrics_label(out, "credential", c->name);
-        if (i < CFR_STATUS_BUCKETS)
-            cfr_str_addf(out, ",le=\"%g\"", cfr_status_bounds[i]);
+        cfr_api_metrics_label(out, "credential", c->name);
+        if (i < CFR_API_STATUS_BUCKETS)
+            cfr_str_addf(out, ",le=\"%g\"", cfr_api_status_bounds[i]);
         else
             cfr_str_addz(out, ",le=\"+Inf\"");
-        cfr_metrics_end_count(out, sum);
+        cfr_api_metrics_end_count(out, sum);
     }
     cfr_str_addf(out, "%s_sum{", family);
-    cfr_metrics_label(out, "credential", c->name);
+    cfr_api_metrics_label(out, "credential", c->name);
     cfr_str_addf(out, "} %.9g\n%s_count{", c->duration.sum_s, family);
-    cfr_metrics_label(out, "credential", c->name);
-    cfr_metrics_end_count(out, c->duration.count);
+    cfr_api_metrics_label(out, "credential", c->name);
+    cfr_api_metrics_end_count(out, c->duration.count);
 }
 
-static void token_expiry(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+static void token_expiry(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                          int64_t now_s)
 {
     (void)now_s;
@@ -143,14 +138,14 @@ static void token_expiry(struct cfr_str *out, const char *family, const struct c
         sample(out, family, c, c->token_expires_s);
 }
 
-static void token_overdue(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+static void token_overdue(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                           int64_t now_s)
 {
     (void)now_s;
     sample(out, family, c, c->token_overdue ? 1 : 0);
 }
 
-static void token_requested(struct cfr_str *out, const char *family, const struct cfr_status_credential *c,
+static void token_requested(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                             int64_t now_s)
 {
     (void)now_s;
@@ -160,7 +155,7 @@ static void token_requested(struct cfr_str *out, const char *family, const struc
 static const struct family {
     const char *name;
     const char *type;
-    cfr_metrics_fn *samples;
+    cfr_api_metrics_fn *samples;
     const char *help;
 } families[] = {
     {"credfresh_credential_info", "gauge", info,
@@ -175,12 +170,10 @@ static const struct family {
     {"credfresh_credential_tries_left", "gauge", tries_left,
      "Tries that fit before the published credential expires even if each pause is the longest possible; 100 for more. "
      "Absent when nothing is published or it never expires."},
-    {"credfresh_credential_published", "gauge", published,
-     "1 when a generation of the credential is published."},
+    {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
     {"credfresh_credential_ready", "gauge", ready, "1 when the credential is published and has not expired."},
     {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
-    {"credfresh_credential_generation", "gauge", generation,
-     "Number of the published generation; 0 for none."},
+    {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
     {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,
      "When the credential was last refreshed, in seconds since the epoch; 0 for never."},
     {"credfresh_credential_consecutive_failures", "gauge", failures,
@@ -189,8 +182,7 @@ static const struct family {
      "Refreshes by result: ok, or the class of the error (retry: goes away by itself; stop: needs an "
      "operator; "
      "local: this machine)."},
-    {"credfresh_exchange_duration_seconds", "histogram", duration,
-     "How long the exchanges with the cloud took."},
+    {"credfresh_exchange_duration_seconds", "histogram", duration, "How long the exchanges with the cloud took."},
     {"credfresh_exchange_clock_skew_seconds", "gauge", clock_skew,
      "The server's clock less this machine's at the last exchange. Absent when no server has told the time."},
     {"credfresh_token_expiry_timestamp_seconds", "gauge", token_expiry,
@@ -199,23 +191,25 @@ static const struct family {
      "1 when the subject token is past 80 % of its life and nobody has replaced it."},
     {"credfresh_token_requested", "gauge", token_requested,
      "1 when the subject token was asked of the API server, by itself or in place of a file."},
-    {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_metrics_key_minted,
+    {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_api_metrics_key_minted,
      "When the published long-lived key was minted, in seconds since the epoch. Absent for other credentials."},
-    {"credfresh_rotation_state", "gauge", cfr_metrics_rotation_state,
+    {"credfresh_rotation_state", "gauge", cfr_api_metrics_rotation_state,
      "1 for the state that the rotation of a long-lived key is in, 0 for the others. Absent for other credentials."},
-    {"credfresh_rotations_total", "counter", cfr_metrics_rotations,
-     "Rotations of a long-lived key that are complete, and keys that were removed because they never came to be published."},
-    {"credfresh_delivery_runs_total", "counter", cfr_metrics_delivery_runs, "Applies of a Secret of the cluster by result."},
-    {"credfresh_delivery_generation", "gauge", cfr_metrics_delivery_generation,
+    {"credfresh_rotations_total", "counter", cfr_api_metrics_rotations,
+     "Rotations of a long-lived key that are complete, and keys that were removed because they never came to be "
+     "published."},
+    {"credfresh_delivery_runs_total", "counter", cfr_api_metrics_delivery_runs,
+     "Applies of a Secret of the cluster by result."},
+    {"credfresh_delivery_generation", "gauge", cfr_api_metrics_delivery_generation,
      "The generation that a Secret of the cluster holds; 0 for none."},
-    {"credfresh_hook_runs_total", "counter", cfr_metrics_hook_runs, "Runs of a reload hook by result."},
-    {"credfresh_hook_generation", "gauge", cfr_metrics_hook_generation,
+    {"credfresh_hook_runs_total", "counter", cfr_api_metrics_hook_runs, "Runs of a reload hook by result."},
+    {"credfresh_hook_generation", "gauge", cfr_api_metrics_hook_generation,
      "The generation that a reload hook last succeeded for; 0 for none."},
-    {"credfresh_hook_last_run_timestamp_seconds", "gauge", cfr_metrics_hook_last_run,
+    {"credfresh_hook_last_run_timestamp_seconds", "gauge", cfr_api_metrics_hook_last_run,
      "When a reload hook last ran, in seconds since the epoch; 0 for never."},
-    {"credfresh_consumer_generation", "gauge", cfr_metrics_consumer_generation,
+    {"credfresh_consumer_generation", "gauge", cfr_api_metrics_consumer_generation,
      "The generation that a consumer says it has in use; 0 when it has said nothing yet."},
-    {"credfresh_consumer_behind", "gauge", cfr_metrics_consumer_behind,
+    {"credfresh_consumer_behind", "gauge", cfr_api_metrics_consumer_behind,
      "1 when a consumer has not acknowledged the published generation in time."},
 };
 
@@ -224,11 +218,11 @@ static void head(struct cfr_str *out, const char *name, const char *type, const 
     cfr_str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void add_agent(struct cfr_str *out, const struct cfr_status *s)
+static void add_agent(struct cfr_str *out, const struct cfr_api_status *s)
 {
     head(out, "credfresh_build_info", "gauge", "Always 1; the labels say what runs.");
     cfr_str_addz(out, "credfresh_build_info{");
-    cfr_metrics_label(out, "version", s->version);
+    cfr_api_metrics_label(out, "version", s->version);
     cfr_str_addz(out, "} 1\n");
     head(out, "credfresh_start_time_seconds", "gauge", "When the agent started, in seconds since the epoch.");
     cfr_str_addf(out, "credfresh_start_time_seconds %" PRId64 "\n", s->started_s);
@@ -240,33 +234,36 @@ static void add_agent(struct cfr_str *out, const struct cfr_status *s)
     cfr_str_addf(out, "credfresh_config_loaded_timestamp_seconds %" PRId64 "\n", s->config_loaded_s);
 }
 
-static void add_endpoints(struct cfr_str *out, const struct cfr_status *s)
+static void add_endpoints(struct cfr_str *out, const struct cfr_api_status *s)
 {
-    struct cfr_status_endpoint e;
+    struct cfr_api_status_endpoint e;
 
     for (size_t i = 0; s->get_endpoint != NULL && s->get_endpoint(s->ctx, i, &e); i++) {
         if (i == 0)
-            head(out, "credfresh_endpoint_requests_total", "counter", "Requests to local endpoints by shape and HTTP status.");
+            head(out, "credfresh_endpoint_requests_total", "counter",
+                 "Requests to local endpoints by shape and HTTP status.");
         cfr_str_addz(out, "credfresh_endpoint_requests_total{");
-        cfr_metrics_label(out, "endpoint", e.endpoint);
+        cfr_api_metrics_label(out, "endpoint", e.endpoint);
         cfr_str_addz(out, ",");
-        cfr_metrics_label(out, "shape", e.shape);
+        cfr_api_metrics_label(out, "shape", e.shape);
         cfr_str_addf(out, ",status=\"%d\"} %" PRIu64 "\n", e.status, e.requests);
     }
 }
 
-static void add_authority(struct cfr_str *out, const struct cfr_status *s)
+static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
 {
-    struct cfr_status_authority a;
+    struct cfr_api_status_authority a;
 
     if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
         return;
-    head(out, "credfresh_service_ca_number", "gauge", "How many CAs the service CA has had; it rises with each rotation.");
+    head(out, "credfresh_service_ca_number", "gauge",
+         "How many CAs the service CA has had; it rises with each rotation.");
     cfr_str_addf(out, "credfresh_service_ca_number %" PRIu64 "\n", a.number);
     head(out, "credfresh_service_ca_generations", "gauge", "How many CAs the bundle holds.");
     cfr_str_addf(out, "credfresh_service_ca_generations %zu\n", a.generations);
-    head(out, "credfresh_service_ca_made_timestamp_seconds", "gauge",
-         "When the newest CA was made, which was the last rotation, in seconds since the epoch; 0 while there is none.");
+    head(
+        out, "credfresh_service_ca_made_timestamp_seconds", "gauge",
+        "When the newest CA was made, which was the last rotation, in seconds since the epoch; 0 while there is none.");
     cfr_str_addf(out, "credfresh_service_ca_made_timestamp_seconds %" PRId64 "\n", a.issued_s);
     head(out, "credfresh_service_ca_expiry_timestamp_seconds", "gauge",
          "When the newest CA ends, in seconds since the epoch; 0 while there is none.");
@@ -276,11 +273,12 @@ static void add_authority(struct cfr_str *out, const struct cfr_status *s)
     cfr_str_addf(out, "credfresh_service_ca_rotation_timestamp_seconds %" PRId64 "\n", a.rotates_s);
     head(out, "credfresh_service_ca_ok", "gauge", "1 when the last look at the service CA's store and age went well.");
     cfr_str_addf(out, "credfresh_service_ca_ok %d\n", a.error == NULL ? 1 : 0);
-    head(out, "credfresh_service_ca_consecutive_failures", "gauge", "Failed looks and rotations since the last that went well.");
+    head(out, "credfresh_service_ca_consecutive_failures", "gauge",
+         "Failed looks and rotations since the last that went well.");
     cfr_str_addf(out, "credfresh_service_ca_consecutive_failures %u\n", a.failures);
 }
 
-void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)
+void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out)
 {
     add_agent(out, s);
     add_authority(out, s);
@@ -288,7 +286,7 @@ void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out)
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         head(out, families[f].name, families[f].type, families[f].help);
         for (size_t i = 0; i < s->count && !out->failed; i++) {
-            struct cfr_status_credential c = {0};
+            struct cfr_api_status_credential c = {0};
 
             s->get(s->ctx, i, &c);
             families[f].samples(out, families[f].name, &c, s->now_s);

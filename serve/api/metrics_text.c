@@ -5,20 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-const double cfr_status_bounds[CFR_STATUS_BUCKETS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0};
+const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0};
 
-void cfr_status_observe(struct cfr_status_histogram *h, double seconds)
+void cfr_api_status_observe(struct cfr_api_status_histogram *h, double seconds)
 {
     size_t i = 0;
 
-    while (i < CFR_STATUS_BUCKETS && seconds > cfr_status_bounds[i])
+    while (i < CFR_API_STATUS_BUCKETS && seconds > cfr_api_status_bounds[i])
         i++;
     h->buckets[i]++;
     h->count++;
     h->sum_s += seconds;
 }
 
-void cfr_metrics_label(struct cfr_str *out, const char *key, const char *value)
+void cfr_api_metrics_label(struct cfr_str *out, const char *key, const char *value)
 {
     cfr_str_addz(out, key);
     cfr_str_addz(out, "=\"");
@@ -35,24 +35,24 @@ void cfr_metrics_label(struct cfr_str *out, const char *key, const char *value)
     cfr_str_addz(out, "\"");
 }
 
-void cfr_metrics_begin(struct cfr_str *out, const char *family, const char *name, const char *key,
-                  const char *value)
+void cfr_api_metrics_begin(struct cfr_str *out, const char *family, const char *name, const char *key,
+                           const char *value)
 {
     cfr_str_addz(out, family);
     cfr_str_addz(out, "{");
-    cfr_metrics_label(out, "credential", name);
+    cfr_api_metrics_label(out, "credential", name);
     if (key != NULL) {
         cfr_str_addz(out, ",");
-        cfr_metrics_label(out, key, value);
+        cfr_api_metrics_label(out, key, value);
     }
 }
 
-void cfr_metrics_end_int(struct cfr_str *out, int64_t value)
+void cfr_api_metrics_end_int(struct cfr_str *out, int64_t value)
 {
     cfr_str_addf(out, "} %" PRId64 "\n", value);
 }
 
-void cfr_metrics_end_count(struct cfr_str *out, uint64_t value)
+void cfr_api_metrics_end_count(struct cfr_str *out, uint64_t value)
 {
     cfr_str_addf(out, "} %" PRIu64 "\n", value);
 }

@@ -16,15 +16,15 @@ static const char health_index[] = "/livez\n/readyz\n/readyz?verbose\n/metrics\n
 static const char control_index[] = "/v1/credentials\n/v1/credentials/NAME\n"
                                     "/v1/credentials/NAME/rotate (POST)\n/v1/reload (POST)\n/v1/quit (POST)\n";
 
-static void start(struct cfr_response *out, int status, const char *type)
+static void start(struct cfr_httpd_response *out, int status, const char *type)
 {
     cfr_str_free(&out->body);
     *out =
-        (struct cfr_response){.status = status, .content_type = type, .body = {.limit = CFR_STATUS_PAGE_MAX}};
+        (struct cfr_httpd_response){.status = status, .content_type = type, .body = {.limit = CFR_API_STATUS_PAGE_MAX}};
 }
 
 /* A page that did not fit in memory must not go out cut. */
-static void finish(struct cfr_response *out)
+static void finish(struct cfr_httpd_response *out)
 {
     if (!out->body.failed)
         return;
@@ -32,7 +32,7 @@ static void finish(struct cfr_response *out)
     cfr_str_addz(&out->body, "the page is too large, or memory is short\n");
 }
 
-void cfr_routes_error(int status, const char *code, const char *message, struct cfr_response *out)
+void cfr_api_routes_error(int status, const char *code, const char *message, struct cfr_httpd_response *out)
 {
     start(out, status, JSON_TYPE);
     cfr_str_addz(&out->body, "{\"error\":{\"code\":");
@@ -43,7 +43,7 @@ void cfr_routes_error(int status, const char *code, const char *message, struct 
     finish(out);
 }
 
-void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out)
+void cfr_api_routes_accepted(const char *name, uint64_t replaces, struct cfr_httpd_response *out)
 {
     start(out, 202, JSON_TYPE);
     cfr_str_addz(&out->body, "{\"credential\":");
@@ -55,14 +55,14 @@ void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_respons
     finish(out);
 }
 
-void cfr_routes_stopping(struct cfr_response *out)
+void cfr_api_routes_stopping(struct cfr_httpd_response *out)
 {
     start(out, 202, JSON_TYPE);
     cfr_str_addz(&out->body, "{\"stopping\":true}\n");
     finish(out);
 }
 
-void cfr_routes_reloaded(struct cfr_response *out)
+void cfr_api_routes_reloaded(struct cfr_httpd_response *out)
 {
     start(out, 200, JSON_TYPE);
     cfr_str_addz(&out->body, "{\"reloaded\":true}\n");
@@ -71,7 +71,7 @@ void cfr_routes_reloaded(struct cfr_response *out)
 
 /* METHODS is the Allow header: "GET, HEAD" or "POST". True when the request's method is one of them, else the
  * answer is made. */
-static bool allowed(const struct cfr_request *req, const char *methods, struct cfr_response *out)
+static bool allowed(const struct cfr_httpd_request *req, const char *methods, struct cfr_httpd_response *out)
 {
     bool ok = methods[0] == 'P' ? cfr_view_is(req->method, "POST")
                                 : cfr_view_is(req->method, "GET") || cfr_view_is(req->method, "HEAD");
@@ -80,7 +80,7 @@ static bool allowed(const struct cfr_request *req, const char *methods, struct c
     if (ok)
         return true;
     (void)snprintf(text, sizeof text, "this address takes %s only", methods);
-    cfr_routes_error(405, "method", text, out);
+    cfr_api_routes_error(405, "method", text, out);
     out->allow = methods;
     return false;
 }
@@ -101,7 +101,8 @@ static bool query_has(struct cfr_view query, const char *key)
     return false;
 }
 
-static void livez(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+static void livez(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                  struct cfr_httpd_response *out)
 {
     (void)req;
     (void)status;
@@ -109,28 +110,31 @@ static void livez(const struct cfr_request *req, const struct cfr_status *status
     cfr_str_addz(&out->body, "ok\n");
 }
 
-static void readyz(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+static void readyz(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                   struct cfr_httpd_response *out)
 {
     start(out, 200, TEXT_TYPE);
-    if (!cfr_status_ready(status, query_has(req->query, "verbose"), &out->body))
+    if (!cfr_api_status_ready(status, query_has(req->query, "verbose"), &out->body))
         out->status = 503;
 }
 
-static void metrics(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out)
+static void metrics(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                    struct cfr_httpd_response *out)
 {
     (void)req;
     start(out, 200, METRICS_TYPE);
-    cfr_status_metrics(status, &out->body);
+    cfr_api_status_metrics(status, &out->body);
 }
 
 static const struct page {
     const char *path;
-    void (*make)(const struct cfr_request *req, const struct cfr_status *status, struct cfr_response *out);
+    void (*make)(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                 struct cfr_httpd_response *out);
 } pages[] = {{"/livez", livez}, {"/readyz", readyz}, {"/metrics", metrics}};
 
 /* True when the path is one of the health pages; OUT is then made. */
-static bool health_page(const struct cfr_request *req, const struct cfr_status *status,
-                        struct cfr_response *out)
+static bool health_page(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                        struct cfr_httpd_response *out)
 {
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
         if (!cfr_view_is(req->path, pages[i].path))
@@ -145,7 +149,7 @@ static bool health_page(const struct cfr_request *req, const struct cfr_status *
 }
 
 /* True when the path is `/`; OUT is then made. */
-static bool index_page(const struct cfr_request *req, const char *more, struct cfr_response *out)
+static bool index_page(const struct cfr_httpd_request *req, const char *more, struct cfr_httpd_response *out)
 {
     if (!cfr_view_is(req->path, "/"))
         return false;
@@ -158,12 +162,12 @@ static bool index_page(const struct cfr_request *req, const char *more, struct c
     return true;
 }
 
-void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
-                       struct cfr_response *out)
+void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                           struct cfr_httpd_response *out)
 {
-    *out = (struct cfr_response){0};
+    *out = (struct cfr_httpd_response){0};
     if (!index_page(req, "", out) && !health_page(req, status, out))
-        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+        cfr_api_routes_error(404, "not-found", "no such page; / lists those that exist", out);
 }
 
 static int hex_digit(char c)
@@ -205,8 +209,7 @@ static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
     for (size_t i = 0; i < segment.n; i++) {
         char c = segment.p[i];
 
-        if (c == '%' && segment.n - i > 2 && hex_digit(segment.p[i + 1]) >= 0 &&
-            hex_digit(segment.p[i + 2]) >= 0) {
+        if (c == '%' && segment.n - i > 2 && hex_digit(segment.p[i + 1]) >= 0 && hex_digit(segment.p[i + 2]) >= 0) {
             c = (char)(hex_digit(segment.p[i + 1]) * 16 + hex_digit(segment.p[i + 2]));
             i += 2;
         } else if (!segment_char(c)) {
@@ -221,26 +224,26 @@ static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
 }
 
 /* Finds the credential that SEGMENT names. False with the answer made if there is none. */
-static bool find_credential(const struct cfr_status *status, struct cfr_view segment, char name[128],
-                            struct cfr_response *out)
+static bool find_credential(const struct cfr_api_status *status, struct cfr_view segment, char name[128],
+                            struct cfr_httpd_response *out)
 {
     char text[256];
 
     if (!decode_segment(segment, name, sizeof((struct cfr_action *)0)->name)) {
         name[0] = '\0';
-        cfr_routes_error(400, "bad-request",
-                         "the name in the path is not well percent-encoded text of at most 127 bytes", out);
+        cfr_api_routes_error(400, "bad-request",
+                             "the name in the path is not well percent-encoded text of at most 127 bytes", out);
         return false;
     }
     for (size_t i = 0; i < status->count; i++) {
-        struct cfr_status_credential c = {0};
+        struct cfr_api_status_credential c = {0};
 
         status->get(status->ctx, i, &c);
         if (cfr_view_is(cfr_view_of(c.name), name))
             return true;
     }
     (void)snprintf(text, sizeof text, "no credential is named \"%s\"; GET /v1/credentials lists them", name);
-    cfr_routes_error(404, "not-found", text, out);
+    cfr_api_routes_error(404, "not-found", text, out);
     name[0] = '\0';
     return false;
 }
@@ -248,14 +251,13 @@ static bool find_credential(const struct cfr_status *status, struct cfr_view seg
 /* A NUL written as an escape would end the text early, unseen. */
 static bool good_reason(struct cfr_view body, struct cfr_view text)
 {
-    return text.n <= CFR_ROUTES_REASON_MAX && plain_text(text) && cfr_view_find(body, "\\u0000") < 0;
+    return text.n <= CFR_API_ROUTES_REASON_MAX && plain_text(text) && cfr_view_find(body, "\\u0000") < 0;
 }
 
 /* Why the body is refused, or NULL; REASON is then set, empty without one. */
-static const char *read_reason(struct cfr_view body, char reason[CFR_ROUTES_REASON_MAX + 1])
+static const char *read_reason(struct cfr_view body, char reason[CFR_API_ROUTES_REASON_MAX + 1])
 {
-    static const char wanted[] =
-        "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
+    static const char wanted[] = "the body must be empty, or a JSON object with \"reason\" alone: {\"reason\":\"...\"}";
     struct cfr_json *doc = NULL;
     const char *why = NULL;
     struct cfr_view text = {0};
@@ -263,7 +265,7 @@ static const char *read_reason(struct cfr_view body, char reason[CFR_ROUTES_REAS
 
     if (cfr_view_trim(body).n == 0)
         return NULL;
-    if (body.n > CFR_ROUTES_BODY_MAX || cfr_json_parse(body, &doc, NULL) != 0)
+    if (body.n > CFR_API_ROUTES_BODY_MAX || cfr_json_parse(body, &doc, NULL) != 0)
         return wanted;
     members = cfr_json_members(doc);
     if (!cfr_json_is_object(doc) || members > 1 ||
@@ -278,27 +280,27 @@ static const char *read_reason(struct cfr_view body, char reason[CFR_ROUTES_REAS
 }
 
 /* A POST that asks the agent to act. */
-static void ask(const struct cfr_request *req, enum cfr_wish wish, struct cfr_action *action,
-                struct cfr_response *out)
+static void ask(const struct cfr_httpd_request *req, enum cfr_wish wish, struct cfr_action *action,
+                struct cfr_httpd_response *out)
 {
     const char *why = read_reason(req->body, action->reason);
 
     if (why != NULL)
-        cfr_routes_error(400, "bad-request", why, out);
+        cfr_api_routes_error(400, "bad-request", why, out);
     else
         action->wish = wish;
 }
 
-static void show(const struct cfr_status *status, const char *only, struct cfr_response *out)
+static void show(const struct cfr_api_status *status, const char *only, struct cfr_httpd_response *out)
 {
     start(out, 200, JSON_TYPE);
-    cfr_status_json(status, only, &out->body);
+    cfr_api_status_json(status, only, &out->body);
     finish(out);
 }
 
 /* /v1/credentials/NAME and /v1/credentials/NAME/rotate; REST is what follows the second slash. */
-static void credential(const struct cfr_request *req, const struct cfr_status *status, struct cfr_view rest,
-                       struct cfr_action *action, struct cfr_response *out)
+static void credential(const struct cfr_httpd_request *req, const struct cfr_api_status *status, struct cfr_view rest,
+                       struct cfr_action *action, struct cfr_httpd_response *out)
 {
     const char *slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
     struct cfr_view segment = {rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
@@ -307,7 +309,7 @@ static void credential(const struct cfr_request *req, const struct cfr_status *s
     char name[sizeof action->name];
 
     if (segment.n == 0 || (verb.n != 0 && !rotate)) {
-        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+        cfr_api_routes_error(404, "not-found", "no such page; / lists those that exist", out);
         return;
     }
     if (!allowed(req, rotate ? "POST" : "GET, HEAD", out) || !find_credential(status, segment, name, out))
@@ -321,19 +323,18 @@ static void credential(const struct cfr_request *req, const struct cfr_status *s
         memcpy(action->name, name, sizeof name);
 }
 
-void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
-                        struct cfr_action *action, struct cfr_response *out)
+void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                            struct cfr_action *action, struct cfr_httpd_response *out)
 {
     static const char below[] = "/v1/credentials/";
     size_t n = sizeof below - 1;
 
-    *out = (struct cfr_response){0};
+    *out = (struct cfr_httpd_response){0};
     *action = (struct cfr_action){0};
     if (index_page(req, control_index, out) || health_page(req, status, out))
         return;
     if (req->query.n != 0) {
-        cfr_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`",
-                         out);
+        cfr_api_routes_error(400, "bad-request", "this address takes no query; leave out what follows the `?`", out);
     } else if (cfr_view_is(req->path, "/v1/credentials")) {
         if (allowed(req, "GET, HEAD", out))
             show(status, NULL, out);
@@ -346,6 +347,6 @@ void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *
     } else if (cfr_view_starts(req->path, below)) {
         credential(req, status, (struct cfr_view){req->path.p + n, req->path.n - n}, action, out);
     } else {
-        cfr_routes_error(404, "not-found", "no such page; / lists those that exist", out);
+        cfr_api_routes_error(404, "not-found", "no such page; / lists those that exist", out);
     }
 }

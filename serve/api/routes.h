@@ -5,10 +5,10 @@
 
 #include "serve/api/status.h"
 
-#define CFR_ROUTES_BODY_MAX   4096
-#define CFR_ROUTES_REASON_MAX 256
+#define CFR_API_ROUTES_BODY_MAX   4096
+#define CFR_API_ROUTES_REASON_MAX 256
 
-struct cfr_request {
+struct cfr_httpd_request {
     struct cfr_view method;
     struct cfr_view path;  /* without query, still percent-encoded */
     struct cfr_view query; /* after '?', may be empty */
@@ -16,7 +16,7 @@ struct cfr_request {
     struct cfr_view body;
 };
 
-struct cfr_response {
+struct cfr_httpd_response {
     int status;
     const char *content_type; /* literal */
     const char *allow;        /* Allow header for 405, or NULL */
@@ -29,26 +29,27 @@ enum cfr_wish { CFR_WISH_NONE, CFR_WISH_ROTATE, CFR_WISH_RELOAD, CFR_WISH_QUIT }
 struct cfr_action {
     enum cfr_wish wish;
     char name[128];
-    char reason[CFR_ROUTES_REASON_MAX + 1]; /* empty = none */
+    char reason[CFR_API_ROUTES_REASON_MAX + 1]; /* empty = none */
 };
 
 /* The health address: GET or HEAD of /livez, /readyz (?verbose), /metrics; `/` lists them. 404, 405. */
-void cfr_routes_health(const struct cfr_request *req, const struct cfr_status *status,
-                       struct cfr_response *out);
+void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                           struct cfr_httpd_response *out);
 /* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and
- * POST /v1/reload and /v1/quit (body empty or {"reason":"..."}, UTF-8 without control characters), and the health pages;
+ * POST /v1/reload and /v1/quit (body empty or {"reason":"..."}, UTF-8 without control characters), and the health
+ * pages;
  * `/` lists them. With a wish other than NONE the agent acts and answers by one of the functions below; else
  * OUT is the answer: 400, 404, 405 say in words what was wrong. */
-void cfr_routes_control(const struct cfr_request *req, const struct cfr_status *status,
-                        struct cfr_action *action, struct cfr_response *out);
+void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
+                            struct cfr_action *action, struct cfr_httpd_response *out);
 /* The functions below replace what OUT held before. */
 /* 202 {"credential":NAME,"replaces":GENERATION}; GENERATION is null when nothing is published yet. */
-void cfr_routes_accepted(const char *name, uint64_t replaces, struct cfr_response *out);
+void cfr_api_routes_accepted(const char *name, uint64_t replaces, struct cfr_httpd_response *out);
 /* {"error":{"code":NAME,"message":TEXT}} with STATUS. */
-void cfr_routes_error(int status, const char *code, const char *message, struct cfr_response *out);
+void cfr_api_routes_error(int status, const char *code, const char *message, struct cfr_httpd_response *out);
 /* 202 {"stopping":true} */
-void cfr_routes_stopping(struct cfr_response *out);
+void cfr_api_routes_stopping(struct cfr_httpd_response *out);
 /* 200 {"reloaded":true} */
-void cfr_routes_reloaded(struct cfr_response *out);
+void cfr_api_routes_reloaded(struct cfr_httpd_response *out);
 
 #endif

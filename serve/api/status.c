@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-bool cfr_status_is_ready(const struct cfr_status_credential *c, int64_t now_s)
+bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s)
 {
     return c->published && (c->expires_s == 0 || c->expires_s > now_s);
 }
@@ -33,7 +33,7 @@ static void add_count(struct cfr_str *out, const char *key, uint64_t value)
     cfr_str_addf(out, "\"%s\":%" PRIu64 ",", key, value);
 }
 
-/* 0 stands for "none" in every instant of struct cfr_status. */
+/* 0 stands for "none" in every instant of struct cfr_api_status. */
 static void add_instant(struct cfr_str *out, const char *key, int64_t unix_s)
 {
     char buf[CFR_TIME_RFC3339_MAX];
@@ -62,12 +62,12 @@ static void end_object(struct cfr_str *out)
     cfr_str_addz(out, ",");
 }
 
-static void add_hooks(struct cfr_str *out, const char *key, const struct cfr_status_hook *hooks, size_t count)
+static void add_hooks(struct cfr_str *out, const char *key, const struct cfr_api_status_hook *hooks, size_t count)
 {
     add_key(out, key);
     cfr_str_addz(out, "[");
     for (size_t i = 0; i < count; i++) {
-        const struct cfr_status_hook *h = &hooks[i];
+        const struct cfr_api_status_hook *h = &hooks[i];
 
         cfr_str_addz(out, "{");
         add_text(out, "name", h->name);
@@ -83,12 +83,12 @@ static void add_hooks(struct cfr_str *out, const char *key, const struct cfr_sta
     cfr_str_addz(out, ",");
 }
 
-static void add_consumers(struct cfr_str *out, const struct cfr_status_credential *c)
+static void add_consumers(struct cfr_str *out, const struct cfr_api_status_credential *c)
 {
     add_key(out, "consumers");
     cfr_str_addz(out, "[");
     for (size_t i = 0; i < c->consumer_count; i++) {
-        const struct cfr_status_consumer *k = &c->consumers[i];
+        const struct cfr_api_status_consumer *k = &c->consumers[i];
 
         cfr_str_addz(out, "{");
         add_text(out, "name", k->name);
@@ -103,7 +103,7 @@ static void add_consumers(struct cfr_str *out, const struct cfr_status_credentia
     add_bool(out, "previous_held", c->previous_held);
 }
 
-static void add_token(struct cfr_str *out, const struct cfr_status_credential *c)
+static void add_token(struct cfr_str *out, const struct cfr_api_status_credential *c)
 {
     open_object(out, "token");
     add_instant(out, "issued", c->token_issued_s);
@@ -114,7 +114,7 @@ static void add_token(struct cfr_str *out, const struct cfr_status_credential *c
     end_object(out);
 }
 
-static void add_error(struct cfr_str *out, const struct cfr_status_credential *c)
+static void add_error(struct cfr_str *out, const struct cfr_api_status_credential *c)
 {
     if (c->error == NULL) {
         add_text(out, "last_error", NULL);
@@ -128,7 +128,7 @@ static void add_error(struct cfr_str *out, const struct cfr_status_credential *c
     end_object(out);
 }
 
-static void add_mint(struct cfr_str *out, const struct cfr_status_mint *m)
+static void add_mint(struct cfr_str *out, const struct cfr_api_status_mint *m)
 {
     if (m->state == NULL)
         return;
@@ -146,7 +146,7 @@ static void add_mint(struct cfr_str *out, const struct cfr_status_mint *m)
     end_object(out);
 }
 
-static void add_credential(struct cfr_str *out, const struct cfr_status_credential *c, int64_t now_s)
+static void add_credential(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     cfr_str_addz(out, "{");
     add_text(out, "name", c->name);
@@ -155,7 +155,7 @@ static void add_credential(struct cfr_str *out, const struct cfr_status_credenti
     add_text(out, "identity", c->identity);
     add_bool(out, "required", c->required);
     add_bool(out, "published", c->published);
-    add_bool(out, "ready", cfr_status_is_ready(c, now_s));
+    add_bool(out, "ready", cfr_api_status_is_ready(c, now_s));
     add_count(out, "generation", c->generation);
     add_instant(out, "issued", c->published ? c->issued_s : 0);
     add_instant(out, "expires", c->published ? c->expires_s : 0);
@@ -176,7 +176,7 @@ static void add_credential(struct cfr_str *out, const struct cfr_status_credenti
     end_object(out);
 }
 
-static void add_agent(struct cfr_str *out, const struct cfr_status *s)
+static void add_agent(struct cfr_str *out, const struct cfr_api_status *s)
 {
     open_object(out, "agent");
     add_text(out, "version", s->version);
@@ -191,9 +191,9 @@ static void add_agent(struct cfr_str *out, const struct cfr_status *s)
     end_object(out);
 }
 
-static void add_authority(struct cfr_str *out, const struct cfr_status *s)
+static void add_authority(struct cfr_str *out, const struct cfr_api_status *s)
 {
-    struct cfr_status_authority a;
+    struct cfr_api_status_authority a;
 
     if (s->get_authority == NULL || !s->get_authority(s->ctx, &a))
         return;
@@ -210,7 +210,7 @@ static void add_authority(struct cfr_str *out, const struct cfr_status *s)
     end_object(out);
 }
 
-void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_str *out)
+void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struct cfr_str *out)
 {
     cfr_str_addz(out, "{\"version\":1,");
     add_agent(out, s);
@@ -218,7 +218,7 @@ void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_st
     add_key(out, "credentials");
     cfr_str_addz(out, "[");
     for (size_t i = 0; i < s->count && !out->failed; i++) {
-        struct cfr_status_credential c = {0};
+        struct cfr_api_status_credential c = {0};
 
         s->get(s->ctx, i, &c);
         if (only == NULL || cfr_view_is(cfr_view_of(c.name), only))
@@ -229,10 +229,10 @@ void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_st
 }
 
 /* Which Secret of the cluster is behind, and why. False if none is known to be. */
-static bool add_undelivered(struct cfr_str *out, const struct cfr_status_credential *c)
+static bool add_undelivered(struct cfr_str *out, const struct cfr_api_status_credential *c)
 {
     for (size_t i = 0; i < c->delivery_count; i++) {
-        const struct cfr_status_hook *d = &c->deliveries[i];
+        const struct cfr_api_status_hook *d = &c->deliveries[i];
 
         if (d->generation == c->generation && d->error == NULL)
             continue;
@@ -243,7 +243,7 @@ static bool add_undelivered(struct cfr_str *out, const struct cfr_status_credent
 }
 
 /* Why C is not ready. The last error says more than the state does, where there is one. */
-static void add_why(struct cfr_str *out, const struct cfr_status_credential *c, int64_t now_s)
+static void add_why(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     char words[CFR_TIME_WORDS_MAX];
 
@@ -258,31 +258,30 @@ static void add_why(struct cfr_str *out, const struct cfr_status_credential *c, 
     cfr_str_addz(out, "\n");
 }
 
-static void add_verbose(struct cfr_str *out, const struct cfr_status_credential *c, int64_t now_s)
+static void add_verbose(struct cfr_str *out, const struct cfr_api_status_credential *c, int64_t now_s)
 {
     char words[CFR_TIME_WORDS_MAX];
 
-    if (!cfr_status_is_ready(c, now_s)) {
+    if (!cfr_api_status_is_ready(c, now_s)) {
         cfr_str_addf(out, "[-]%s failed%s: ", c->name, c->required ? "" : " (not required)");
         add_why(out, c, now_s);
     } else if (c->expires_s == 0) {
         cfr_str_addf(out, "[+]%s ok, never expires\n", c->name);
     } else {
-        cfr_str_addf(out, "[+]%s ok, expires in %s\n", c->name,
-                     cfr_time_words((c->expires_s - now_s) * 1000, words));
+        cfr_str_addf(out, "[+]%s ok, expires in %s\n", c->name, cfr_time_words((c->expires_s - now_s) * 1000, words));
     }
 }
 
-bool cfr_status_ready(const struct cfr_status *s, bool verbose, struct cfr_str *out)
+bool cfr_api_status_ready(const struct cfr_api_status *s, bool verbose, struct cfr_str *out)
 {
     bool all = true;
 
     for (size_t i = 0; i < s->count; i++) {
-        struct cfr_status_credential c = {0};
+        struct cfr_api_status_credential c = {0};
         bool counts;
 
         s->get(s->ctx, i, &c);
-        counts = c.required && !cfr_status_is_ready(&c, s->now_s);
+        counts = c.required && !cfr_api_status_is_ready(&c, s->now_s);
         all = all && !counts;
         if (verbose) {
             add_verbose(out, &c, s->now_s);

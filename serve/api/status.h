@@ -7,10 +7,10 @@
 #include "base/str.h"
 
 /* A credential takes about 2.5 KiB of the metrics page. */
-#define CFR_STATUS_PAGE_MAX 134217728
-#define CFR_STATUS_BUCKETS  10
+#define CFR_API_STATUS_PAGE_MAX 134217728
+#define CFR_API_STATUS_BUCKETS  10
 
-struct cfr_status_hook {
+struct cfr_api_status_hook {
     const char *name;    /* what it does, in words: "signal HUP to /run/app.pid" */
     const char *result;  /* "none", "ok", "failed", "running", "pending" */
     const char *error;   /* last error text or NULL */
@@ -21,7 +21,7 @@ struct cfr_status_hook {
 };
 
 /* Somebody who says which generation it has in use. */
-struct cfr_status_consumer {
+struct cfr_api_status_consumer {
     const char *name;    /* how it says so, in words: "file /run/app/in-use" */
     uint64_t generation; /* 0 = it has said nothing yet */
     int64_t said_s;      /* 0 = not known */
@@ -30,25 +30,26 @@ struct cfr_status_consumer {
 };
 
 /* Requests that a shape has answered with one status. */
-struct cfr_status_endpoint {
+struct cfr_api_status_endpoint {
     const char *endpoint; /* ADDRESS:PORT, or the token socket's path */
     const char *shape;    /* "aws_container"; "none" where no shape was asked */
     int status;
     uint64_t requests;
 };
 
-struct cfr_status_histogram {
-    uint64_t buckets[CFR_STATUS_BUCKETS + 1]; /* not cumulative; the last is +Inf */
+struct cfr_api_status_histogram {
+    uint64_t buckets[CFR_API_STATUS_BUCKETS + 1]; /* not cumulative; the last is +Inf */
     double sum_s;
     uint64_t count;
 };
 /* Upper bounds in seconds. */
-extern const double cfr_status_bounds[CFR_STATUS_BUCKETS];
-void cfr_status_observe(struct cfr_status_histogram *h, double seconds);
+extern const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS];
+void cfr_api_status_observe(struct cfr_api_status_histogram *h, double seconds);
 
 /* A long-lived key that is rotated. */
-struct cfr_status_mint {
-    const char *state;     /* "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED"; NULL: this credential is no such key */
+struct cfr_api_status_mint {
+    const char
+        *state; /* "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED"; NULL: this credential is no such key */
     const char *step;      /* "rest", "published", ... */
     const char *waits_for; /* in words, or NULL */
     const char *error;     /* of what is done beside publishing, or NULL */
@@ -57,16 +58,17 @@ struct cfr_status_mint {
     const char *old_key;   /* id of the one that still works beside it, or NULL */
     int64_t minted_s;      /* 0 = none */
     int64_t due_s;
-    uint64_t rotation;     /* number of the present or last one */
-    uint64_t completed;    /* by this run */
-    uint64_t undone;       /* keys that were removed because they never came to be published, by this run */
+    uint64_t rotation;  /* number of the present or last one */
+    uint64_t completed; /* by this run */
+    uint64_t undone;    /* keys that were removed because they never came to be published, by this run */
 };
 
-struct cfr_status_credential {
+struct cfr_api_status_credential {
     const char *name;
     const char *state;    /* "waiting", "exchanging", ... */
     const char *provider; /* "aws", "token" */
-    const char *source;   /* what it begins with: "file", "request", "file or request", "secret", "provider", "service_ca" */
+    const char
+        *source; /* what it begins with: "file", "request", "file or request", "secret", "provider", "service_ca" */
     const char *identity; /* ARN or NULL */
     bool required;
     bool published;         /* something is published */
@@ -83,42 +85,42 @@ struct cfr_status_credential {
     const char *error;      /* last error in words, NULL when the last attempt went well */
     int error_code;         /* CFR_E_... or 0 */
     int64_t error_s;
-    uint32_t failures;  /* consecutive */
+    uint32_t failures;   /* consecutive */
     uint32_t tries_left; /* before it expires, at the longest pauses; means nothing where nothing expires */
     bool skew_known;
     int64_t skew_s;     /* the server's clock less ours, at the last exchange */
     const char *reason; /* of the last forced rotation, or NULL */
     uint64_t exchanges_ok;
     uint64_t exchanges_failed[CFR_CLASS_COUNT]; /* by class */
-    struct cfr_status_histogram duration;
-    const struct cfr_status_hook *hooks;
+    struct cfr_api_status_histogram duration;
+    const struct cfr_api_status_hook *hooks;
     size_t hook_count;
-    const struct cfr_status_hook *deliveries; /* to Secrets of the cluster */
+    const struct cfr_api_status_hook *deliveries; /* to Secrets of the cluster */
     size_t delivery_count;
-    const struct cfr_status_consumer *consumers;
+    const struct cfr_api_status_consumer *consumers;
     size_t consumer_count;
-    struct cfr_status_mint mint;
+    struct cfr_api_status_mint mint;
     bool previous_held; /* the previous generation is kept longer, for a consumer */
 };
 
 /* The service CA: the newest of its CAs. */
-struct cfr_status_authority {
-    uint64_t number;    /* how many CAs there have been; 0 = none yet */
+struct cfr_api_status_authority {
+    uint64_t number;     /* how many CAs there have been; 0 = none yet */
     const char *subject; /* NULL with none */
-    const char *key_id; /* its subject key identifier, hexadecimal */
-    int64_t issued_s;   /* wall clock; 0 = there is none, as for the next two */
+    const char *key_id;  /* its subject key identifier, hexadecimal */
+    int64_t issued_s;    /* wall clock; 0 = there is none, as for the next two */
     int64_t expires_s;
     int64_t rotates_s;  /* when it is replaced for its age */
     size_t generations; /* how many CAs are trusted */
     const char *reason; /* that it was made for; NULL: it was due, or the first */
     const char *error;  /* why the last look at it failed, or NULL */
     int error_code;
-    unsigned failures;  /* consecutive */
+    unsigned failures; /* consecutive */
 };
 
 /* The pages pull one credential at a time, so that no copy of the whole exists. GET fills *OUT for INDEX; its
  * pointers are valid until the next call. */
-struct cfr_status {
+struct cfr_api_status {
     const char *version;
     int64_t now_s;
     int64_t started_s;
@@ -127,22 +129,25 @@ struct cfr_status {
     const char *config_error; /* why, or NULL */
     bool stopping;
     size_t count;
-    void (*get)(void *ctx, size_t index, struct cfr_status_credential *out);
-    bool (*get_endpoint)(void *ctx, size_t index, struct cfr_status_endpoint *out); /* false beyond the last; may be NULL */
-    bool (*get_authority)(void *ctx, struct cfr_status_authority *out); /* false without a service CA; may be NULL */
+    void (*get)(void *ctx, size_t index, struct cfr_api_status_credential *out);
+    bool (*get_endpoint)(void *ctx, size_t index,
+                         struct cfr_api_status_endpoint *out); /* false beyond the last; may be NULL */
+    bool (*get_authority)(void *ctx,
+                          struct cfr_api_status_authority *out); /* false without a service CA; may be NULL */
     void *ctx;
 };
 
 /* True when C is published and has not expired at NOW: what readiness is about. */
-bool cfr_status_is_ready(const struct cfr_status_credential *c, int64_t now_s);
-/* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits it to one credential by name (NULL = all).
- * Instants are RFC 3339 in UTC, or null where there is none; `expires` of a published credential is null when
- * it never does. docs/ describes each key; keys are added, never renamed or removed. */
-void cfr_status_json(const struct cfr_status *s, const char *only, struct cfr_str *out);
+bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s);
+/* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits
+ * it to one credential by name (NULL = all). Instants are RFC 3339 in UTC, or null where there is none; `expires` of a
+ * published credential is null when it never does. docs/ describes each key; keys are added, never renamed or removed.
+ */
+void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struct cfr_str *out);
 /* "ok" and true; or one line per required credential that is not published or is expired, saying why. VERBOSE
  * lists every credential, and the verdict last. */
-bool cfr_status_ready(const struct cfr_status *s, bool verbose, struct cfr_str *out);
+bool cfr_api_status_ready(const struct cfr_api_status *s, bool verbose, struct cfr_str *out);
 /* Prometheus text format 0.0.4. */
-void cfr_status_metrics(const struct cfr_status *s, struct cfr_str *out);
+void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out);
 
 #endif

@@ -7,37 +7,37 @@
 #include <stdio.h>
 #include <string.h>
 
-void cfr_aws_shape_error(struct cfr_endpoint_answer *out, int status, const char *code, const char *message)
+void cfr_sdk_aws_error(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *message)
 {
-    cfr_endpoint_start(out, status, CFR_AWS_SHAPE_JSON);
-    cfr_endpoint_text(out, "{\"code\":");
-    cfr_endpoint_add_json(out, cfr_view_of(code));
-    cfr_aws_shape_member(out, "message", cfr_view_of(message));
-    cfr_aws_shape_member(out, "Code", cfr_view_of(code));
-    cfr_aws_shape_member(out, "Message", cfr_view_of(message));
-    cfr_endpoint_text(out, "}\n");
+    cfr_sdk_endpoint_start(out, status, CFR_SDK_AWS_JSON);
+    cfr_sdk_endpoint_text(out, "{\"code\":");
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(code));
+    cfr_sdk_aws_member(out, "message", cfr_view_of(message));
+    cfr_sdk_aws_member(out, "Code", cfr_view_of(code));
+    cfr_sdk_aws_member(out, "Message", cfr_view_of(message));
+    cfr_sdk_endpoint_text(out, "}\n");
 }
 
-bool cfr_aws_shape_direct(const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out)
+bool cfr_sdk_aws_direct(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out)
 {
-    if (!cfr_endpoint_proxied(r))
+    if (!cfr_sdk_endpoint_proxied(r))
         return true;
-    cfr_aws_shape_error(out, 403, "Forwarded",
-                        "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded");
+    cfr_sdk_aws_error(out, 403, "Forwarded",
+                      "credentials are not given through a proxy; ask without X-Forwarded-For and Forwarded");
     out->refused = "a proxy brought it (X-Forwarded-For or Forwarded)";
     return false;
 }
 
-bool cfr_aws_shape_reads(const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out)
+bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out)
 {
     if (cfr_view_is(r->method, "GET") || cfr_view_is(r->method, "HEAD"))
         return true;
-    cfr_aws_shape_error(out, 405, "MethodNotAllowed", "this address takes GET, HEAD only");
-    cfr_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
+    cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "this address takes GET, HEAD only");
+    cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
     return false;
 }
 
-static void unavailable(const struct cfr_offer *offer, const char *credential, struct cfr_endpoint_answer *out)
+static void unavailable(const struct cfr_offer *offer, const char *credential, struct cfr_sdk_endpoint_answer *out)
 {
     char text[512];
 
@@ -45,64 +45,66 @@ static void unavailable(const struct cfr_offer *offer, const char *credential, s
                    offer->grant != NULL ? "what there was has expired, and there is nothing newer yet"
                    : offer->why != NULL ? offer->why
                                         : "there is none yet");
-    cfr_aws_shape_error(out, 503, "CredentialsUnavailable", text);
-    cfr_endpoint_retry_after(out, offer);
+    cfr_sdk_aws_error(out, 503, "CredentialsUnavailable", text);
+    cfr_sdk_endpoint_retry_after(out, offer);
 }
 
-bool cfr_aws_shape_offer(const struct cfr_endpoint_world *w, const char *credential, struct cfr_offer *offer,
-                         struct cfr_endpoint_answer *out)
+bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *credential, struct cfr_offer *offer,
+                       struct cfr_sdk_endpoint_answer *out)
 {
     char text[256];
 
     *offer = (struct cfr_offer){0};
     if (!w->offer(w->ctx, credential, offer)) {
-        (void)snprintf(text, sizeof text, "no credential is named %s; mend the endpoint in the configuration", credential);
-        cfr_aws_shape_error(out, 500, "NoSuchCredential", text);
+        (void)snprintf(text, sizeof text, "no credential is named %s; mend the endpoint in the configuration",
+                       credential);
+        cfr_sdk_aws_error(out, 500, "NoSuchCredential", text);
         return false;
     }
-    if (!cfr_endpoint_offer_lives(offer, w->now_s)) {
+    if (!cfr_sdk_endpoint_offer_lives(offer, w->now_s)) {
         unavailable(offer, credential, out);
         return false;
     }
     if (cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID).n == 0 ||
         cfr_grant_get(offer->grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY).n == 0) {
         (void)snprintf(text, sizeof text,
-                       "credential %s holds no AWS keys; name one that does in the endpoint's configuration", credential);
-        cfr_aws_shape_error(out, 500, "NoAwsKeys", text);
+                       "credential %s holds no AWS keys; name one that does in the endpoint's configuration",
+                       credential);
+        cfr_sdk_aws_error(out, 500, "NoAwsKeys", text);
         return false;
     }
     return true;
 }
 
-void cfr_aws_shape_member(struct cfr_endpoint_answer *out, const char *name, struct cfr_view value)
+void cfr_sdk_aws_member(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value)
 {
-    cfr_endpoint_text(out, ",\"");
-    cfr_endpoint_text(out, name);
-    cfr_endpoint_text(out, "\":");
-    cfr_endpoint_add_json(out, value);
+    cfr_sdk_endpoint_text(out, ",\"");
+    cfr_sdk_endpoint_text(out, name);
+    cfr_sdk_endpoint_text(out, "\":");
+    cfr_sdk_endpoint_add_json(out, value);
 }
 
-void cfr_aws_shape_time(struct cfr_endpoint_answer *out, const char *name, int64_t unix_s)
+void cfr_sdk_aws_time(struct cfr_sdk_endpoint_answer *out, const char *name, int64_t unix_s)
 {
     char text[CFR_TIME_RFC3339_MAX];
 
-    cfr_aws_shape_member(out, name, cfr_view_of(cfr_time_format(unix_s, text)));
+    cfr_sdk_aws_member(out, name, cfr_view_of(cfr_time_format(unix_s, text)));
 }
 
-void cfr_aws_shape_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_endpoint_answer *out)
+void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_view account = cfr_aws_shape_account(offer->grant);
+    struct cfr_view account = cfr_sdk_aws_account(offer->grant);
 
-    cfr_endpoint_text(out, "\"AccessKeyId\":");
-    cfr_endpoint_add_json(out, cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID));
-    cfr_aws_shape_member(out, "SecretAccessKey", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
-    cfr_aws_shape_member(out, "Token", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SESSION_TOKEN));
-    cfr_aws_shape_time(out, "Expiration", offer->expires_s != 0 ? offer->expires_s : now_s + CFR_AWS_SHAPE_ROLLING_S);
+    cfr_sdk_endpoint_text(out, "\"AccessKeyId\":");
+    cfr_sdk_endpoint_add_json(out, cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID));
+    cfr_sdk_aws_member(out, "SecretAccessKey", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
+    cfr_sdk_aws_member(out, "Token", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SESSION_TOKEN));
+    cfr_sdk_aws_time(out, "Expiration", offer->expires_s != 0 ? offer->expires_s : now_s + CFR_SDK_AWS_ROLLING_S);
     if (account.n != 0)
-        cfr_aws_shape_member(out, "AccountId", account);
+        cfr_sdk_aws_member(out, "AccountId", account);
 }
 
-struct cfr_view cfr_aws_shape_arn_part(const struct cfr_grant *grant, unsigned part)
+struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part)
 {
     struct cfr_view rest = cfr_view_of(grant->identity);
 
@@ -120,12 +122,12 @@ struct cfr_view cfr_aws_shape_arn_part(const struct cfr_grant *grant, unsigned p
     return rest;
 }
 
-struct cfr_view cfr_aws_shape_account(const struct cfr_grant *grant)
+struct cfr_view cfr_sdk_aws_account(const struct cfr_grant *grant)
 {
     struct cfr_view account = cfr_grant_get(grant, CFR_FIELD_AWS_ACCOUNT_ID);
 
     if (account.n == 0)
-        account = cfr_aws_shape_arn_part(grant, 4);
+        account = cfr_sdk_aws_arn_part(grant, 4);
     for (size_t i = 0; i < account.n; i++) {
         if (account.p[i] < '0' || account.p[i] > '9')
             account.n = 0;

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two shapes of AWS share. Sources: the providers of botocore 1.29, the SDKs for Go v2, Java v2, JavaScript v3,
- * Rust and C++. Not for others. */
+/* What the two shapes of AWS share. Sources: the providers of botocore 1.29, the SDKs for Go v2, Java v2, JavaScript
+ * v3, Rust and C++. Not for others. */
 #ifndef CFR_SERVE_SDK_AWS_SHAPE_PRIVATE_H
 #define CFR_SERVE_SDK_AWS_SHAPE_PRIVATE_H
 
 #include "serve/sdk/endpoint.h"
 
-#define CFR_AWS_SHAPE_JSON "application/json" /* exactly: the SDK for Go reads errors of no other type */
-#define CFR_AWS_SHAPE_TEXT "text/plain"
-/* Long-lived keys have no end, but botocore and the SDKs for JavaScript and Rust demand an Expiration, and the one for Go
- * would never ask again without: the answer then says that it is good for this long, so that a change of the keys is seen.
+#define CFR_SDK_AWS_JSON "application/json" /* exactly: the SDK for Go reads errors of no other type */
+#define CFR_SDK_AWS_TEXT "text/plain"
+/* Long-lived keys have no end, but botocore and the SDKs for JavaScript and Rust demand an Expiration, and the one for
+ * Go would never ask again without: the answer then says that it is good for this long, so that a change of the keys is
+ * seen.
  */
-#define CFR_AWS_SHAPE_ROLLING_S 3600
+#define CFR_SDK_AWS_ROLLING_S 3600
 
 /* {"code","message","Code","Message"}: some SDKs read the one spelling, some the other. */
-void cfr_aws_shape_error(struct cfr_endpoint_answer *out, int status, const char *code, const char *message);
+void cfr_sdk_aws_error(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *message);
 /* False, and OUT a 403, if a proxy brought the request (X-Forwarded-For, Forwarded). */
-bool cfr_aws_shape_direct(const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out);
+bool cfr_sdk_aws_direct(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out);
 /* False, and OUT a 405, if the method is neither GET nor HEAD. */
-bool cfr_aws_shape_reads(const struct cfr_endpoint_request *r, struct cfr_endpoint_answer *out);
-/* The offer of CREDENTIAL, with AWS keys that live. False, and OUT a 503 with Retry-After if there are none now, or a 500 if
- * there never can be (which the configuration's check excludes). */
-bool cfr_aws_shape_offer(const struct cfr_endpoint_world *w, const char *credential, struct cfr_offer *offer,
-                         struct cfr_endpoint_answer *out);
-/* Adds "AccessKeyId", "SecretAccessKey", "Token", "Expiration" and, when it is known, "AccountId", without braces. Token is
- * always there, and empty for long-lived keys: botocore and the SDKs for JavaScript and Rust demand it. */
-void cfr_aws_shape_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_endpoint_answer *out);
+bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out);
+/* The offer of CREDENTIAL, with AWS keys that live. False, and OUT a 503 with Retry-After if there are none now, or a
+ * 500 if there never can be (which the configuration's check excludes). */
+bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *credential, struct cfr_offer *offer,
+                       struct cfr_sdk_endpoint_answer *out);
+/* Adds "AccessKeyId", "SecretAccessKey", "Token", "Expiration" and, when it is known, "AccountId", without braces.
+ * Token is always there, and empty for long-lived keys: botocore and the SDKs for JavaScript and Rust demand it. */
+void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_sdk_endpoint_answer *out);
 /* ,"NAME":"VALUE" */
-void cfr_aws_shape_member(struct cfr_endpoint_answer *out, const char *name, struct cfr_view value);
+void cfr_sdk_aws_member(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value);
 /* ,"NAME":"2026-01-02T03:04:05Z": the one spelling that all SDKs read. */
-void cfr_aws_shape_time(struct cfr_endpoint_answer *out, const char *name, int64_t unix_s);
+void cfr_sdk_aws_time(struct cfr_sdk_endpoint_answer *out, const char *name, int64_t unix_s);
 /* The part of the ARN that is the grant's identity: 1 partition, 4 account, 5 resource (all that follows). Empty if the
  * identity is no ARN. */
-struct cfr_view cfr_aws_shape_arn_part(const struct cfr_grant *grant, unsigned part);
+struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part);
 /* Twelve digits, or empty. */
-struct cfr_view cfr_aws_shape_account(const struct cfr_grant *grant);
+struct cfr_view cfr_sdk_aws_account(const struct cfr_grant *grant);
 
 #endif

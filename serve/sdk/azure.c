@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Azure's two local endpoints: the instance metadata service's /metadata/identity/oauth2/token and App Service's /msi/token.
- * Source: the pages on managed identities (virtual machines, App Service), and what the SDKs send and read. */
+/* Azure's two local endpoints: the instance metadata service's /metadata/identity/oauth2/token and App Service's
+ * /msi/token. Source: the pages on managed identities (virtual machines, App Service), and what the SDKs send and read.
+ */
 #include "serve/sdk/azure_resource_private.h"
 #include "serve/sdk/endpoint.h"
 
@@ -27,26 +28,26 @@ static const char *const spellings[SELECTORS][3] = {
 
 /* A request that is being answered. */
 struct ask {
-    const struct cfr_serve_azure *config;
-    const struct cfr_endpoint_request *request;
-    const struct cfr_endpoint_world *world;
-    struct cfr_endpoint_answer *out;
+    const struct cfr_sdk_azure *config;
+    const struct cfr_sdk_endpoint_request *request;
+    const struct cfr_sdk_endpoint_world *world;
+    struct cfr_sdk_endpoint_answer *out;
     bool app_service;
     bool legacy; /* App Service of 2017: the time of expiry as a date */
     char resource[RESOURCE_MAX];
     char selected[SELECTORS][SELECTOR_MAX]; /* empty = not given */
-    const struct cfr_serve_azure_identity *identity;
+    const struct cfr_sdk_azure_identity *identity;
     struct cfr_offer offer;
 };
 
 /* ---- answers ---- */
 
-static void member(struct cfr_endpoint_answer *out, const char *key, struct cfr_view value)
+static void member(struct cfr_sdk_endpoint_answer *out, const char *key, struct cfr_view value)
 {
-    cfr_endpoint_text(out, out->body.len <= 1 ? "\"" : ",\"");
-    cfr_endpoint_text(out, key);
-    cfr_endpoint_text(out, "\":");
-    cfr_endpoint_add_json(out, value);
+    cfr_sdk_endpoint_text(out, out->body.len <= 1 ? "\"" : ",\"");
+    cfr_sdk_endpoint_text(out, key);
+    cfr_sdk_endpoint_text(out, "\":");
+    cfr_sdk_endpoint_add_json(out, value);
 }
 
 /* Neither contract names the other's members, so that one body can hold both. */
@@ -54,16 +55,16 @@ static void refuse(struct ask *a, int status, const char *error, const char *tex
 {
     char number[32];
 
-    cfr_endpoint_start(a->out, status, JSON_TYPE);
-    cfr_endpoint_text(a->out, "{");
+    cfr_sdk_endpoint_start(a->out, status, JSON_TYPE);
+    cfr_sdk_endpoint_text(a->out, "{");
     if (a->app_service) {
         (void)snprintf(number, sizeof number, "\"statusCode\":%d", status);
-        cfr_endpoint_text(a->out, number);
+        cfr_sdk_endpoint_text(a->out, number);
         member(a->out, "message", cfr_view_of(text));
     }
     member(a->out, "error", cfr_view_of(error));
     member(a->out, "error_description", cfr_view_of(text));
-    cfr_endpoint_text(a->out, "}");
+    cfr_sdk_endpoint_text(a->out, "}");
 }
 
 /* WHY is a literal, for the client and the log alike. */
@@ -78,7 +79,7 @@ static void not_now(struct ask *a, const struct cfr_offer *offer)
 {
     refuse(a, 503, "temporarily_unavailable",
            offer->why != NULL ? offer->why : "there is no valid token at this moment; try again");
-    cfr_endpoint_retry_after(a->out, offer);
+    cfr_sdk_endpoint_retry_after(a->out, offer);
 }
 
 /* ---- the request ---- */
@@ -95,7 +96,8 @@ static bool is_below(struct cfr_view path, const char *directory)
 {
     size_t n = strlen(directory);
 
-    return path.n >= n && cfr_view_is_nocase((struct cfr_view){path.p, n}, directory) && (path.n == n || path.p[n] == '/');
+    return path.n >= n && cfr_view_is_nocase((struct cfr_view){path.p, n}, directory) &&
+           (path.n == n || path.p[n] == '/');
 }
 
 /* What both contracts refuse before anything else. */
@@ -103,13 +105,13 @@ static bool welcome(struct ask *a)
 {
     struct cfr_view method = a->request->method;
 
-    if (cfr_endpoint_proxied(a->request)) {
+    if (cfr_sdk_endpoint_proxied(a->request)) {
         turn_away(a, 403, "forbidden", "requests that a proxy has passed on are not answered");
         return false;
     }
     if (!cfr_view_is(method, "GET") && !cfr_view_is(method, "HEAD")) {
         turn_away(a, 405, "method_not_allowed", "only GET is answered here");
-        cfr_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
+        cfr_sdk_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
         return false;
     }
     return true;
@@ -131,7 +133,7 @@ static bool read_selector(struct ask *a, enum selector kind)
     for (size_t i = 0; spellings[kind][i] != NULL; i++) {
         char value[SELECTOR_MAX];
 
-        if (cfr_endpoint_parameter(a->request->query, spellings[kind][i], value, sizeof value) < 0)
+        if (cfr_sdk_endpoint_parameter(a->request->query, spellings[kind][i], value, sizeof value) < 0)
             return bad_parameter(a, spellings[kind][i]);
         if (value[0] == '\0')
             continue;
@@ -148,10 +150,10 @@ static bool read_query(struct ask *a)
 {
     char version[64];
 
-    if (cfr_endpoint_parameter(a->request->query, "api-version", version, sizeof version) < 0)
+    if (cfr_sdk_endpoint_parameter(a->request->query, "api-version", version, sizeof version) < 0)
         return bad_parameter(a, "api-version");
     a->legacy = a->legacy || (a->app_service && strcmp(version, LEGACY_VERSION) == 0);
-    if (cfr_endpoint_parameter(a->request->query, "resource", a->resource, sizeof a->resource) < 0)
+    if (cfr_sdk_endpoint_parameter(a->request->query, "resource", a->resource, sizeof a->resource) < 0)
         return bad_parameter(a, "resource");
     if (a->resource[0] == '\0') {
         turn_away(a, 400, "invalid_request", "the parameter resource is missing: what is the token to be for?");
@@ -166,12 +168,12 @@ static bool read_query(struct ask *a)
 
 /* ---- whose token ---- */
 
-static const struct cfr_serve_azure_identity *identity_at(const struct cfr_serve_azure *c, size_t i)
+static const struct cfr_sdk_azure_identity *identity_at(const struct cfr_sdk_azure *c, size_t i)
 {
-    return (const struct cfr_serve_azure_identity *)c->identities.items + i;
+    return (const struct cfr_sdk_azure_identity *)c->identities.items + i;
 }
 
-static struct cfr_view client_of(const struct cfr_serve_azure_identity *id, const struct cfr_offer *offer)
+static struct cfr_view client_of(const struct cfr_sdk_azure_identity *id, const struct cfr_offer *offer)
 {
     if (id->client_id != NULL)
         return cfr_view_of(id->client_id);
@@ -181,7 +183,7 @@ static struct cfr_view client_of(const struct cfr_serve_azure_identity *id, cons
 enum match { NO, UNKNOWN, YES };
 
 /* UNKNOWN while the client ID is to come with a grant that is not there. */
-static enum match match(const struct ask *a, const struct cfr_serve_azure_identity *id, const struct cfr_offer *offer)
+static enum match match(const struct ask *a, const struct cfr_sdk_azure_identity *id, const struct cfr_offer *offer)
 {
     struct cfr_view client = client_of(id, offer);
     const char *wanted = a->selected[BY_CLIENT];
@@ -203,7 +205,7 @@ static bool choose(struct ask *a)
     bool unknown = false;
 
     for (size_t i = 0; i < a->config->identities.count; i++) {
-        const struct cfr_serve_azure_identity *id = identity_at(a->config, i);
+        const struct cfr_sdk_azure_identity *id = identity_at(a->config, i);
         struct cfr_offer offer = {0};
         enum match m;
 
@@ -234,14 +236,14 @@ static void no_token(struct ask *a)
     struct cfr_str text = {.limit = 16384};
 
     cfr_str_addf(&text, "credential %s has no token for the resource \"%s\"", a->identity->credential, a->resource);
-    cfr_azure_resource_list(a->offer.grant, "; it has tokens for ", &text);
+    cfr_sdk_azure_resource_list(a->offer.grant, "; it has tokens for ", &text);
     cfr_str_addz(&text, ": add it to the scopes of the credential's exchange");
     refuse(a, 400, "invalid_resource", text.failed ? "the credential has no token for this resource" : text.p);
     a->out->refused = "the resource is none of those that the credential has a token for";
     cfr_str_free(&text);
 }
 
-static void number_member(struct cfr_endpoint_answer *out, const char *key, int64_t number)
+static void number_member(struct cfr_sdk_endpoint_answer *out, const char *key, int64_t number)
 {
     char text[24];
 
@@ -250,7 +252,7 @@ static void number_member(struct cfr_endpoint_answer *out, const char *key, int6
 }
 
 /* `1/2/2026 3:04:05 PM +00:00` */
-static void date_member(struct cfr_endpoint_answer *out, const char *key, int64_t unix_s)
+static void date_member(struct cfr_sdk_endpoint_answer *out, const char *key, int64_t unix_s)
 {
     time_t at = (time_t)unix_s;
     struct tm tm = {0};
@@ -281,8 +283,8 @@ static void give(struct ask *a, struct cfr_view token)
     int64_t now_s = a->world->now_s;
     int64_t expires_s = a->offer.expires_s != 0 ? a->offer.expires_s : now_s + ENDLESS_S;
 
-    cfr_endpoint_start(a->out, 200, JSON_TYPE);
-    cfr_endpoint_text(a->out, "{");
+    cfr_sdk_endpoint_start(a->out, 200, JSON_TYPE);
+    cfr_sdk_endpoint_text(a->out, "{");
     member(a->out, "access_token", token);
     identity_members(a);
     if (!a->app_service)
@@ -298,7 +300,7 @@ static void give(struct ask *a, struct cfr_view token)
     }
     member(a->out, "resource", cfr_view_of(a->resource));
     member(a->out, "token_type", cfr_view_of("Bearer"));
-    cfr_endpoint_text(a->out, "}");
+    cfr_sdk_endpoint_text(a->out, "}");
 }
 
 static void answer(struct ask *a)
@@ -307,16 +309,16 @@ static void answer(struct ask *a)
 
     if (!read_query(a) || !choose(a))
         return;
-    if (!cfr_endpoint_offer_lives(&a->offer, a->world->now_s))
+    if (!cfr_sdk_endpoint_offer_lives(&a->offer, a->world->now_s))
         not_now(a, &a->offer);
-    else if (cfr_azure_resource_token(a->offer.grant, cfr_view_of(a->resource), &token))
+    else if (cfr_sdk_azure_resource_token(a->offer.grant, cfr_view_of(a->resource), &token))
         give(a, token);
     else
         no_token(a);
 }
 
-bool cfr_serve_azure_imds(const struct cfr_serve_azure *c, const struct cfr_endpoint_request *r,
-                          const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+bool cfr_sdk_azure_imds(const struct cfr_sdk_azure *c, const struct cfr_sdk_endpoint_request *r,
+                        const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
     struct ask a = {.config = c, .request = r, .world = w, .out = out};
 
@@ -325,7 +327,7 @@ bool cfr_serve_azure_imds(const struct cfr_serve_azure *c, const struct cfr_endp
     if (!welcome(&a))
         return true;
     /* SDKs leave the header out to see whether anybody is there: the refusal is what they look for. */
-    if (!cfr_view_is_nocase(cfr_view_trim(cfr_endpoint_asked(r, "Metadata")), "true"))
+    if (!cfr_view_is_nocase(cfr_view_trim(cfr_sdk_endpoint_asked(r, "Metadata")), "true"))
         refuse(&a, 400, "bad_request_102", "Required metadata header not specified");
     else if (!is_path(r->path, "/metadata/identity/oauth2/token"))
         refuse(&a, 404, "not_found", "only /metadata/identity/oauth2/token is served here");
@@ -334,11 +336,11 @@ bool cfr_serve_azure_imds(const struct cfr_serve_azure *c, const struct cfr_endp
     return true;
 }
 
-bool cfr_serve_azure_app_service(const struct cfr_serve_azure *c, const struct cfr_endpoint_request *r,
-                                 const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+bool cfr_sdk_azure_app_service(const struct cfr_sdk_azure *c, const struct cfr_sdk_endpoint_request *r,
+                               const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
     struct ask a = {.config = c, .request = r, .world = w, .out = out, .app_service = true};
-    struct cfr_view shown = cfr_endpoint_asked(r, "X-IDENTITY-HEADER");
+    struct cfr_view shown = cfr_sdk_endpoint_asked(r, "X-IDENTITY-HEADER");
     struct cfr_view wanted;
 
     if (!is_path(r->path, "/msi/token"))
@@ -346,15 +348,15 @@ bool cfr_serve_azure_app_service(const struct cfr_serve_azure *c, const struct c
     if (!welcome(&a))
         return true;
     if (shown.p == NULL) {
-        shown = cfr_endpoint_asked(r, "Secret");
+        shown = cfr_sdk_endpoint_asked(r, "Secret");
         a.legacy = shown.p != NULL;
     }
     wanted = w->secret_file(w->ctx, c->header_file);
     if (wanted.p == NULL) {
-        not_now(&a,
-                &(struct cfr_offer){.why = "what clients have to show cannot be read at this moment", .retry_after_s = 1});
+        not_now(&a, &(struct cfr_offer){.why = "what clients have to show cannot be read at this moment",
+                                        .retry_after_s = 1});
         out->refused = "the header_file cannot be read";
-    } else if (!cfr_endpoint_same_secret(shown, wanted)) {
+    } else if (!cfr_sdk_endpoint_same_secret(shown, wanted)) {
         turn_away(&a, 401, "unauthorized", "the header X-IDENTITY-HEADER is missing or not the one that is expected");
     } else {
         answer(&a);

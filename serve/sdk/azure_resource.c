@@ -68,14 +68,14 @@ static bool find_token(const struct cfr_grant *g, struct cfr_view wanted, bool l
     return false;
 }
 
-bool cfr_azure_resource_token(const struct cfr_grant *g, struct cfr_view resource, struct cfr_view *token)
+bool cfr_sdk_azure_resource_token(const struct cfr_grant *g, struct cfr_view resource, struct cfr_view *token)
 {
     struct cfr_view wanted = without(resource, DEFAULT_SUFFIX);
 
     return find_token(g, wanted, false, token) || find_token(g, wanted, true, token);
 }
 
-void cfr_azure_resource_list(const struct cfr_grant *g, const char *before, struct cfr_str *out)
+void cfr_sdk_azure_resource_list(const struct cfr_grant *g, const char *before, struct cfr_str *out)
 {
     struct cfr_view resource, token;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* EC2's instance metadata, version 2: session tokens, the role's keys, the region. Nothing is invented: what is not known
- * (instance-id, availability zone) is not found. */
+/* EC2's instance metadata, version 2: session tokens, the role's keys, the region. Nothing is invented: what is not
+ * known (instance-id, availability zone) is not found. */
 #include "serve/sdk/endpoint.h"
 
 #include "serve/sdk/aws_shape_private.h"
@@ -21,20 +21,20 @@
 
 /* One request and what it is about. */
 struct ask {
-    const struct cfr_serve_ec2_imds *config;
-    const struct cfr_endpoint_request *request;
-    const struct cfr_endpoint_world *world;
+    const struct cfr_sdk_ec2_imds *config;
+    const struct cfr_sdk_endpoint_request *request;
+    const struct cfr_sdk_endpoint_world *world;
 };
 
-static void not_found(struct cfr_endpoint_answer *out)
+static void not_found(struct cfr_sdk_endpoint_answer *out)
 {
-    cfr_aws_shape_error(out, 404, "NotFound", "this metadata does not exist here");
+    cfr_sdk_aws_error(out, 404, "NotFound", "this metadata does not exist here");
 }
 
-static void text(struct cfr_endpoint_answer *out, struct cfr_view content)
+static void text(struct cfr_sdk_endpoint_answer *out, struct cfr_view content)
 {
-    cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_TEXT);
-    cfr_endpoint_add(out, content);
+    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_TEXT);
+    cfr_sdk_endpoint_add(out, content);
 }
 
 /* The offer, without making an answer if nothing in it lives now: its grant is NULL then. */
@@ -42,7 +42,8 @@ static struct cfr_offer look(const struct ask *a)
 {
     struct cfr_offer offer = {0};
 
-    if (!a->world->offer(a->world->ctx, a->config->credential, &offer) || !cfr_endpoint_offer_lives(&offer, a->world->now_s))
+    if (!a->world->offer(a->world->ctx, a->config->credential, &offer) ||
+        !cfr_sdk_endpoint_offer_lives(&offer, a->world->now_s))
         offer.grant = NULL;
     return offer;
 }
@@ -50,7 +51,7 @@ static struct cfr_offer look(const struct ask *a)
 /* "role/team/NAME" or "assumed-role/NAME/SESSION"; empty if it is another kind of identity. */
 static struct cfr_view role_of(const struct cfr_grant *grant)
 {
-    struct cfr_view rest = cfr_aws_shape_arn_part(grant, 5);
+    struct cfr_view rest = cfr_sdk_aws_arn_part(grant, 5);
     bool session = cfr_view_starts(rest, "assumed-role/");
     ptrdiff_t slash;
 
@@ -76,7 +77,7 @@ static struct cfr_view role_name(const struct ask *a, const struct cfr_grant *gr
     return role.n != 0 ? role : cfr_view_of(a->config->credential);
 }
 
-static void roles(const struct ask *a, struct cfr_endpoint_answer *out)
+static void roles(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     text(out, role_name(a, look(a).grant));
 }
@@ -87,52 +88,52 @@ static int64_t updated_s(const struct ask *a, const struct cfr_offer *offer)
 }
 
 /* NAME is the path's last part. */
-static void keys(const struct ask *a, struct cfr_view name, struct cfr_endpoint_answer *out)
+static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer;
     char role[SEGMENT_MAX];
 
     /* The credential's name is always taken: it was listed if there was no grant then to tell a better one. */
-    if (!cfr_endpoint_decode(name, role, sizeof role) ||
+    if (!cfr_sdk_endpoint_decode(name, role, sizeof role) ||
         (!cfr_view_is(role_name(a, look(a).grant), role) && strcmp(role, a->config->credential) != 0)) {
         not_found(out);
         return;
     }
-    if (!cfr_aws_shape_offer(a->world, a->config->credential, &offer, out))
+    if (!cfr_sdk_aws_offer(a->world, a->config->credential, &offer, out))
         return;
-    cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_JSON);
-    cfr_endpoint_text(out, "{\"Code\":\"Success\"");
-    cfr_aws_shape_time(out, "LastUpdated", updated_s(a, &offer));
-    cfr_endpoint_text(out, ",\"Type\":\"AWS-HMAC\",");
-    cfr_aws_shape_keys(&offer, a->world->now_s, out);
-    cfr_endpoint_text(out, "}\n");
+    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
+    cfr_sdk_endpoint_text(out, "{\"Code\":\"Success\"");
+    cfr_sdk_aws_time(out, "LastUpdated", updated_s(a, &offer));
+    cfr_sdk_endpoint_text(out, ",\"Type\":\"AWS-HMAC\",");
+    cfr_sdk_aws_keys(&offer, a->world->now_s, out);
+    cfr_sdk_endpoint_text(out, "}\n");
 }
 
 /* Those who ask for it want the partition and the account of the profile's ARN. */
-static void info(const struct ask *a, struct cfr_endpoint_answer *out)
+static void info(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = look(a);
     struct cfr_view partition, account, role;
     char arn[512];
     int n;
 
-    partition = offer.grant != NULL ? cfr_aws_shape_arn_part(offer.grant, 1) : (struct cfr_view){NULL, 0};
-    account = offer.grant != NULL ? cfr_aws_shape_account(offer.grant) : (struct cfr_view){NULL, 0};
+    partition = offer.grant != NULL ? cfr_sdk_aws_arn_part(offer.grant, 1) : (struct cfr_view){NULL, 0};
+    account = offer.grant != NULL ? cfr_sdk_aws_account(offer.grant) : (struct cfr_view){NULL, 0};
     role = role_name(a, offer.grant);
     if (partition.n == 0 || partition.n > 32 || account.n == 0 || role.n > SEGMENT_MAX) {
         not_found(out);
         return;
     }
-    n = snprintf(arn, sizeof arn, "arn:%.*s:iam::%.*s:instance-profile/%.*s", (int)partition.n, partition.p, (int)account.n,
-                 account.p, (int)role.n, role.p);
-    cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_JSON);
-    cfr_endpoint_text(out, "{\"Code\":\"Success\"");
-    cfr_aws_shape_time(out, "LastUpdated", updated_s(a, &offer));
-    cfr_aws_shape_member(out, "InstanceProfileArn", (struct cfr_view){arn, n > 0 ? (size_t)n : 0});
-    cfr_endpoint_text(out, "}\n");
+    n = snprintf(arn, sizeof arn, "arn:%.*s:iam::%.*s:instance-profile/%.*s", (int)partition.n, partition.p,
+                 (int)account.n, account.p, (int)role.n, role.p);
+    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
+    cfr_sdk_endpoint_text(out, "{\"Code\":\"Success\"");
+    cfr_sdk_aws_time(out, "LastUpdated", updated_s(a, &offer));
+    cfr_sdk_aws_member(out, "InstanceProfileArn", (struct cfr_view){arn, n > 0 ? (size_t)n : 0});
+    cfr_sdk_endpoint_text(out, "}\n");
 }
 
-static void region(const struct ask *a, struct cfr_endpoint_answer *out)
+static void region(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     if (a->config->region != NULL)
         text(out, cfr_view_of(a->config->region));
@@ -141,31 +142,31 @@ static void region(const struct ask *a, struct cfr_endpoint_answer *out)
 }
 
 /* What the SDKs for Go and Java ask for the region. */
-static void document(const struct ask *a, struct cfr_endpoint_answer *out)
+static void document(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = look(a);
-    struct cfr_view account = offer.grant != NULL ? cfr_aws_shape_account(offer.grant) : (struct cfr_view){NULL, 0};
+    struct cfr_view account = offer.grant != NULL ? cfr_sdk_aws_account(offer.grant) : (struct cfr_view){NULL, 0};
 
     if (a->config->region == NULL) {
         not_found(out);
         return;
     }
-    cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_JSON);
-    cfr_endpoint_text(out, "{\"region\":");
-    cfr_endpoint_add_json(out, cfr_view_of(a->config->region));
+    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
+    cfr_sdk_endpoint_text(out, "{\"region\":");
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(a->config->region));
     if (account.n != 0)
-        cfr_aws_shape_member(out, "accountId", account);
-    cfr_endpoint_text(out, "}\n");
+        cfr_sdk_aws_member(out, "accountId", account);
+    cfr_sdk_endpoint_text(out, "}\n");
 }
 
-static void listing(const struct ask *a, struct cfr_endpoint_answer *out)
+static void listing(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     text(out, cfr_view_of(a->config->region != NULL ? "iam/\nplacement/" : "iam/"));
 }
 
 static const struct page {
     const char *path;
-    void (*make)(const struct ask *a, struct cfr_endpoint_answer *out);
+    void (*make)(const struct ask *a, struct cfr_sdk_endpoint_answer *out);
 } pages[] = {
     {ROOT "/meta-data", listing},
     {ROLES_PATH, roles},
@@ -186,7 +187,7 @@ static bool below(struct cfr_view path, const char *parent, struct cfr_view *nam
     return cfr_view_find(*name, "/") < 0;
 }
 
-static void answer(const struct ask *a, struct cfr_endpoint_answer *out)
+static void answer(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_view path = a->request->path;
     struct cfr_view name;
@@ -209,56 +210,58 @@ static void answer(const struct ask *a, struct cfr_endpoint_answer *out)
 static bool read_ttl(struct cfr_view asked, int64_t *ttl_s)
 {
     return asked.n != 0 && asked.p[0] >= '0' && asked.p[0] <= '9' && cfr_view_int(asked, ttl_s) && *ttl_s >= 1 &&
-           *ttl_s <= CFR_EC2_TOKEN_TTL_MAX_S;
+           *ttl_s <= CFR_SDK_EC2_TOKEN_TTL_MAX_S;
 }
 
-static void begin_session(const struct ask *a, struct cfr_endpoint_answer *out)
+static void begin_session(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     char ttl[24];
     int64_t ttl_s;
 
     if (!cfr_view_is(a->request->method, "PUT")) {
-        cfr_aws_shape_error(out, 405, "MethodNotAllowed", "this address takes PUT only");
-        cfr_endpoint_header(out, "Allow", cfr_view_of("PUT"));
+        cfr_sdk_aws_error(out, 405, "MethodNotAllowed", "this address takes PUT only");
+        cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("PUT"));
         return;
     }
-    if (!read_ttl(cfr_view_trim(cfr_endpoint_asked(a->request, TTL_HEADER)), &ttl_s)) {
-        cfr_aws_shape_error(out, 400, "BadRequest", TTL_HEADER " must be a number of seconds from 1 to 21600");
+    if (!read_ttl(cfr_view_trim(cfr_sdk_endpoint_asked(a->request, TTL_HEADER)), &ttl_s)) {
+        cfr_sdk_aws_error(out, 400, "BadRequest", TTL_HEADER " must be a number of seconds from 1 to 21600");
         return;
     }
-    cfr_endpoint_start(out, 200, CFR_AWS_SHAPE_TEXT);
-    if (cfr_ec2_token_make(a->world->signer, a->config->credential, a->world->now_s + ttl_s, &out->body) != 0) {
-        cfr_aws_shape_error(out, 500, "InternalError", "no session token can be made");
+    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_TEXT);
+    if (cfr_sdk_ec2_token_make(a->world->signer, a->config->credential, a->world->now_s + ttl_s, &out->body) != 0) {
+        cfr_sdk_aws_error(out, 500, "InternalError", "no session token can be made");
         return;
     }
     (void)snprintf(ttl, sizeof ttl, "%" PRId64, ttl_s);
-    cfr_endpoint_header(out, TTL_HEADER, cfr_view_of(ttl));
+    cfr_sdk_endpoint_header(out, TTL_HEADER, cfr_view_of(ttl));
 }
 
 /* Version 1, which is without a token, is never answered. */
-static bool in_session(const struct ask *a, struct cfr_endpoint_answer *out)
+static bool in_session(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_view token = cfr_endpoint_asked(a->request, "X-aws-ec2-metadata-token");
+    struct cfr_view token = cfr_sdk_endpoint_asked(a->request, "X-aws-ec2-metadata-token");
 
-    if (cfr_ec2_token_good(a->world->signer, a->config->credential, cfr_view_trim(token), a->world->now_s))
+    if (cfr_sdk_ec2_token_good(a->world->signer, a->config->credential, cfr_view_trim(token), a->world->now_s))
         return true;
-    cfr_aws_shape_error(out, 401, "Unauthorized", "a session token is needed that has not ended: PUT " TOKEN_PATH " first");
-    out->refused = token.p == NULL ? "it has no session token (version 1 of the instance metadata is not served)" : NULL;
+    cfr_sdk_aws_error(out, 401, "Unauthorized",
+                      "a session token is needed that has not ended: PUT " TOKEN_PATH " first");
+    out->refused =
+        token.p == NULL ? "it has no session token (version 1 of the instance metadata is not served)" : NULL;
     return false;
 }
 
-bool cfr_serve_ec2_imds(const struct cfr_serve_ec2_imds *c, const struct cfr_endpoint_request *r,
-                        const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+bool cfr_sdk_ec2_imds(const struct cfr_sdk_ec2_imds *c, const struct cfr_sdk_endpoint_request *r,
+                      const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
     const struct ask a = {c, r, w};
 
     if (!cfr_view_is(r->path, ROOT) && !cfr_view_starts(r->path, ROOT "/"))
         return false;
-    if (!cfr_aws_shape_direct(r, out))
+    if (!cfr_sdk_aws_direct(r, out))
         return true;
     if (cfr_view_is(r->path, TOKEN_PATH) || cfr_view_is(r->path, TOKEN_PATH "/"))
         begin_session(&a, out);
-    else if (cfr_aws_shape_reads(r, out) && in_session(&a, out))
+    else if (cfr_sdk_aws_reads(r, out) && in_session(&a, out))
         answer(&a, out);
     return true;
 }

@@ -34,8 +34,8 @@ static int sign(struct cfr_ec2_signer *s, struct cfr_view claim, unsigned char d
     return 0;
 }
 
-/* The key goes where it can be done without, which also costs less per token. OpenSSL up to 3.0.2 says that it begins anew and
- * does not, so what comes out is looked at; a provider may be of another version than the library. */
+/* The key goes where it can be done without, which also costs less per token. OpenSSL up to 3.0.2 says that it begins
+ * anew and does not, so what comes out is looked at; a provider may be of another version than the library. */
 static int settle(struct cfr_ec2_signer *s)
 {
     const struct cfr_view probe = {PURPOSE, sizeof PURPOSE - 1};
@@ -57,7 +57,8 @@ static int settle(struct cfr_ec2_signer *s)
 static int prepare(struct cfr_ec2_signer *s)
 {
     char digest[] = "SHA256";
-    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                           OSSL_PARAM_construct_end()};
     EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 
     s->mac = hmac != NULL ? EVP_MAC_CTX_new(hmac) : NULL;
@@ -67,32 +68,33 @@ static int prepare(struct cfr_ec2_signer *s)
     return settle(s);
 }
 
-int cfr_ec2_signer_open(struct cfr_view key, struct cfr_ec2_signer **out, struct cfr_err *err)
+int cfr_sdk_ec2_signer_open(struct cfr_view key, struct cfr_ec2_signer **out, struct cfr_err *err)
 {
     struct cfr_ec2_signer *s;
     int rc;
 
     *out = NULL;
-    if (key.n != CFR_EC2_KEY_BYTES)
-        return cfr_err_set(err, CFR_E_INTERNAL, "the key of session tokens must have %d bytes", CFR_EC2_KEY_BYTES);
+    if (key.n != CFR_SDK_EC2_KEY_BYTES)
+        return cfr_err_set(err, CFR_E_INTERNAL, "the key of session tokens must have %d bytes", CFR_SDK_EC2_KEY_BYTES);
     s = malloc(sizeof *s);
     if (s == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    *s = (struct cfr_ec2_signer){.key = {.limit = CFR_EC2_KEY_BYTES}};
+    *s = (struct cfr_ec2_signer){.key = {.limit = CFR_SDK_EC2_KEY_BYTES}};
     rc = cfr_secret_append(&s->key, key, err);
     if (rc == 0 && prepare(s) != 0)
-        rc = cfr_err_set(err, CFR_E_INTERNAL,
-                         "no session tokens can be signed: OpenSSL is out of memory, or its configuration (openssl.cnf) loads no "
-                         "provider of HMAC-SHA-256");
+        rc = cfr_err_set(
+            err, CFR_E_INTERNAL,
+            "no session tokens can be signed: OpenSSL is out of memory, or its configuration (openssl.cnf) loads no "
+            "provider of HMAC-SHA-256");
     if (rc != 0) {
-        cfr_ec2_signer_close(s);
+        cfr_sdk_ec2_signer_close(s);
         return rc;
     }
     *out = s;
     return 0;
 }
 
-void cfr_ec2_signer_close(struct cfr_ec2_signer *s)
+void cfr_sdk_ec2_signer_close(struct cfr_ec2_signer *s)
 {
     if (s == NULL)
         return;
@@ -104,14 +106,14 @@ void cfr_ec2_signer_close(struct cfr_ec2_signer *s)
 
 /* On the stack: a client shows its token with every request. */
 static int make(struct cfr_ec2_signer *signer, const char *credential, int64_t expires_s,
-                char token[CFR_EC2_TOKEN_LENGTH + 1])
+                char token[CFR_SDK_EC2_TOKEN_LENGTH + 1])
 {
     unsigned char digest[DIGEST] = {0};
     char claim[CLAIM_MAX];
     char *hex = token + EXPIRY_DIGITS;
     int n = snprintf(claim, sizeof claim, PURPOSE "%016" PRIx64 "%s", (uint64_t)expires_s, credential);
-    int rc = n > 0 && (size_t)n < sizeof claim ? sign(signer, (struct cfr_view){claim, (size_t)n}, digest)
-                                               : CFR_E_INTERNAL;
+    int rc =
+        n > 0 && (size_t)n < sizeof claim ? sign(signer, (struct cfr_view){claim, (size_t)n}, digest) : CFR_E_INTERNAL;
 
     (void)snprintf(token, EXPIRY_DIGITS + 1, "%016" PRIx64, (uint64_t)expires_s);
     for (size_t i = 0; i < DIGEST; i++) {
@@ -123,9 +125,10 @@ static int make(struct cfr_ec2_signer *signer, const char *credential, int64_t e
     return rc;
 }
 
-int cfr_ec2_token_make(struct cfr_ec2_signer *signer, const char *credential, int64_t expires_s, struct cfr_secret *to)
+int cfr_sdk_ec2_token_make(struct cfr_ec2_signer *signer, const char *credential, int64_t expires_s,
+                           struct cfr_secret *to)
 {
-    char token[CFR_EC2_TOKEN_LENGTH + 1];
+    char token[CFR_SDK_EC2_TOKEN_LENGTH + 1];
     int rc = make(signer, credential, expires_s, token);
 
     rc = rc != 0 ? rc : cfr_secret_append_str(to, token, NULL);
@@ -139,7 +142,7 @@ static int64_t claimed_expiry(struct cfr_view token)
     int64_t expiry = 0;
 
     /* The first digit is 0 until long after the sun is gone, so that this cannot overflow. */
-    if (token.n != CFR_EC2_TOKEN_LENGTH || token.p[0] != '0')
+    if (token.n != CFR_SDK_EC2_TOKEN_LENGTH || token.p[0] != '0')
         return 0;
     for (size_t i = 0; i < EXPIRY_DIGITS; i++) {
         const char *digit = token.p[i] != '\0' ? strchr(digits, token.p[i]) : NULL;
@@ -151,17 +154,17 @@ static int64_t claimed_expiry(struct cfr_view token)
     return expiry;
 }
 
-bool cfr_ec2_token_good(struct cfr_ec2_signer *signer, const char *credential, struct cfr_view token, int64_t now_s)
+bool cfr_sdk_ec2_token_good(struct cfr_ec2_signer *signer, const char *credential, struct cfr_view token, int64_t now_s)
 {
-    char made[CFR_EC2_TOKEN_LENGTH + 1];
+    char made[CFR_SDK_EC2_TOKEN_LENGTH + 1];
     int64_t expiry = claimed_expiry(token);
     bool good;
 
     /* One that ends later than it could be made for is from before the clock was set back. */
-    if (expiry <= now_s || expiry - now_s > CFR_EC2_TOKEN_TTL_MAX_S)
+    if (expiry <= now_s || expiry - now_s > CFR_SDK_EC2_TOKEN_TTL_MAX_S)
         return false;
     good = make(signer, credential, expiry, made) == 0 &&
-           cfr_secret_equal((struct cfr_view){made, CFR_EC2_TOKEN_LENGTH}, token);
+           cfr_secret_equal((struct cfr_view){made, CFR_SDK_EC2_TOKEN_LENGTH}, token);
     cfr_secret_wipe(made, sizeof made);
     return good;
 }

@@ -7,36 +7,36 @@
 #include <stdio.h>
 #include <string.h>
 
-void cfr_endpoint_answer_free(struct cfr_endpoint_answer *a)
+void cfr_sdk_endpoint_answer_free(struct cfr_sdk_endpoint_answer *a)
 {
     cfr_secret_free(&a->body);
-    *a = (struct cfr_endpoint_answer){0};
+    *a = (struct cfr_sdk_endpoint_answer){0};
 }
 
-void cfr_endpoint_start(struct cfr_endpoint_answer *out, int status, const char *type)
+void cfr_sdk_endpoint_start(struct cfr_sdk_endpoint_answer *out, int status, const char *type)
 {
-    cfr_endpoint_answer_free(out);
+    cfr_sdk_endpoint_answer_free(out);
     out->status = status;
     out->content_type = type;
-    cfr_secret_init(&out->body, CFR_ENDPOINT_ANSWER_MAX);
-    cfr_endpoint_header(out, "Cache-Control", cfr_view_of("no-store"));
+    cfr_secret_init(&out->body, CFR_SDK_ENDPOINT_ANSWER_MAX);
+    cfr_sdk_endpoint_header(out, "Cache-Control", cfr_view_of("no-store"));
 }
 
 /* An answer must not go out cut. With the limit 0 whatever is added later fails, too. */
-static void fail(struct cfr_endpoint_answer *out)
+static void fail(struct cfr_sdk_endpoint_answer *out)
 {
-    cfr_endpoint_answer_free(out);
+    cfr_sdk_endpoint_answer_free(out);
     out->status = 500;
     out->content_type = "text/plain; charset=utf-8";
     out->refused = "the answer is too large, or memory is short";
 }
 
-void cfr_endpoint_header(struct cfr_endpoint_answer *out, const char *name, struct cfr_view value)
+void cfr_sdk_endpoint_header(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value)
 {
-    struct cfr_endpoint_header *h = &out->headers[out->header_count];
+    struct cfr_sdk_endpoint_header *h = &out->headers[out->header_count];
 
     /* Printable only: a line end would begin a header of its own. */
-    if (out->header_count == CFR_ENDPOINT_HEADERS_MAX || value.n >= sizeof h->value || !cfr_view_printable(value)) {
+    if (out->header_count == CFR_SDK_ENDPOINT_HEADERS_MAX || value.n >= sizeof h->value || !cfr_view_printable(value)) {
         fail(out);
         return;
     }
@@ -47,15 +47,15 @@ void cfr_endpoint_header(struct cfr_endpoint_answer *out, const char *name, stru
     out->header_count++;
 }
 
-void cfr_endpoint_add(struct cfr_endpoint_answer *out, struct cfr_view bytes)
+void cfr_sdk_endpoint_add(struct cfr_sdk_endpoint_answer *out, struct cfr_view bytes)
 {
     if (cfr_secret_append(&out->body, bytes, NULL) != 0)
         fail(out);
 }
 
-void cfr_endpoint_text(struct cfr_endpoint_answer *out, const char *text)
+void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text)
 {
-    cfr_endpoint_add(out, cfr_view_of(text));
+    cfr_sdk_endpoint_add(out, cfr_view_of(text));
 }
 
 /* How many bytes of TEXT, from its beginning, are well-formed UTF-8. */
@@ -90,9 +90,9 @@ static int mend(struct cfr_view text, struct cfr_secret *to)
     return rc;
 }
 
-void cfr_endpoint_add_json(struct cfr_endpoint_answer *out, struct cfr_view text)
+void cfr_sdk_endpoint_add_json(struct cfr_sdk_endpoint_answer *out, struct cfr_view text)
 {
-    struct cfr_secret mended = {.limit = CFR_ENDPOINT_ANSWER_MAX};
+    struct cfr_secret mended = {.limit = CFR_SDK_ENDPOINT_ANSWER_MAX};
     bool whole = utf8_stretch(text) == text.n;
 
     if ((!whole && mend(text, &mended) != 0) ||
@@ -101,27 +101,27 @@ void cfr_endpoint_add_json(struct cfr_endpoint_answer *out, struct cfr_view text
     cfr_secret_free(&mended);
 }
 
-struct cfr_view cfr_endpoint_asked(const struct cfr_endpoint_request *r, const char *name)
+struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r, const char *name)
 {
     return r->header != NULL ? r->header(r->header_ctx, name) : (struct cfr_view){NULL, 0};
 }
 
-bool cfr_endpoint_proxied(const struct cfr_endpoint_request *r)
+bool cfr_sdk_endpoint_proxied(const struct cfr_sdk_endpoint_request *r)
 {
-    return cfr_endpoint_asked(r, "X-Forwarded-For").p != NULL || cfr_endpoint_asked(r, "Forwarded").p != NULL;
+    return cfr_sdk_endpoint_asked(r, "X-Forwarded-For").p != NULL || cfr_sdk_endpoint_asked(r, "Forwarded").p != NULL;
 }
 
-bool cfr_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)
+bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)
 {
     return o->grant != NULL && (o->expires_s == 0 || o->expires_s > now_s);
 }
 
-void cfr_endpoint_retry_after(struct cfr_endpoint_answer *out, const struct cfr_offer *o)
+void cfr_sdk_endpoint_retry_after(struct cfr_sdk_endpoint_answer *out, const struct cfr_offer *o)
 {
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRId64, o->retry_after_s > 0 ? o->retry_after_s : 1);
-    cfr_endpoint_header(out, "Retry-After", cfr_view_of(text));
+    cfr_sdk_endpoint_header(out, "Retry-After", cfr_view_of(text));
 }
 
 static int hex_digit(char c)
@@ -167,7 +167,7 @@ static bool decode(struct cfr_view text, bool in_query, char *to, size_t cap)
     return plain_text((struct cfr_view){to, n});
 }
 
-bool cfr_endpoint_decode(struct cfr_view segment, char *to, size_t n)
+bool cfr_sdk_endpoint_decode(struct cfr_view segment, char *to, size_t n)
 {
     if (decode(segment, false, to, n))
         return true;
@@ -186,7 +186,7 @@ static struct cfr_view cut(struct cfr_view *rest, char separator)
     return head;
 }
 
-int cfr_endpoint_parameter(struct cfr_view query, const char *name, char *to, size_t n)
+int cfr_sdk_endpoint_parameter(struct cfr_view query, const char *name, char *to, size_t n)
 {
     int found = 0;
 
@@ -208,7 +208,7 @@ int cfr_endpoint_parameter(struct cfr_view query, const char *name, char *to, si
     return found;
 }
 
-bool cfr_endpoint_same_secret(struct cfr_view a, struct cfr_view b)
+bool cfr_sdk_endpoint_same_secret(struct cfr_view a, struct cfr_view b)
 {
     return a.n != 0 && cfr_secret_equal(a, b);
 }
@@ -265,7 +265,7 @@ static bool is_loopback(const struct address *a)
     return a->family == AF_INET ? a->bytes[0] == 127 : a->family == AF_INET6 && memcmp(a->bytes, one, sizeof one) == 0;
 }
 
-bool cfr_endpoint_host_is(struct cfr_view host, const char *listen)
+bool cfr_sdk_endpoint_host_is(struct cfr_view host, const char *listen)
 {
     struct cfr_view asked, asked_port, here, here_port;
     struct address mine, its;

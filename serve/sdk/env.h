@@ -8,73 +8,77 @@
 
 #include "base/str.h"
 
-#define CFR_ENV_VARIABLES_MAX 48
-#define CFR_ENV_NOTES_MAX     16
+#define CFR_SDK_ENV_VARIABLES_MAX 48
+#define CFR_SDK_ENV_NOTES_MAX     16
 
 /* Which SDKs a variable is for, and by which way they then come. */
-enum cfr_env_way {
-    CFR_ENV_AWS_CONTAINER,
-    CFR_ENV_AWS_IMDS,
-    CFR_ENV_AWS_FILE,
-    CFR_ENV_GCP_METADATA,
-    CFR_ENV_GCP_FILE,
-    CFR_ENV_AZURE_APP_SERVICE,
-    CFR_ENV_AZURE_IMDS,
-    CFR_ENV_AZURE_FILE,
-    CFR_ENV_OPENSTACK_FILE,
-    CFR_ENV_DOCKER_FILE,
-    CFR_ENV_WAYS
+enum cfr_sdk_env_way {
+    CFR_SDK_ENV_AWS_CONTAINER,
+    CFR_SDK_ENV_AWS_IMDS,
+    CFR_SDK_ENV_AWS_FILE,
+    CFR_SDK_ENV_GCP_METADATA,
+    CFR_SDK_ENV_GCP_FILE,
+    CFR_SDK_ENV_AZURE_APP_SERVICE,
+    CFR_SDK_ENV_AZURE_IMDS,
+    CFR_SDK_ENV_AZURE_FILE,
+    CFR_SDK_ENV_OPENSTACK_FILE,
+    CFR_SDK_ENV_DOCKER_FILE,
+    CFR_SDK_ENV_WAYS
 };
 
-struct cfr_env_variable {
+struct cfr_sdk_env_variable {
     const char *name; /* literal */
     char *value;      /* heap; never a secret */
     bool from_file;   /* the variable is to hold the content (trimmed) of the file that `value` names: a secret that the
                        * SDK wants to find in its environment. Read it as late as can be */
-    enum cfr_env_way way;
+    enum cfr_sdk_env_way way;
 };
 
-/* Zero-initialised is empty; freed by cfr_env_free. No name is in it twice. */
-struct cfr_env {
-    struct cfr_env_variable items[CFR_ENV_VARIABLES_MAX];
+/* Zero-initialised is empty; freed by cfr_sdk_env_free. No name is in it twice. */
+struct cfr_sdk_env {
+    struct cfr_sdk_env_variable items[CFR_SDK_ENV_VARIABLES_MAX];
     size_t count;
-    char *notes[CFR_ENV_NOTES_MAX]; /* heap: what could not be said by variables, a sentence each */
+    char *notes[CFR_SDK_ENV_NOTES_MAX]; /* heap: what could not be said by variables, a sentence each */
     size_t note_count;
 };
 
-/* Adds a variable with a copy of VALUE. If NAME is there already with another value the first one stays and a note says so.
- * CFR_E_NOMEM, CFR_E_LIMIT. */
-int cfr_env_set(struct cfr_env *e, enum cfr_env_way way, const char *name, const char *value, struct cfr_err *err);
-/* As cfr_env_set: the value is the content of the file PATH. */
-int cfr_env_set_file(struct cfr_env *e, enum cfr_env_way way, const char *name, const char *path, struct cfr_err *err);
-/* Adds a sentence once; more than CFR_ENV_NOTES_MAX are dropped. */
-int cfr_env_note(struct cfr_env *e, struct cfr_err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-const struct cfr_env_variable *cfr_env_find(const struct cfr_env *e, const char *name);
-bool cfr_env_has_way(const struct cfr_env *e, enum cfr_env_way way);
-void cfr_env_free(struct cfr_env *e);
+/* Adds a variable with a copy of VALUE. If NAME is there already with another value the first one stays and a note says
+ * so. CFR_E_NOMEM, CFR_E_LIMIT. */
+int cfr_sdk_env_set(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *value,
+                    struct cfr_err *err);
+/* As cfr_sdk_env_set: the value is the content of the file PATH. */
+int cfr_sdk_env_set_file(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *path,
+                         struct cfr_err *err);
+/* Adds a sentence once; more than CFR_SDK_ENV_NOTES_MAX are dropped. */
+int cfr_sdk_env_note(struct cfr_sdk_env *e, struct cfr_err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+const struct cfr_sdk_env_variable *cfr_sdk_env_find(const struct cfr_sdk_env *e, const char *name);
+bool cfr_sdk_env_has_way(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way);
+void cfr_sdk_env_free(struct cfr_sdk_env *e);
 
-/* One shape that answers on LISTEN (ADDRESS:PORT as configured) for CREDENTIAL. Does nothing if the shape does not serve it.
- * CFR_E_NOMEM, CFR_E_LIMIT. */
-int cfr_env_aws_container(struct cfr_env *e, const struct cfr_serve_aws_container *c, const char *listen,
-                          const char *credential, struct cfr_err *err);
-int cfr_env_ec2_imds(struct cfr_env *e, const struct cfr_serve_ec2_imds *c, const char *listen, const char *credential,
-                     struct cfr_err *err);
-int cfr_env_gce_metadata(struct cfr_env *e, const struct cfr_serve_gce_metadata *c, const char *listen,
+/* One shape that answers on LISTEN (ADDRESS:PORT as configured) for CREDENTIAL. Does nothing if the shape does not
+ * serve it. CFR_E_NOMEM, CFR_E_LIMIT. */
+int cfr_sdk_env_aws_container(struct cfr_sdk_env *e, const struct cfr_sdk_aws_container *c, const char *listen,
+                              const char *credential, struct cfr_err *err);
+int cfr_sdk_env_ec2_imds(struct cfr_sdk_env *e, const struct cfr_sdk_ec2_imds *c, const char *listen,
                          const char *credential, struct cfr_err *err);
+int cfr_sdk_env_gce_metadata(struct cfr_sdk_env *e, const struct cfr_sdk_gce_metadata *c, const char *listen,
+                             const char *credential, struct cfr_err *err);
 /* CLIENT_ID: of the exchange, where the identity names none; or NULL. */
-int cfr_env_azure(struct cfr_env *e, const struct cfr_serve_azure *c, const char *listen, const char *credential,
-                  const char *client_id, struct cfr_err *err);
+int cfr_sdk_env_azure(struct cfr_sdk_env *e, const struct cfr_sdk_azure *c, const char *listen, const char *credential,
+                      const char *client_id, struct cfr_err *err);
 
 /* Where a program with E's variables will run, as far as it can be seen from here. */
-struct cfr_env_place {
+struct cfr_sdk_env_place {
     const char *(*env)(const char *); /* its environment before E */
     bool (*exists)(const char *path); /* whether there is such a file; NULL = not looked */
 };
 
 /* Appends to OUT, a line each, what wins over E's variables there: a variable that is set, a file that SDKs look into
  * first. With GENERAL also what would win elsewhere. Names and paths only, never the value of a variable. */
-void cfr_env_warn(const struct cfr_env *e, const struct cfr_env_place *place, bool general, struct cfr_str *out);
+void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, bool general,
+                      struct cfr_str *out);
 /* Why the variable NAME with VALUE would win over E's, or NULL if it would not. */
-const char *cfr_env_wins(const struct cfr_env *e, const char *name, const char *value);
+const char *cfr_sdk_env_wins(const struct cfr_sdk_env *e, const char *name, const char *value);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BIT(way)     (1U << CFR_ENV_##way)
+#define BIT(way)     (1U << CFR_SDK_ENV_##way)
 #define AWS_SERVED   (BIT(AWS_CONTAINER) | BIT(AWS_IMDS))
 #define AWS_ANY      (AWS_SERVED | BIT(AWS_FILE))
 #define GCP_ANY      (BIT(GCP_METADATA) | BIT(GCP_FILE))
@@ -24,14 +24,16 @@ static const struct rival rivals[] = {
     {AWS_ANY, "AWS_ACCESS_KEY_ID", NULL, "every AWS SDK takes keys in the environment first"},
     {AWS_SERVED, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL,
      "AWS SDKs take it before AWS_CONTAINER_CREDENTIALS_FULL_URI"},
-    {BIT(AWS_IMDS), "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL, "AWS SDKs ask the container endpoint before EC2's metadata"},
+    {BIT(AWS_IMDS), "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL,
+     "AWS SDKs ask the container endpoint before EC2's metadata"},
     {BIT(AWS_CONTAINER), "AWS_CONTAINER_AUTHORIZATION_TOKEN", NULL,
      "the SDK for Java shows it instead of the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"},
     {AWS_ANY, "AWS_WEB_IDENTITY_TOKEN_FILE", NULL,
      "AWS SDKs assume AWS_ROLE_ARN with the token in it before they look at files and endpoints"},
     {AWS_SERVED, "AWS_PROFILE", NULL, "AWS SDKs then take this profile of a file and ask no endpoint"},
     {AWS_SERVED, "AWS_DEFAULT_PROFILE", NULL, "some AWS SDKs then take this profile of a file and ask no endpoint"},
-    {AWS_SERVED, "AWS_SHARED_CREDENTIALS_FILE", NULL, "AWS SDKs take a default profile in it before they ask an endpoint"},
+    {AWS_SERVED, "AWS_SHARED_CREDENTIALS_FILE", NULL,
+     "AWS SDKs take a default profile in it before they ask an endpoint"},
     {AWS_SERVED, "AWS_CONFIG_FILE", NULL, "AWS SDKs take a default profile in it before they ask an endpoint"},
     {BIT(AWS_IMDS), "AWS_EC2_METADATA_DISABLED", "true", "AWS SDKs then do not ask EC2's metadata"},
     {BIT(GCP_METADATA), "GOOGLE_APPLICATION_CREDENTIALS", NULL,
@@ -44,7 +46,8 @@ static const struct rival rivals[] = {
     {BIT(GCP_METADATA), "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", NULL,
      "gcloud takes this file before it asks the metadata server"},
     {AZURE_SERVED, "AZURE_FEDERATED_TOKEN_FILE", NULL,
-     "DefaultAzureCredential, and the managed identity of the SDKs for JavaScript and Java, trade the token in it instead "
+     "DefaultAzureCredential, and the managed identity of the SDKs for JavaScript and Java, trade the token in it "
+     "instead "
      "of "
      "asking an endpoint"},
     {AZURE_ANY, "AZURE_CLIENT_SECRET", NULL, "DefaultAzureCredential logs in with this secret first"},
@@ -90,7 +93,7 @@ static const struct {
     {BIT(DOCKER_FILE), "docker"},
 };
 
-static unsigned ways_of(const struct cfr_env *e)
+static unsigned ways_of(const struct cfr_sdk_env *e)
 {
     unsigned ways = 0;
 
@@ -99,7 +102,7 @@ static unsigned ways_of(const struct cfr_env *e)
     return ways;
 }
 
-static const char *look_up(const struct cfr_env_place *place, const char *name)
+static const char *look_up(const struct cfr_sdk_env_place *place, const char *name)
 {
     const char *value = place->env(name);
 
@@ -107,23 +110,25 @@ static const char *look_up(const struct cfr_env_place *place, const char *name)
 }
 
 /* What E sets itself is no rival. */
-static bool concerns(const struct rival *r, const struct cfr_env *e, unsigned ways)
+static bool concerns(const struct rival *r, const struct cfr_sdk_env *e, unsigned ways)
 {
-    return (r->ways & ways) != 0 && cfr_env_find(e, r->name) == NULL;
+    return (r->ways & ways) != 0 && cfr_sdk_env_find(e, r->name) == NULL;
 }
 
-static void warn_of_variables(const struct cfr_env *e, const struct cfr_env_place *place, unsigned ways, struct cfr_str *out)
+static void warn_of_variables(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, unsigned ways,
+                              struct cfr_str *out)
 {
     for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
         const struct rival *r = &rivals[i];
         const char *value = look_up(place, r->name);
 
-        if (value != NULL && concerns(r, e, ways) && (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
+        if (value != NULL && concerns(r, e, ways) &&
+            (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
             cfr_str_addf(out, "%s is set and wins: %s; unset it\n", r->name, r->why);
     }
 }
 
-static void warn_of_files(const struct cfr_env_place *place, unsigned ways, struct cfr_str *out)
+static void warn_of_files(const struct cfr_sdk_env_place *place, unsigned ways, struct cfr_str *out)
 {
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const char *base = files[i].base != NULL ? look_up(place, files[i].base) : NULL;
@@ -176,7 +181,7 @@ static bool listed(const char *no_proxy, struct cfr_view host)
     return false;
 }
 
-static void warn_of_proxies(const struct cfr_env *e, const struct cfr_env_place *place, struct cfr_str *out)
+static void warn_of_proxies(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, struct cfr_str *out)
 {
     static const char *const proxies[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
     const char *set = NULL;
@@ -184,21 +189,21 @@ static void warn_of_proxies(const struct cfr_env *e, const struct cfr_env_place 
     for (size_t i = 0; set == NULL && i < sizeof proxies / sizeof proxies[0]; i++)
         set = look_up(place, proxies[i]) != NULL ? proxies[i] : NULL;
     for (size_t i = 0; set != NULL && i < e->count; i++) {
-        const struct cfr_env_variable *v = &e->items[i];
+        const struct cfr_sdk_env_variable *v = &e->items[i];
         struct cfr_view host = host_of(v->value);
 
         if (!cfr_view_starts(cfr_view_of(v->value), "http://") && strcmp(v->name, "GCE_METADATA_HOST") != 0)
             continue;
         if (!listed(look_up(place, "no_proxy"), host) && !listed(look_up(place, "NO_PROXY"), host)) {
-            cfr_str_addf(out,
-                         "%s is set: some SDKs would ask the proxy for the endpoint; add %.*s to no_proxy and NO_PROXY\n",
-                         set, (int)host.n, host.p);
+            cfr_str_addf(
+                out, "%s is set: some SDKs would ask the proxy for the endpoint; add %.*s to no_proxy and NO_PROXY\n",
+                set, (int)host.n, host.p);
             return;
         }
     }
 }
 
-static void list_general(const struct cfr_env *e, unsigned ways, const char *whose, struct cfr_str *out)
+static void list_general(const struct cfr_sdk_env *e, unsigned ways, const char *whose, struct cfr_str *out)
 {
     const char *before = "";
 
@@ -217,7 +222,7 @@ static void list_general(const struct cfr_env *e, unsigned ways, const char *who
     cfr_str_addz(out, ": they would win\n");
 }
 
-const char *cfr_env_wins(const struct cfr_env *e, const char *name, const char *value)
+const char *cfr_sdk_env_wins(const struct cfr_sdk_env *e, const char *name, const char *value)
 {
     unsigned ways = ways_of(e);
 
@@ -231,7 +236,8 @@ const char *cfr_env_wins(const struct cfr_env *e, const char *name, const char *
     return NULL;
 }
 
-void cfr_env_warn(const struct cfr_env *e, const struct cfr_env_place *place, bool general, struct cfr_str *out)
+void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, bool general,
+                      struct cfr_str *out)
 {
     unsigned ways = ways_of(e);
 
@@ -240,9 +246,9 @@ void cfr_env_warn(const struct cfr_env *e, const struct cfr_env_place *place, bo
         warn_of_files(place, ways, out);
     warn_of_proxies(e, place, out);
     if (general && (ways & BIT(AZURE_IMDS)) != 0 && (ways & BIT(AZURE_APP_SERVICE)) == 0)
-        cfr_str_addz(out,
-                     "Azure's SDK for Go asks 169.254.169.254, whatever AZURE_POD_IDENTITY_AUTHORITY_HOST says: serve it "
-                     "there, or by azure_app_service\n");
+        cfr_str_addz(
+            out, "Azure's SDK for Go asks 169.254.169.254, whatever AZURE_POD_IDENTITY_AUTHORITY_HOST says: serve it "
+                 "there, or by azure_app_service\n");
     for (size_t i = 0; general && i < sizeof clouds / sizeof clouds[0]; i++) {
         if ((ways & clouds[i].ways) != 0)
             list_general(e, ways & clouds[i].ways, clouds[i].whose, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata server of a Compute Engine machine, as Google's client libraries ask it: who may ask, and what is answered
- * where. https://cloud.google.com/compute/docs/metadata/querying-metadata */
+/* The metadata server of a Compute Engine machine, as Google's client libraries ask it: who may ask, and what is
+ * answered where. https://cloud.google.com/compute/docs/metadata/querying-metadata */
 #include "serve/sdk/gce_private.h"
 
 #include <inttypes.h>
@@ -10,27 +10,27 @@
 #define TREE_PATH     "/computeMetadata"
 #define ACCOUNTS_PATH TREE_PATH "/v1/instance/service-accounts/"
 
-static void say(struct cfr_gce_ask *a, int status, const char *text)
+static void say(struct cfr_sdk_gce_ask *a, int status, const char *text)
 {
-    cfr_endpoint_start(a->out, status, CFR_GCE_HTML_TYPE);
-    cfr_endpoint_text(a->out, text);
+    cfr_sdk_endpoint_start(a->out, status, CFR_SDK_GCE_HTML_TYPE);
+    cfr_sdk_endpoint_text(a->out, text);
 }
 
 /* ---- who may ask ---- */
 
-/* True if the request may be looked at; else it is answered. A request that a browser or a proxy was talked into carries
- * X-Forwarded-For or Forwarded, or lacks the flavor, which neither can set by accident. */
-static bool admitted(struct cfr_gce_ask *a, bool root)
+/* True if the request may be looked at; else it is answered. A request that a browser or a proxy was talked into
+ * carries X-Forwarded-For or Forwarded, or lacks the flavor, which neither can set by accident. */
+static bool admitted(struct cfr_sdk_gce_ask *a, bool root)
 {
-    const struct cfr_endpoint_request *r = a->request;
-    struct cfr_view flavor = cfr_endpoint_asked(r, "Metadata-Flavor");
+    const struct cfr_sdk_endpoint_request *r = a->request;
+    struct cfr_view flavor = cfr_sdk_endpoint_asked(r, "Metadata-Flavor");
 
-    if (cfr_endpoint_proxied(r)) {
+    if (cfr_sdk_endpoint_proxied(r)) {
         say(a, 403, "Requests with the header \"X-Forwarded-For\" or \"Forwarded\" are not answered");
         a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For or Forwarded)";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
         say(a, 405, "Only GET and HEAD are answered here");
-        cfr_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
+        cfr_sdk_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
         a->out->refused = "a request to gce_metadata is neither GET nor HEAD";
     } else if (!root && flavor.p == NULL) {
         say(a, 403, "Missing required header \"Metadata-Flavor\": \"Google\"");
@@ -49,15 +49,15 @@ static bool admitted(struct cfr_gce_ask *a, bool root)
 enum alt { ALT_DEFAULT, ALT_JSON, ALT_TEXT };
 
 /* The parameters that change the form of an answer. False: they are wrong, and the answer is made. */
-static bool form(struct cfr_gce_ask *a, bool *recursive, enum alt *alt)
+static bool form(struct cfr_sdk_gce_ask *a, bool *recursive, enum alt *alt)
 {
     char text[16];
-    int found = cfr_endpoint_parameter(a->request->query, "recursive", text, sizeof text);
+    int found = cfr_sdk_endpoint_parameter(a->request->query, "recursive", text, sizeof text);
 
     *alt = ALT_DEFAULT;
     *recursive = found > 0 && cfr_view_is_nocase(cfr_view_of(text), "true");
     if (found >= 0) {
-        found = cfr_endpoint_parameter(a->request->query, "alt", text, sizeof text);
+        found = cfr_sdk_endpoint_parameter(a->request->query, "alt", text, sizeof text);
         if (found > 0 && cfr_view_is_nocase(cfr_view_of(text), "json"))
             *alt = ALT_JSON;
         else if (found > 0 && cfr_view_is_nocase(cfr_view_of(text), "text"))
@@ -83,10 +83,10 @@ static bool plain_host(struct cfr_view host)
 }
 
 /* A directory is asked for without the slash at its end. */
-static void redirect(struct cfr_gce_ask *a)
+static void redirect(struct cfr_sdk_gce_ask *a)
 {
-    const struct cfr_endpoint_request *r = a->request;
-    struct cfr_view host = cfr_endpoint_asked(r, "Host");
+    const struct cfr_sdk_endpoint_request *r = a->request;
+    struct cfr_view host = cfr_sdk_endpoint_asked(r, "Host");
     bool absolute = plain_host(host);
     char to[sizeof a->out->headers[0].value] = "";
     int n = -1;
@@ -101,39 +101,39 @@ static void redirect(struct cfr_gce_ask *a)
         return;
     }
     say(a, 301, "this is a directory: its path ends with a slash");
-    cfr_endpoint_header(a->out, "Location", cfr_view_of(to));
+    cfr_sdk_endpoint_header(a->out, "Location", cfr_view_of(to));
 }
 
-static void directory(struct cfr_gce_ask *a, size_t node)
+static void directory(struct cfr_sdk_gce_ask *a, size_t node)
 {
     bool recursive;
     enum alt alt;
 
     if (!form(a, &recursive, &alt))
         return;
-    cfr_endpoint_start(a->out, 200, recursive && alt != ALT_TEXT ? CFR_GCE_JSON_TYPE : CFR_GCE_TEXT_TYPE);
+    cfr_sdk_endpoint_start(a->out, 200, recursive && alt != ALT_TEXT ? CFR_SDK_GCE_JSON_TYPE : CFR_SDK_GCE_TEXT_TYPE);
     if (!recursive)
-        cfr_gce_list_names(&a->tree, node, a->out);
+        cfr_sdk_gce_list_names(&a->tree, node, a->out);
     else if (alt == ALT_TEXT)
-        cfr_gce_list_text(&a->tree, node, a->out);
+        cfr_sdk_gce_list_text(&a->tree, node, a->out);
     else
-        cfr_gce_list_json(&a->tree, node, a->out);
+        cfr_sdk_gce_list_json(&a->tree, node, a->out);
 }
 
-static void value(struct cfr_gce_ask *a, const struct cfr_gce_node *n)
+static void value(struct cfr_sdk_gce_ask *a, const struct cfr_sdk_gce_node *n)
 {
     bool recursive;
     enum alt alt;
 
     if (!form(a, &recursive, &alt))
         return;
-    cfr_endpoint_start(a->out, 200, alt == ALT_JSON ? CFR_GCE_JSON_TYPE : CFR_GCE_TEXT_TYPE);
-    cfr_gce_list_leaf(n, alt == ALT_JSON, a->out);
+    cfr_sdk_endpoint_start(a->out, 200, alt == ALT_JSON ? CFR_SDK_GCE_JSON_TYPE : CFR_SDK_GCE_TEXT_TYPE);
+    cfr_sdk_gce_list_leaf(n, alt == ALT_JSON, a->out);
 }
 
-/* Nothing is at the path. A client that learnt the account's email while there was a grant keeps asking with it: to tell
- * it that there is no such account would make it give up. */
-static void nothing(struct cfr_gce_ask *a)
+/* Nothing is at the path. A client that learnt the account's email while there was a grant keeps asking with it: to
+ * tell it that there is no such account would make it give up. */
+static void nothing(struct cfr_sdk_gce_ask *a)
 {
     struct cfr_view path = a->request->path;
     size_t prefix = sizeof ACCOUNTS_PATH - 1;
@@ -145,46 +145,46 @@ static void nothing(struct cfr_gce_ask *a)
         if (end != NULL)
             path.n = (size_t)(end - path.p);
         if ((memchr(path.p, '@', path.n) != NULL || cfr_view_find(path, "%40") >= 0) &&
-            cfr_gce_tree_find(&a->tree, path, &slash) == CFR_GCE_NO_NODE && cfr_gce_token_email_waits(a))
+            cfr_sdk_gce_tree_find(&a->tree, path, &slash) == CFR_SDK_GCE_NO_NODE && cfr_sdk_gce_token_email_waits(a))
             return;
     }
     say(a, 404, "nothing is served at this path; a directory, with a slash at its end, lists what there is");
 }
 
-static void answer(struct cfr_gce_ask *a)
+static void answer(struct cfr_sdk_gce_ask *a)
 {
     bool slash;
-    size_t node = cfr_gce_tree_find(&a->tree, a->request->path, &slash);
-    const struct cfr_gce_node *n = node != CFR_GCE_NO_NODE ? &a->tree.nodes[node] : NULL;
+    size_t node = cfr_sdk_gce_tree_find(&a->tree, a->request->path, &slash);
+    const struct cfr_sdk_gce_node *n = node != CFR_SDK_GCE_NO_NODE ? &a->tree.nodes[node] : NULL;
 
-    if (n == NULL || (slash && n->kind != CFR_GCE_DIRECTORY))
+    if (n == NULL || (slash && n->kind != CFR_SDK_GCE_DIRECTORY))
         nothing(a);
-    else if (n->kind == CFR_GCE_DIRECTORY && !slash)
+    else if (n->kind == CFR_SDK_GCE_DIRECTORY && !slash)
         redirect(a);
-    else if (n->kind == CFR_GCE_DIRECTORY)
+    else if (n->kind == CFR_SDK_GCE_DIRECTORY)
         directory(a, node);
-    else if (n->kind == CFR_GCE_TOKEN)
-        cfr_gce_token_access(a, n->account);
-    else if (n->kind == CFR_GCE_IDENTITY)
-        cfr_gce_token_identity(a, n->account);
+    else if (n->kind == CFR_SDK_GCE_TOKEN)
+        cfr_sdk_gce_token_access(a, n->account);
+    else if (n->kind == CFR_SDK_GCE_IDENTITY)
+        cfr_sdk_gce_token_identity(a, n->account);
     else
         value(a, n);
 }
 
 /* What every reply carries. Clients take one without the flavor for some other server's, even if it is an error. */
-static void finish(struct cfr_gce_ask *a)
+static void finish(struct cfr_sdk_gce_ask *a)
 {
-    struct cfr_endpoint_answer *out = a->out;
-    uint64_t etag = a->etag != 0 ? a->etag : cfr_gce_tree_hash(0, cfr_secret_view(&out->body));
+    struct cfr_sdk_endpoint_answer *out = a->out;
+    uint64_t etag = a->etag != 0 ? a->etag : cfr_sdk_gce_tree_hash(0, cfr_secret_view(&out->body));
     char text[24];
 
-    cfr_endpoint_header(out, "Metadata-Flavor", cfr_view_of("Google"));
-    cfr_endpoint_header(out, "Server", cfr_view_of("Metadata Server for VM"));
-    cfr_endpoint_header(out, "X-XSS-Protection", cfr_view_of("0"));
-    cfr_endpoint_header(out, "X-Frame-Options", cfr_view_of("SAMEORIGIN"));
+    cfr_sdk_endpoint_header(out, "Metadata-Flavor", cfr_view_of("Google"));
+    cfr_sdk_endpoint_header(out, "Server", cfr_view_of("Metadata Server for VM"));
+    cfr_sdk_endpoint_header(out, "X-XSS-Protection", cfr_view_of("0"));
+    cfr_sdk_endpoint_header(out, "X-Frame-Options", cfr_view_of("SAMEORIGIN"));
     (void)snprintf(text, sizeof text, "%016" PRIx64, etag);
     if (out->status == 200)
-        cfr_endpoint_header(out, "ETag", cfr_view_of(text));
+        cfr_sdk_endpoint_header(out, "ETag", cfr_view_of(text));
 }
 
 static bool is_ours(struct cfr_view path)
@@ -194,25 +194,25 @@ static bool is_ours(struct cfr_view path)
     return cfr_view_is(path, "/") || (cfr_view_starts(path, TREE_PATH) && (path.n == n || path.p[n] == '/'));
 }
 
-bool cfr_serve_gce_metadata(const struct cfr_serve_gce_metadata *c, const struct cfr_endpoint_request *r,
-                            const struct cfr_endpoint_world *w, struct cfr_endpoint_answer *out)
+bool cfr_sdk_gce_metadata(const struct cfr_sdk_gce_metadata *c, const struct cfr_sdk_endpoint_request *r,
+                          const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_gce_ask ask = {.config = c, .request = r, .world = w, .out = out};
+    struct cfr_sdk_gce_ask ask = {.config = c, .request = r, .world = w, .out = out};
     bool root = cfr_view_is(r->path, "/");
 
     if (!is_ours(r->path))
         return false;
     if (admitted(&ask, root)) {
         if (root) {
-            cfr_endpoint_start(out, 200, CFR_GCE_TEXT_TYPE);
-            cfr_endpoint_text(out, "computeMetadata/\n");
-        } else if (cfr_gce_tree_make(&ask.tree, c, w)) {
+            cfr_sdk_endpoint_start(out, 200, CFR_SDK_GCE_TEXT_TYPE);
+            cfr_sdk_endpoint_text(out, "computeMetadata/\n");
+        } else if (cfr_sdk_gce_tree_make(&ask.tree, c, w)) {
             answer(&ask);
         } else {
             say(&ask, 500, "memory is short");
         }
     }
     finish(&ask);
-    cfr_gce_tree_free(&ask.tree);
+    cfr_sdk_gce_tree_free(&ask.tree);
     return true;
 }

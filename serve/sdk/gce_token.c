@@ -14,13 +14,13 @@
 
 static const char cloud_platform[] = "https://www.googleapis.com/auth/cloud-platform";
 
-static const struct cfr_serve_gce_account *entry_at(const struct cfr_gce_ask *a, size_t i)
+static const struct cfr_sdk_gce_account *entry_at(const struct cfr_sdk_gce_ask *a, size_t i)
 {
-    return (const struct cfr_serve_gce_account *)a->config->accounts.items + i;
+    return (const struct cfr_sdk_gce_account *)a->config->accounts.items + i;
 }
 
 /* A credential that the configuration names but that is not there is one without a grant. */
-static struct cfr_offer offer_of(const struct cfr_gce_ask *a, const char *credential)
+static struct cfr_offer offer_of(const struct cfr_sdk_gce_ask *a, const char *credential)
 {
     struct cfr_offer offer = {0};
 
@@ -30,21 +30,21 @@ static struct cfr_offer offer_of(const struct cfr_gce_ask *a, const char *creden
     return offer;
 }
 
-static void unavailable(struct cfr_gce_ask *a, const struct cfr_offer *offer)
+static void unavailable(struct cfr_sdk_gce_ask *a, const struct cfr_offer *offer)
 {
-    cfr_endpoint_start(a->out, 503, CFR_GCE_MESSAGE_TYPE);
-    cfr_endpoint_retry_after(a->out, offer);
-    cfr_endpoint_text(a->out, "there is no token of the credential \"");
-    cfr_endpoint_text(a->out, offer->credential);
-    cfr_endpoint_text(a->out, "\" at the moment");
+    cfr_sdk_endpoint_start(a->out, 503, CFR_SDK_GCE_MESSAGE_TYPE);
+    cfr_sdk_endpoint_retry_after(a->out, offer);
+    cfr_sdk_endpoint_text(a->out, "there is no token of the credential \"");
+    cfr_sdk_endpoint_text(a->out, offer->credential);
+    cfr_sdk_endpoint_text(a->out, "\" at the moment");
     if (offer->why != NULL) {
-        cfr_endpoint_text(a->out, ": ");
-        cfr_endpoint_text(a->out, offer->why);
+        cfr_sdk_endpoint_text(a->out, ": ");
+        cfr_sdk_endpoint_text(a->out, offer->why);
     }
-    cfr_endpoint_text(a->out, "\n");
+    cfr_sdk_endpoint_text(a->out, "\n");
 }
 
-bool cfr_gce_token_email_waits(struct cfr_gce_ask *a)
+bool cfr_sdk_gce_token_email_waits(struct cfr_sdk_gce_ask *a)
 {
     struct cfr_offer offer;
 
@@ -59,24 +59,24 @@ bool cfr_gce_token_email_waits(struct cfr_gce_ask *a)
 }
 
 /* The field FIELD of what is offered; else the answer is made and p is NULL. */
-static struct cfr_view token_in(struct cfr_gce_ask *a, const struct cfr_offer *offer, const char *field)
+static struct cfr_view token_in(struct cfr_sdk_gce_ask *a, const struct cfr_offer *offer, const char *field)
 {
     struct cfr_view token;
 
-    if (!cfr_endpoint_offer_lives(offer, a->world->now_s)) {
+    if (!cfr_sdk_endpoint_offer_lives(offer, a->world->now_s)) {
         unavailable(a, offer);
         return (struct cfr_view){NULL, 0};
     }
     token = cfr_grant_get(offer->grant, field);
     if (token.n != 0)
         return token;
-    cfr_endpoint_start(a->out, 404, CFR_GCE_MESSAGE_TYPE);
+    cfr_sdk_endpoint_start(a->out, 404, CFR_SDK_GCE_MESSAGE_TYPE);
     a->out->refused = "a credential of gce_metadata has no Google token of the kind that is asked for";
-    cfr_endpoint_text(a->out, "the credential \"");
-    cfr_endpoint_text(a->out, offer->credential);
-    cfr_endpoint_text(a->out, "\" has no ");
-    cfr_endpoint_text(a->out, field);
-    cfr_endpoint_text(a->out, "\n");
+    cfr_sdk_endpoint_text(a->out, "the credential \"");
+    cfr_sdk_endpoint_text(a->out, offer->credential);
+    cfr_sdk_endpoint_text(a->out, "\" has no ");
+    cfr_sdk_endpoint_text(a->out, field);
+    cfr_sdk_endpoint_text(a->out, "\n");
     return (struct cfr_view){NULL, 0};
 }
 
@@ -84,11 +84,11 @@ static struct cfr_view token_in(struct cfr_gce_ask *a, const struct cfr_offer *o
 static uint64_t etag_of(const struct cfr_offer *offer, const char *audience)
 {
     char life[64];
-    uint64_t hash = cfr_gce_tree_hash(0, cfr_view_of(offer->credential));
+    uint64_t hash = cfr_sdk_gce_tree_hash(0, cfr_view_of(offer->credential));
 
     (void)snprintf(life, sizeof life, " %" PRId64 " %" PRId64 " ", offer->issued_s, offer->expires_s);
-    hash = cfr_gce_tree_hash(hash, cfr_view_of(life));
-    return cfr_gce_tree_hash(hash, cfr_view_of(audience));
+    hash = cfr_sdk_gce_tree_hash(hash, cfr_view_of(life));
+    return cfr_sdk_gce_tree_hash(hash, cfr_view_of(audience));
 }
 
 /* ---- access tokens ---- */
@@ -109,7 +109,7 @@ static bool next_scope(struct cfr_view *rest, struct cfr_view *scope)
     return false;
 }
 
-static bool has_scope(const struct cfr_serve_gce_account *entry, struct cfr_view scope)
+static bool has_scope(const struct cfr_sdk_gce_account *entry, struct cfr_view scope)
 {
     for (size_t i = 0; i < entry->scopes.count; i++) {
         if (cfr_view_is(scope, entry->scopes.items[i]))
@@ -119,7 +119,7 @@ static bool has_scope(const struct cfr_serve_gce_account *entry, struct cfr_view
 }
 
 /* 2 if ENTRY has every one of SCOPES by name, 1 if it has cloud-platform, which stands for all, else 0. */
-static int covers(const struct cfr_serve_gce_account *entry, struct cfr_view scopes)
+static int covers(const struct cfr_sdk_gce_account *entry, struct cfr_view scopes)
 {
     struct cfr_view scope;
 
@@ -130,18 +130,19 @@ static int covers(const struct cfr_serve_gce_account *entry, struct cfr_view sco
     return 2;
 }
 
-/* The account's entry for SCOPES: of those that cover them one with a token first, then the narrowest; where none covers
- * them, or none are asked for, the first entry, as on a machine with fixed scopes. NULL if none gives access tokens. */
-static const struct cfr_serve_gce_account *pick(const struct cfr_gce_ask *a, size_t account, struct cfr_view scopes)
+/* The account's entry for SCOPES: of those that cover them one with a token first, then the narrowest; where none
+ * covers them, or none are asked for, the first entry, as on a machine with fixed scopes. NULL if none gives access
+ * tokens. */
+static const struct cfr_sdk_gce_account *pick(const struct cfr_sdk_gce_ask *a, size_t account, struct cfr_view scopes)
 {
-    const struct cfr_serve_gce_account *best = NULL;
+    const struct cfr_sdk_gce_account *best = NULL;
     struct cfr_view rest = scopes;
     struct cfr_view scope;
     bool any = next_scope(&rest, &scope);
     int best_score = 0;
 
     for (size_t i = account; i < a->config->accounts.count; i++) {
-        const struct cfr_serve_gce_account *entry = entry_at(a, i);
+        const struct cfr_sdk_gce_account *entry = entry_at(a, i);
         struct cfr_offer offer;
         int score = 0;
 
@@ -151,7 +152,7 @@ static const struct cfr_serve_gce_account *pick(const struct cfr_gce_ask *a, siz
             score = covers(entry, scopes);
         if (score != 0) {
             offer = offer_of(a, entry->credential);
-            score += cfr_endpoint_offer_lives(&offer, a->world->now_s) ? 2 : 0;
+            score += cfr_sdk_endpoint_offer_lives(&offer, a->world->now_s) ? 2 : 0;
         }
         if (best == NULL || score > best_score) {
             best = entry;
@@ -161,30 +162,30 @@ static const struct cfr_serve_gce_account *pick(const struct cfr_gce_ask *a, siz
     return best;
 }
 
-static void bad_request(struct cfr_gce_ask *a, const char *text)
+static void bad_request(struct cfr_sdk_gce_ask *a, const char *text)
 {
-    cfr_endpoint_start(a->out, 400, CFR_GCE_HTML_TYPE);
-    cfr_endpoint_text(a->out, text);
+    cfr_sdk_endpoint_start(a->out, 400, CFR_SDK_GCE_HTML_TYPE);
+    cfr_sdk_endpoint_text(a->out, text);
 }
 
-void cfr_gce_token_access(struct cfr_gce_ask *a, size_t account)
+void cfr_sdk_gce_token_access(struct cfr_sdk_gce_ask *a, size_t account)
 {
-    const struct cfr_serve_gce_account *entry;
+    const struct cfr_sdk_gce_account *entry;
     struct cfr_offer offer;
     struct cfr_view token;
     char scopes[SCOPES_MAX];
     char rest[64];
     int64_t life_s;
 
-    if (cfr_endpoint_parameter(a->request->query, "scopes", scopes, sizeof scopes) < 0) {
+    if (cfr_sdk_endpoint_parameter(a->request->query, "scopes", scopes, sizeof scopes) < 0) {
         bad_request(a, "the parameter \"scopes\" is there twice, is malformed, or is too long");
         return;
     }
     entry = pick(a, account, cfr_view_of(scopes));
     if (entry == NULL) {
-        cfr_endpoint_start(a->out, 404, CFR_GCE_HTML_TYPE);
+        cfr_sdk_endpoint_start(a->out, 404, CFR_SDK_GCE_HTML_TYPE);
         a->out->refused = "an access token is asked for, and no `credential` of this account in gce_metadata gives one";
-        cfr_endpoint_text(a->out, "this service account has identity tokens only");
+        cfr_sdk_endpoint_text(a->out, "this service account has identity tokens only");
         return;
     }
     offer = offer_of(a, entry->credential);
@@ -194,57 +195,58 @@ void cfr_gce_token_access(struct cfr_gce_ask *a, size_t account)
     life_s = offer.expires_s == 0 ? LIFE_ENDLESS_S : offer.expires_s - a->world->now_s;
     (void)snprintf(rest, sizeof rest, ",\"expires_in\":%" PRId64 ",\"token_type\":\"Bearer\"}",
                    life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S);
-    cfr_endpoint_start(a->out, 200, CFR_GCE_JSON_TYPE);
-    cfr_endpoint_text(a->out, "{\"access_token\":");
-    cfr_endpoint_add_json(a->out, token);
-    cfr_endpoint_text(a->out, rest);
+    cfr_sdk_endpoint_start(a->out, 200, CFR_SDK_GCE_JSON_TYPE);
+    cfr_sdk_endpoint_text(a->out, "{\"access_token\":");
+    cfr_sdk_endpoint_add_json(a->out, token);
+    cfr_sdk_endpoint_text(a->out, rest);
     a->etag = etag_of(&offer, "");
 }
 
 /* ---- identity tokens ---- */
 
 /* Calls for each identity of the account: *AT counts through all of them. NULL after the last. */
-static const struct cfr_serve_gce_identity *next_identity(const struct cfr_gce_ask *a, size_t account, size_t *entry,
-                                                          size_t *at)
+static const struct cfr_sdk_gce_identity *next_identity(const struct cfr_sdk_gce_ask *a, size_t account, size_t *entry,
+                                                        size_t *at)
 {
     for (; *entry < a->config->accounts.count; (*entry)++, *at = 0) {
-        const struct cfr_serve_gce_account *e = entry_at(a, *entry);
+        const struct cfr_sdk_gce_account *e = entry_at(a, *entry);
 
         if (a->tree.members[*entry].first == account && *at < e->identities.count)
-            return (const struct cfr_serve_gce_identity *)e->identities.items + (*at)++;
+            return (const struct cfr_sdk_gce_identity *)e->identities.items + (*at)++;
     }
     return NULL;
 }
 
-static void no_such_audience(struct cfr_gce_ask *a, size_t account)
+static void no_such_audience(struct cfr_sdk_gce_ask *a, size_t account)
 {
-    const struct cfr_serve_gce_identity *id;
+    const struct cfr_sdk_gce_identity *id;
     size_t entry = account;
     size_t at = 0;
     size_t n = 0;
 
-    cfr_endpoint_start(a->out, 404, CFR_GCE_MESSAGE_TYPE);
+    cfr_sdk_endpoint_start(a->out, 404, CFR_SDK_GCE_MESSAGE_TYPE);
     a->out->refused = "an identity token is asked for an audience that gce_metadata has none for";
     while ((id = next_identity(a, account, &entry, &at)) != NULL && n < NAMED_MAX) {
-        cfr_endpoint_text(a->out, n++ == 0 ? "there is no identity token for this audience; there are for: " : ", ");
-        cfr_endpoint_text(a->out, id->audience);
+        cfr_sdk_endpoint_text(a->out,
+                              n++ == 0 ? "there is no identity token for this audience; there are for: " : ", ");
+        cfr_sdk_endpoint_text(a->out, id->audience);
     }
     if (n == 0)
-        cfr_endpoint_text(a->out, "this service account has no identity tokens");
+        cfr_sdk_endpoint_text(a->out, "this service account has no identity tokens");
     else if (id != NULL)
-        cfr_endpoint_text(a->out, ", and others");
-    cfr_endpoint_text(a->out, "\nAdd the audience to `identities` of the account in credfresh's configuration.\n");
+        cfr_sdk_endpoint_text(a->out, ", and others");
+    cfr_sdk_endpoint_text(a->out, "\nAdd the audience to `identities` of the account in credfresh's configuration.\n");
 }
 
-void cfr_gce_token_identity(struct cfr_gce_ask *a, size_t account)
+void cfr_sdk_gce_token_identity(struct cfr_sdk_gce_ask *a, size_t account)
 {
-    const struct cfr_serve_gce_identity *id;
+    const struct cfr_sdk_gce_identity *id;
     struct cfr_offer offer;
     struct cfr_view token;
     char audience[AUDIENCE_MAX];
     size_t entry = account;
     size_t at = 0;
-    int found = cfr_endpoint_parameter(a->request->query, "audience", audience, sizeof audience);
+    int found = cfr_sdk_endpoint_parameter(a->request->query, "audience", audience, sizeof audience);
 
     if (found < 0) {
         bad_request(a, "the parameter \"audience\" is there twice, is malformed, or is too long");
@@ -265,7 +267,7 @@ void cfr_gce_token_identity(struct cfr_gce_ask *a, size_t account)
     token = token_in(a, &offer, CFR_FIELD_GCP_ID_TOKEN);
     if (token.p == NULL)
         return;
-    cfr_endpoint_start(a->out, 200, CFR_GCE_HTML_TYPE);
-    cfr_endpoint_add(a->out, token);
+    cfr_sdk_endpoint_start(a->out, 200, CFR_SDK_GCE_HTML_TYPE);
+    cfr_sdk_endpoint_add(a->out, token);
     a->etag = etag_of(&offer, audience);
 }

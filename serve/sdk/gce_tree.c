@@ -14,7 +14,7 @@
 
 static const char cloud_platform[] = "https://www.googleapis.com/auth/cloud-platform";
 
-uint64_t cfr_gce_tree_hash(uint64_t hash, struct cfr_view bytes)
+uint64_t cfr_sdk_gce_tree_hash(uint64_t hash, struct cfr_view bytes)
 {
     if (hash == 0)
         hash = HASH_START;
@@ -23,15 +23,15 @@ uint64_t cfr_gce_tree_hash(uint64_t hash, struct cfr_view bytes)
     return hash;
 }
 
-static const struct cfr_serve_gce_account *account_at(const struct cfr_serve_gce_metadata *c, size_t i)
+static const struct cfr_sdk_gce_account *account_at(const struct cfr_sdk_gce_metadata *c, size_t i)
 {
-    return (const struct cfr_serve_gce_account *)c->accounts.items + i;
+    return (const struct cfr_sdk_gce_account *)c->accounts.items + i;
 }
 
 /* ---- whose entries are whose ---- */
 
 /* The identity of what ENTRY's credential has to offer, if it is an email; else p is NULL. */
-static struct cfr_view granted_email(const struct cfr_serve_gce_account *entry, const struct cfr_endpoint_world *w,
+static struct cfr_view granted_email(const struct cfr_sdk_gce_account *entry, const struct cfr_sdk_endpoint_world *w,
                                      bool *waits)
 {
     struct cfr_offer offer = {0};
@@ -47,12 +47,12 @@ static struct cfr_view granted_email(const struct cfr_serve_gce_account *entry, 
     return identity;
 }
 
-/* An entry without an email is an account of its own if it has an alias, and one of nobody's as long as its email is not
- * known: were it taken for the first account's, one would get the other's tokens. */
-static void gather_member(struct cfr_gce_tree *t, const struct cfr_serve_gce_account *entry,
-                          const struct cfr_endpoint_world *w, size_t i)
+/* An entry without an email is an account of its own if it has an alias, and one of nobody's as long as its email is
+ * not known: were it taken for the first account's, one would get the other's tokens. */
+static void gather_member(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_account *entry,
+                          const struct cfr_sdk_endpoint_world *w, size_t i)
 {
-    struct cfr_gce_member *m = &t->members[i];
+    struct cfr_sdk_gce_member *m = &t->members[i];
 
     m->first = i;
     if (entry->email != NULL)
@@ -74,7 +74,7 @@ static void gather_member(struct cfr_gce_tree *t, const struct cfr_serve_gce_acc
 /* ---- lists ---- */
 
 /* Adds LINE to what began at FROM, unless it is there. */
-static void add_line(struct cfr_gce_tree *t, size_t from, const char *line)
+static void add_line(struct cfr_sdk_gce_tree *t, size_t from, const char *line)
 {
     for (size_t i = from; i < t->line_count; i++) {
         if (cfr_view_is(t->lines[i], line))
@@ -83,13 +83,13 @@ static void add_line(struct cfr_gce_tree *t, size_t from, const char *line)
     t->lines[t->line_count++] = cfr_view_of(line);
 }
 
-static void add_lines(struct cfr_gce_tree *t, size_t from, const struct cfr_strings *all)
+static void add_lines(struct cfr_sdk_gce_tree *t, size_t from, const struct cfr_strings *all)
 {
     for (size_t i = 0; i < all->count; i++)
         add_line(t, from, all->items[i]);
 }
 
-static void gather_aliases(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c, size_t account)
+static void gather_aliases(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c, size_t account)
 {
     size_t from = t->line_count;
 
@@ -101,12 +101,12 @@ static void gather_aliases(struct cfr_gce_tree *t, const struct cfr_serve_gce_me
     }
 }
 
-static void gather_scopes(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c, size_t account)
+static void gather_scopes(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c, size_t account)
 {
     size_t from = t->line_count;
 
     for (size_t i = account; i < c->accounts.count; i++) {
-        const struct cfr_serve_gce_account *entry = account_at(c, i);
+        const struct cfr_sdk_gce_account *entry = account_at(c, i);
 
         if (t->members[i].first != account || entry->credential == NULL)
             continue;
@@ -118,19 +118,20 @@ static void gather_scopes(struct cfr_gce_tree *t, const struct cfr_serve_gce_met
 
 /* ---- nodes ---- */
 
-static struct cfr_gce_node *add(struct cfr_gce_tree *t, unsigned depth, enum cfr_gce_kind kind, struct cfr_view name)
+static struct cfr_sdk_gce_node *add(struct cfr_sdk_gce_tree *t, unsigned depth, enum cfr_sdk_gce_kind kind,
+                                    struct cfr_view name)
 {
-    struct cfr_gce_node *n = &t->nodes[t->count++];
+    struct cfr_sdk_gce_node *n = &t->nodes[t->count++];
 
-    *n = (struct cfr_gce_node){.kind = kind, .depth = depth, .name = name};
+    *n = (struct cfr_sdk_gce_node){.kind = kind, .depth = depth, .name = name};
     return n;
 }
 
 /* A leaf that is there only where it has a value. Returns it, or NULL. */
-static struct cfr_gce_node *add_value(struct cfr_gce_tree *t, unsigned depth, enum cfr_gce_kind kind, const char *name,
-                                      const char *value)
+static struct cfr_sdk_gce_node *add_value(struct cfr_sdk_gce_tree *t, unsigned depth, enum cfr_sdk_gce_kind kind,
+                                          const char *name, const char *value)
 {
-    struct cfr_gce_node *n;
+    struct cfr_sdk_gce_node *n;
 
     if (value == NULL || value[0] == '\0')
         return NULL;
@@ -139,9 +140,10 @@ static struct cfr_gce_node *add_value(struct cfr_gce_tree *t, unsigned depth, en
     return n;
 }
 
-static void add_account(struct cfr_gce_tree *t, struct cfr_view name, size_t account, const struct cfr_gce_node *leaves)
+static void add_account(struct cfr_sdk_gce_tree *t, struct cfr_view name, size_t account,
+                        const struct cfr_sdk_gce_node *leaves)
 {
-    struct cfr_gce_node *dir = add(t, 4, CFR_GCE_DIRECTORY, name);
+    struct cfr_sdk_gce_node *dir = add(t, 4, CFR_SDK_GCE_DIRECTORY, name);
 
     dir->verbatim = true;
     dir->account = account;
@@ -150,12 +152,12 @@ static void add_account(struct cfr_gce_tree *t, struct cfr_view name, size_t acc
 }
 
 /* A leaf of an account, with its one VALUE or its COUNT lines. */
-static struct cfr_gce_node leaf(enum cfr_gce_kind kind, const char *name, size_t account, const struct cfr_view *value,
-                                size_t count)
+static struct cfr_sdk_gce_node leaf(enum cfr_sdk_gce_kind kind, const char *name, size_t account,
+                                    const struct cfr_view *value, size_t count)
 {
-    struct cfr_gce_node n = {.kind = kind, .depth = 5, .name = cfr_view_of(name), .account = account};
+    struct cfr_sdk_gce_node n = {.kind = kind, .depth = 5, .name = cfr_view_of(name), .account = account};
 
-    if (kind == CFR_GCE_TEXT)
+    if (kind == CFR_SDK_GCE_TEXT)
         n.value = *value;
     n.lines = value;
     n.line_count = count;
@@ -163,7 +165,7 @@ static struct cfr_gce_node leaf(enum cfr_gce_kind kind, const char *name, size_t
 }
 
 /* One account under all its names: its email, its aliases (of which only "default" is shown), and "default" itself. */
-static void add_names(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c, size_t account)
+static void add_names(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c, size_t account)
 {
     struct cfr_view email = t->members[account].email;
     const struct cfr_view *aliases = t->lines + t->line_count;
@@ -175,12 +177,12 @@ static void add_names(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadat
     alias_count = (size_t)(scopes - aliases);
     gather_scopes(t, c, account);
 
-    const struct cfr_gce_node leaves[ACCOUNT_NODES - 1] = {
-        leaf(CFR_GCE_LINES, "aliases", account, aliases, alias_count),
-        leaf(CFR_GCE_TEXT, "email", account, &t->members[account].email, 0),
-        leaf(CFR_GCE_IDENTITY, "identity", account, NULL, 0),
-        leaf(CFR_GCE_LINES, "scopes", account, scopes, (size_t)(t->lines + t->line_count - scopes)),
-        leaf(CFR_GCE_TOKEN, "token", account, NULL, 0),
+    const struct cfr_sdk_gce_node leaves[ACCOUNT_NODES - 1] = {
+        leaf(CFR_SDK_GCE_LINES, "aliases", account, aliases, alias_count),
+        leaf(CFR_SDK_GCE_TEXT, "email", account, &t->members[account].email, 0),
+        leaf(CFR_SDK_GCE_IDENTITY, "identity", account, NULL, 0),
+        leaf(CFR_SDK_GCE_LINES, "scopes", account, scopes, (size_t)(t->lines + t->line_count - scopes)),
+        leaf(CFR_SDK_GCE_TOKEN, "token", account, NULL, 0),
     };
 
     for (size_t i = 0; i < alias_count; i++) {
@@ -191,28 +193,28 @@ static void add_names(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadat
         add_account(t, email, account, leaves);
 }
 
-static void add_instance(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c)
+static void add_instance(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c)
 {
     const char *location = c->cluster_location != NULL ? c->cluster_location : c->zone;
-    struct cfr_gce_node *n;
+    struct cfr_sdk_gce_node *n;
 
-    (void)add(t, 2, CFR_GCE_DIRECTORY, cfr_view_of("instance"));
-    (void)add(t, 3, CFR_GCE_DIRECTORY, cfr_view_of("attributes"));
-    n = add_value(t, 4, CFR_GCE_TEXT, "cluster-location", c->cluster_name != NULL ? location : c->cluster_location);
+    (void)add(t, 2, CFR_SDK_GCE_DIRECTORY, cfr_view_of("instance"));
+    (void)add(t, 3, CFR_SDK_GCE_DIRECTORY, cfr_view_of("attributes"));
+    n = add_value(t, 4, CFR_SDK_GCE_TEXT, "cluster-location", c->cluster_name != NULL ? location : c->cluster_location);
     if (n != NULL)
         n->verbatim = true;
-    n = add_value(t, 4, CFR_GCE_TEXT, "cluster-name", c->cluster_name);
+    n = add_value(t, 4, CFR_SDK_GCE_TEXT, "cluster-name", c->cluster_name);
     if (n != NULL)
         n->verbatim = true;
-    (void)add_value(t, 3, CFR_GCE_TEXT, "hostname", t->hostname);
-    (void)add_value(t, 3, CFR_GCE_NUMBER, "id", t->instance_id);
-    (void)add_value(t, 3, CFR_GCE_TEXT, "name", c->instance_name);
-    (void)add(t, 3, CFR_GCE_DIRECTORY, cfr_view_of("service-accounts"));
+    (void)add_value(t, 3, CFR_SDK_GCE_TEXT, "hostname", t->hostname);
+    (void)add_value(t, 3, CFR_SDK_GCE_NUMBER, "id", t->instance_id);
+    (void)add_value(t, 3, CFR_SDK_GCE_TEXT, "name", c->instance_name);
+    (void)add(t, 3, CFR_SDK_GCE_DIRECTORY, cfr_view_of("service-accounts"));
     for (size_t i = 0; i < c->accounts.count; i++) {
         if (t->members[i].first == i)
             add_names(t, c, i);
     }
-    (void)add_value(t, 3, CFR_GCE_TEXT, "zone", t->zone);
+    (void)add_value(t, 3, CFR_SDK_GCE_TEXT, "zone", t->zone);
 }
 
 /* A text that does not fit is no text: a name must not be shown cut. */
@@ -222,7 +224,7 @@ static void keep_if(char *text, int n, size_t cap)
         text[0] = '\0';
 }
 
-static void derive(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c)
+static void derive(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c)
 {
     const char *number = c->numeric_project_id != NULL ? c->numeric_project_id : c->project_id;
     const char *zone = c->zone != NULL ? c->zone : "";
@@ -239,15 +241,15 @@ static void derive(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *
         keep_if(t->instance_id, snprintf(t->instance_id, sizeof t->instance_id, "%s", c->instance_id),
                 sizeof t->instance_id);
     } else if (c->instance_name != NULL) {
-        id = cfr_gce_tree_hash(0, cfr_view_of(number));
-        id = cfr_gce_tree_hash(cfr_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(zone));
-        id = cfr_gce_tree_hash(cfr_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(c->instance_name));
+        id = cfr_sdk_gce_tree_hash(0, cfr_view_of(number));
+        id = cfr_sdk_gce_tree_hash(cfr_sdk_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(zone));
+        id = cfr_sdk_gce_tree_hash(cfr_sdk_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(c->instance_name));
         /* Below 2^63, for clients that read it into a signed number, and never 0. */
         (void)snprintf(t->instance_id, sizeof t->instance_id, "%" PRIu64, (id >> 1) | 1);
     }
 }
 
-static bool make_room(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c)
+static bool make_room(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c)
 {
     size_t names = 1 + c->accounts.count;
     size_t lines = 1 + c->accounts.count;
@@ -262,70 +264,71 @@ static bool make_room(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadat
     return t->nodes != NULL && t->members != NULL && t->lines != NULL;
 }
 
-bool cfr_gce_tree_make(struct cfr_gce_tree *t, const struct cfr_serve_gce_metadata *c, const struct cfr_endpoint_world *w)
+bool cfr_sdk_gce_tree_make(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c,
+                           const struct cfr_sdk_endpoint_world *w)
 {
-    struct cfr_gce_node *n;
+    struct cfr_sdk_gce_node *n;
 
-    *t = (struct cfr_gce_tree){0};
+    *t = (struct cfr_sdk_gce_tree){0};
     if (!make_room(t, c))
         return false;
     for (size_t i = 0; i < c->accounts.count; i++)
         gather_member(t, account_at(c, i), w, i);
     derive(t, c);
-    (void)add(t, 0, CFR_GCE_DIRECTORY, cfr_view_of("computeMetadata"));
-    (void)add(t, 1, CFR_GCE_DIRECTORY, cfr_view_of("v1"));
+    (void)add(t, 0, CFR_SDK_GCE_DIRECTORY, cfr_view_of("computeMetadata"));
+    (void)add(t, 1, CFR_SDK_GCE_DIRECTORY, cfr_view_of("v1"));
     add_instance(t, c);
-    (void)add(t, 2, CFR_GCE_DIRECTORY, cfr_view_of("project"));
-    (void)add_value(t, 3, CFR_GCE_NUMBER, "numeric-project-id", c->numeric_project_id);
-    (void)add_value(t, 3, CFR_GCE_TEXT, "project-id", c->project_id);
-    (void)add(t, 2, CFR_GCE_DIRECTORY, cfr_view_of("universe"));
-    (void)add_value(t, 3, CFR_GCE_TEXT, "universe-domain", c->universe_domain);
+    (void)add(t, 2, CFR_SDK_GCE_DIRECTORY, cfr_view_of("project"));
+    (void)add_value(t, 3, CFR_SDK_GCE_NUMBER, "numeric-project-id", c->numeric_project_id);
+    (void)add_value(t, 3, CFR_SDK_GCE_TEXT, "project-id", c->project_id);
+    (void)add(t, 2, CFR_SDK_GCE_DIRECTORY, cfr_view_of("universe"));
+    (void)add_value(t, 3, CFR_SDK_GCE_TEXT, "universe-domain", c->universe_domain);
     /* google-auth for Python asked with an underscore in 2024. */
-    n = add_value(t, 3, CFR_GCE_TEXT, "universe_domain", c->universe_domain);
+    n = add_value(t, 3, CFR_SDK_GCE_TEXT, "universe_domain", c->universe_domain);
     if (n != NULL)
         n->hidden = true;
     return true;
 }
 
-void cfr_gce_tree_free(struct cfr_gce_tree *t)
+void cfr_sdk_gce_tree_free(struct cfr_sdk_gce_tree *t)
 {
     free(t->nodes);
     free(t->members);
     free(t->lines);
-    *t = (struct cfr_gce_tree){0};
+    *t = (struct cfr_sdk_gce_tree){0};
 }
 
 /* ---- by path ---- */
 
 /* The child NAME of the directory whose children have DEPTH and begin at FROM. */
-static size_t child(const struct cfr_gce_tree *t, size_t from, unsigned depth, const char *name)
+static size_t child(const struct cfr_sdk_gce_tree *t, size_t from, unsigned depth, const char *name)
 {
     for (size_t i = from; i < t->count && t->nodes[i].depth >= depth; i++) {
         if (t->nodes[i].depth == depth && cfr_view_is(t->nodes[i].name, name))
             return i;
     }
-    return CFR_GCE_NO_NODE;
+    return CFR_SDK_GCE_NO_NODE;
 }
 
-size_t cfr_gce_tree_find(const struct cfr_gce_tree *t, struct cfr_view path, bool *slash)
+size_t cfr_sdk_gce_tree_find(const struct cfr_sdk_gce_tree *t, struct cfr_view path, bool *slash)
 {
-    size_t at = CFR_GCE_NO_NODE;
+    size_t at = CFR_SDK_GCE_NO_NODE;
     unsigned depth = 0;
     char name[NAME_MAX_BYTES];
 
     *slash = path.n != 0 && path.p[path.n - 1] == '/';
     if (path.n == 0 || path.p[0] != '/')
-        return CFR_GCE_NO_NODE;
+        return CFR_SDK_GCE_NO_NODE;
     if (*slash)
         path.n--;
     for (size_t begin = 1; begin <= path.n; depth++) {
         const char *end = memchr(path.p + begin, '/', path.n - begin);
         size_t n = (end != NULL ? (size_t)(end - path.p) : path.n) - begin;
 
-        if (!cfr_endpoint_decode((struct cfr_view){path.p + begin, n}, name, sizeof name))
-            return CFR_GCE_NO_NODE;
+        if (!cfr_sdk_endpoint_decode((struct cfr_view){path.p + begin, n}, name, sizeof name))
+            return CFR_SDK_GCE_NO_NODE;
         at = child(t, depth == 0 ? 0 : at + 1, depth, name);
-        if (at == CFR_GCE_NO_NODE)
+        if (at == CFR_SDK_GCE_NO_NODE)
             return at;
         begin += n + 1;
     }

@@ -27,7 +27,7 @@ static int take_expiry(const struct cfr_json *doc, struct cfr_grant *out, struct
     return 0;
 }
 
-int cfr_get_read(struct cfr_view answer, struct cfr_grant *out, struct cfr_err *err)
+int cfr_sdk_plugin_read(struct cfr_view answer, struct cfr_grant *out, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     const struct cfr_json *fields;
@@ -109,21 +109,21 @@ static int tell_fields(const struct cfr_grant *g, const char *field, struct cfr_
     return rc;
 }
 
-int cfr_get_field(const struct cfr_grant *g, enum cfr_get_use use, const char *field,
-                  const struct cfr_grant_field **out, struct cfr_err *err)
+int cfr_sdk_plugin_field(const struct cfr_grant *g, enum cfr_sdk_plugin_use use, const char *field,
+                         const struct cfr_grant_field **out, struct cfr_err *err)
 {
     *out = field != NULL ? find(g, field) : NULL;
     for (const char *const *name = wanted[use]; field == NULL && *name != NULL && *out == NULL; name++) {
-        if (use == CFR_GET_SUBJECT || strcmp(*name, CFR_FIELD_TOKEN) != 0 || !is_more(g))
+        if (use == CFR_SDK_PLUGIN_SUBJECT || strcmp(*name, CFR_FIELD_TOKEN) != 0 || !is_more(g))
             *out = find(g, *name);
     }
     return *out != NULL ? 0 : tell_fields(g, field, err);
 }
 
-int64_t cfr_get_early(int64_t expires_s, int64_t now_s)
+int64_t cfr_sdk_plugin_early(int64_t expires_s, int64_t now_s)
 {
     int64_t left_s = expires_s - now_s;
-    int64_t early_s = left_s / 4 < CFR_GET_EARLY_S ? left_s / 4 : CFR_GET_EARLY_S;
+    int64_t early_s = left_s / 4 < CFR_SDK_PLUGIN_EARLY_S ? left_s / 4 : CFR_SDK_PLUGIN_EARLY_S;
 
     return expires_s == 0 || left_s <= 0 ? expires_s : expires_s - early_s;
 }
@@ -140,8 +140,8 @@ static int put_json(struct cfr_secret *out, int rc, struct cfr_view text, struct
     return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
 }
 
-int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
-                struct cfr_err *err)
+int cfr_sdk_plugin_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
+                       struct cfr_err *err)
 {
     const char *type = token_type != NULL && token_type[0] != '\0' ? token_type : TYPE_JWT;
     char number[64];
@@ -162,12 +162,12 @@ int cfr_get_gcp(struct cfr_view token, const char *token_type, int64_t expires_s
     return put(out, rc, "}\n", err);
 }
 
-int cfr_get_gcp_revoked(struct cfr_secret *out, struct cfr_err *err)
+int cfr_sdk_plugin_gcp_revoked(struct cfr_secret *out, struct cfr_err *err)
 {
     return put(out, 0, "{\"version\":1,\"success\":true}\n", err);
 }
 
-int cfr_get_gcp_failed(const struct cfr_err *why, struct cfr_secret *out, struct cfr_err *err)
+int cfr_sdk_plugin_gcp_failed(const struct cfr_err *why, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = put(out, 0, "{\"version\":1,\"success\":false,\"code\":", err);
 

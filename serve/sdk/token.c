@@ -12,8 +12,8 @@
 #define PREFIX         "/v1/token/"
 #define NAME_MAX_BYTES 63 /* of a credential's name */
 
-/* What tells a kind, and the one token of it; the first that is there counts. The subject token comes last: beside what it
- * was exchanged for it is not what is meant. */
+/* What tells a kind, and the one token of it; the first that is there counts. The subject token comes last: beside what
+ * it was exchanged for it is not what is meant. */
 static const struct {
     const char *field;
     const char *kind;
@@ -31,23 +31,23 @@ static const struct {
     {CFR_FIELD_TOKEN, "token", true},
 };
 
-static void key(struct cfr_endpoint_answer *out, const char *before, const char *name)
+static void key(struct cfr_sdk_endpoint_answer *out, const char *before, const char *name)
 {
-    cfr_endpoint_text(out, before);
-    cfr_endpoint_text(out, "\"");
-    cfr_endpoint_text(out, name);
-    cfr_endpoint_text(out, "\":");
+    cfr_sdk_endpoint_text(out, before);
+    cfr_sdk_endpoint_text(out, "\"");
+    cfr_sdk_endpoint_text(out, name);
+    cfr_sdk_endpoint_text(out, "\":");
 }
 
-static void refuse(struct cfr_endpoint_answer *out, int status, const char *code, const char *text)
+static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text)
 {
-    cfr_endpoint_start(out, status, JSON_TYPE);
+    cfr_sdk_endpoint_start(out, status, JSON_TYPE);
     key(out, "{", "error");
     key(out, "{", "code");
-    cfr_endpoint_add_json(out, cfr_view_of(code));
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(code));
     key(out, ",", "message");
-    cfr_endpoint_add_json(out, cfr_view_of(text));
-    cfr_endpoint_text(out, "}}\n");
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(text));
+    cfr_sdk_endpoint_text(out, "}}\n");
 }
 
 /* Index into kinds, or -1. */
@@ -73,36 +73,36 @@ static const char *kind_name(const struct cfr_grant *g)
     return "unknown";
 }
 
-static void give_json(const struct cfr_offer *o, struct cfr_endpoint_answer *out)
+static void give_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
 {
     const struct cfr_grant *g = o->grant;
     char when[CFR_TIME_RFC3339_MAX];
     const char *before = "{";
 
-    cfr_endpoint_start(out, 200, JSON_TYPE);
+    cfr_sdk_endpoint_start(out, 200, JSON_TYPE);
     key(out, "{", "credential");
-    cfr_endpoint_add_json(out, cfr_view_of(o->credential));
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(o->credential));
     key(out, ",", "kind");
-    cfr_endpoint_add_json(out, cfr_view_of(kind_name(g)));
+    cfr_sdk_endpoint_add_json(out, cfr_view_of(kind_name(g)));
     key(out, ",", "expires");
     if (o->expires_s == 0)
-        cfr_endpoint_text(out, "null");
+        cfr_sdk_endpoint_text(out, "null");
     else
-        cfr_endpoint_add_json(out, cfr_view_of(cfr_time_format(o->expires_s, when)));
+        cfr_sdk_endpoint_add_json(out, cfr_view_of(cfr_time_format(o->expires_s, when)));
     key(out, ",", "fields");
     for (size_t i = 0; i < g->field_count; i++) {
         if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
             continue;
-        cfr_endpoint_text(out, before);
-        cfr_endpoint_add_json(out, cfr_view_of(g->fields[i].name));
-        cfr_endpoint_text(out, ":");
-        cfr_endpoint_add_json(out, cfr_secret_view(&g->fields[i].value));
+        cfr_sdk_endpoint_text(out, before);
+        cfr_sdk_endpoint_add_json(out, cfr_view_of(g->fields[i].name));
+        cfr_sdk_endpoint_text(out, ":");
+        cfr_sdk_endpoint_add_json(out, cfr_secret_view(&g->fields[i].value));
         before = ",";
     }
-    cfr_endpoint_text(out, before[0] == '{' ? "{}}\n" : "}}\n");
+    cfr_sdk_endpoint_text(out, before[0] == '{' ? "{}}\n" : "}}\n");
 }
 
-static void give_text(const struct cfr_offer *o, struct cfr_endpoint_answer *out)
+static void give_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
 {
     int kind = kind_of(o->grant);
 
@@ -111,8 +111,8 @@ static void give_text(const struct cfr_offer *o, struct cfr_endpoint_answer *out
         out->refused = "text/plain was asked of a credential that is not one token";
         return;
     }
-    cfr_endpoint_start(out, 200, TEXT_TYPE);
-    cfr_endpoint_add(out, cfr_grant_get(o->grant, kinds[kind].field));
+    cfr_sdk_endpoint_start(out, 200, TEXT_TYPE);
+    cfr_sdk_endpoint_add(out, cfr_grant_get(o->grant, kinds[kind].field));
 }
 
 /* Cuts the next item off a list with SEPARATOR. */
@@ -169,27 +169,27 @@ static bool wants_text(struct cfr_view accept)
     return text > json;
 }
 
-static void answer(const struct cfr_endpoint_request *r, const struct cfr_endpoint_world *w, const char *name,
-                   struct cfr_endpoint_answer *out)
+static void answer(const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w, const char *name,
+                   struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = {0};
 
     if (!w->offer(w->ctx, name, &offer)) {
         refuse(out, 404, "not-found", "there is no such credential");
         out->refused = "a credential that does not exist was asked for";
-    } else if (!cfr_endpoint_offer_lives(&offer, w->now_s)) {
+    } else if (!cfr_sdk_endpoint_offer_lives(&offer, w->now_s)) {
         refuse(out, 503, "unavailable",
                offer.why != NULL ? offer.why : "there is no valid credential at this moment; try again");
-        cfr_endpoint_retry_after(out, &offer);
-    } else if (wants_text(cfr_endpoint_asked(r, "Accept"))) {
+        cfr_sdk_endpoint_retry_after(out, &offer);
+    } else if (wants_text(cfr_sdk_endpoint_asked(r, "Accept"))) {
         give_text(&offer, out);
     } else {
         give_json(&offer, out);
     }
 }
 
-bool cfr_serve_token(const struct cfr_endpoint_request *r, const struct cfr_endpoint_world *w,
-                     struct cfr_endpoint_answer *out)
+bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
+                   struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_view name;
     char text[NAME_MAX_BYTES + 1];
@@ -197,12 +197,12 @@ bool cfr_serve_token(const struct cfr_endpoint_request *r, const struct cfr_endp
     if (!cfr_view_starts(r->path, PREFIX))
         return false;
     name = (struct cfr_view){r->path.p + sizeof PREFIX - 1, r->path.n - (sizeof PREFIX - 1)};
-    if (cfr_endpoint_proxied(r)) {
+    if (cfr_sdk_endpoint_proxied(r)) {
         refuse(out, 403, "forbidden", "requests that a proxy has passed on are not answered");
         out->refused = "a request that a proxy has passed on";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
         refuse(out, 405, "method", "only GET is answered here");
-        cfr_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
+        cfr_sdk_endpoint_header(out, "Allow", cfr_view_of("GET, HEAD"));
     } else if (name.n == 0 || name.n > NAME_MAX_BYTES || memchr(name.p, '\0', name.n) != NULL) {
         refuse(out, 404, "not-found", "there is no such credential");
     } else {

@@ -54,8 +54,7 @@ static const struct place json_places[] = {
 };
 
 static const char *const field_names[CFR_AWS_FIELDS] = {
-    "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn", "Account",
-    "Code",        "Message",         "RequestId",
+    "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn", "Account", "Code", "Message", "RequestId",
 };
 
 static const size_t field_limits[CFR_AWS_FIELDS] = {
@@ -66,8 +65,7 @@ struct reading {
     struct cfr_aws_answer *out;
 };
 
-static int store(struct cfr_aws_answer *a, enum cfr_aws_answer_field field, struct cfr_view text,
-                 struct cfr_err *err)
+static int store(struct cfr_aws_answer *a, enum cfr_aws_answer_field field, struct cfr_view text, struct cfr_err *err)
 {
     struct cfr_secret *s = &a->fields[field];
 
@@ -75,8 +73,8 @@ static int store(struct cfr_aws_answer *a, enum cfr_aws_answer_field field, stru
     if (field == CFR_AWS_MESSAGE && text.n > s->limit)
         text.n = s->limit;
     if (text.n > s->limit)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu",
-                           field_names[field], text.n, s->limit);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu", field_names[field],
+                           text.n, s->limit);
     if (s->len != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has %s twice", field_names[field]);
     return cfr_secret_append(s, text, err);
@@ -139,8 +137,8 @@ static int read_json(const struct reading *r, struct cfr_view body, struct cfr_e
 
         if (cfr_json_string(value, &text))
             rc = store(r->out, json_places[i].field, text, err);
-        else if (json_places[i].field == CFR_AWS_EXPIRATION && cfr_json_number(value, &number) &&
-                 number >= 0 && number <= (double)LATEST_S)
+        else if (json_places[i].field == CFR_AWS_EXPIRATION && cfr_json_number(value, &number) && number >= 0 &&
+                 number <= (double)LATEST_S)
             r->out->expires_s = (int64_t)number;
     }
     cfr_json_free(doc);
@@ -162,7 +160,8 @@ static int not_understood(struct cfr_view type, struct cfr_view body, struct cfr
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is empty");
     if (type.n != 0 && cfr_view_printable(type))
         (void)snprintf(shown, sizeof shown, "%.*s", (int)(type.n < SHOWN_TYPE ? type.n : SHOWN_TYPE), type.p);
-    return cfr_err_set(err, CFR_E_ANSWER, "the answer is neither XML nor JSON (its type is %s); check `endpoint`, and that no proxy or "
+    return cfr_err_set(err, CFR_E_ANSWER,
+                       "the answer is neither XML nor JSON (its type is %s); check `endpoint`, and that no proxy or "
                        "login page answers instead",
                        shown[0] != '\0' ? shown : "not given");
 }
@@ -211,8 +210,7 @@ static int copy_key(const struct cfr_aws_answer *a, enum cfr_aws_answer_field fi
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no %s", field_names[field]);
     for (size_t i = 0; i < v.n; i++) {
         if (v.p[i] <= 0x20 || v.p[i] > 0x7e)
-            return cfr_err_set(err, CFR_E_ANSWER,
-                               "the answer's %s holds a space or a character that is not printable",
+            return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s holds a space or a character that is not printable",
                                field_names[field]);
     }
     return cfr_grant_set(g, name, v, err);
@@ -246,9 +244,8 @@ static int copy_identity(const struct cfr_aws_answer *a, const char *fallback_ar
     account = cfr_aws_params_arn_part(g->identity, 4);
     if (account.n != 12 && fallback_arn != NULL)
         account = cfr_aws_params_arn_part(fallback_arn, 4);
-    return account.n == 12 && cfr_view_int(account, &digits)
-               ? cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, account, err)
-               : 0;
+    return account.n == 12 && cfr_view_int(account, &digits) ? cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, account, err)
+                                                             : 0;
 }
 
 int cfr_aws_answer_grant(const struct cfr_aws_answer *a, const char *fallback_arn, struct cfr_grant *g,

@@ -19,27 +19,27 @@
 struct stage {
     enum cfr_aws_stage kind;
     size_t index;
-    unsigned sts_step; /* whose region and endpoint hold: 0, or the N-th element of then_assume */
-    const struct cfr_sts_aws_step *assume; /* of a chain */
+    unsigned sts_step;                 /* whose region and endpoint hold: 0, or the N-th element of then_assume */
+    const struct cfr_aws_step *assume; /* of a chain */
     char region[CFR_AWS_REGION_MAX];
-    struct cfr_ecr_session ecr;
+    struct cfr_aws_ecr_session ecr;
 };
 
 static bool needs_token(const void *config)
 {
-    return !cfr_sts_aws_has_keys(config);
+    return !cfr_aws_has_keys(config);
 }
 
 /* The registries' session; its region is kept in REGION. */
-static struct cfr_ecr_session ecr_session(const struct cfr_sts_aws *c, const char *(*env)(const char *),
-                                          char region[CFR_AWS_REGION_MAX])
+static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws *c, const char *(*env)(const char *),
+                                              char region[CFR_AWS_REGION_MAX])
 {
-    struct cfr_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
-    struct cfr_aws_place place = {0};
+    struct cfr_aws_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
+    struct cfr_aws_settings place = {0};
 
-    if (c->ecr == NULL || cfr_aws_place_switches(c->fips, c->dual_stack, env, &place, NULL) != 0)
+    if (c->ecr == NULL || cfr_aws_settings_switches(c->fips, c->dual_stack, env, &place, NULL) != 0)
         return s;
-    s.region = cfr_aws_place_region(c, env, region);
+    s.region = cfr_aws_settings_region(c, env, region);
     s.fips = place.fips;
     s.dual_stack = place.dual_stack;
     return s;
@@ -47,52 +47,49 @@ static struct cfr_ecr_session ecr_session(const struct cfr_sts_aws *c, const cha
 
 static void find_stage(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct stage *out)
 {
-    const struct cfr_sts_aws *c = x->config;
+    const struct cfr_aws *c = x->config;
 
     out->ecr = ecr_session(c, in->env, out->region);
-    out->kind = cfr_aws_stage_at(c, cfr_ecr_calls(&out->ecr), x->step, &out->index);
+    out->kind = cfr_aws_stage_at(c, cfr_aws_ecr_calls(&out->ecr), x->step, &out->index);
     out->sts_step = x->step < c->then_assume.count ? x->step : (unsigned)c->then_assume.count;
-    out->assume = out->kind == CFR_AWS_STAGE_CHAIN ? cfr_sts_aws_step_at(c, out->index) : NULL;
+    out->assume = out->kind == CFR_AWS_STAGE_CHAIN ? cfr_aws_step_at(c, out->index) : NULL;
 }
 
-static const char *region_reason(const struct cfr_sts_aws *c, unsigned step)
+static const char *region_reason(const struct cfr_aws *c, unsigned step)
 {
     if (step != 0)
         return "then_assume signs its requests";
-    if (cfr_sts_aws_has_keys(c))
+    if (cfr_aws_has_keys(c))
         return "what begins with keys signs its requests";
     return c->verify && c->then_assume.count == 0 ? "verify signs its request" : NULL;
 }
 
-static int check_step(const struct cfr_sts_aws *c, unsigned step, const char *(*env)(const char *),
-                      struct cfr_err *err)
+static int check_step(const struct cfr_aws *c, unsigned step, const char *(*env)(const char *), struct cfr_err *err)
 {
-    const char *role = step == 0 ? c->role_arn : cfr_sts_aws_step_at(c, step - 1)->role_arn;
+    const char *role = step == 0 ? c->role_arn : cfr_aws_step_at(c, step - 1)->role_arn;
     struct cfr_aws_endpoint endpoint;
-    int rc = cfr_aws_place_resolve(c, step, env, &endpoint, err);
+    int rc = cfr_aws_settings_resolve(c, step, env, &endpoint, err);
 
     if (rc != 0)
         return rc;
     if (!endpoint.custom && role != NULL && cfr_aws_params_arn_part(role, 4).n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "role_arn: it has no account; AWS needs its 12 digits");
     if (region_reason(c, step) != NULL && endpoint.region[0] == '\0')
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "region: %s and needs to know for which region; write `region: eu-west-1` (or whichever the "
-            "endpoint serves)",
-            region_reason(c, step));
-    if (c->ca_file != NULL && !endpoint.tls)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "ca_file: it has no effect with an http endpoint; leave it out");
+                           "region: %s and needs to know for which region; write `region: eu-west-1` (or whichever the "
+                           "endpoint serves)",
+                           region_reason(c, step));
+    if (c->ca_file != NULL && !endpoint.tls)
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 
 static int check(const void *config, const char *(*env)(const char *), struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = config;
+    const struct cfr_aws *c = config;
     char region[CFR_AWS_REGION_MAX];
-    struct cfr_ecr_session ecr;
-    int rc = cfr_sts_aws_check_begin(c, err);
+    struct cfr_aws_ecr_session ecr;
+    int rc = cfr_aws_check_begin(c, err);
 
     for (unsigned step = 0; rc == 0 && step <= c->then_assume.count; step++) {
         rc = check_step(c, step, env, err);
@@ -102,21 +99,21 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     if (rc != 0 || c->ecr == NULL)
         return rc;
     ecr = ecr_session(c, env, region);
-    rc = cfr_ecr_check(&ecr, err);
+    rc = cfr_aws_ecr_check(&ecr, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "ecr");
     return rc;
 }
 
-static const char *accept_of(const struct cfr_sts_aws *c)
+static const char *accept_of(const struct cfr_aws *c)
 {
-    return c->accept == CFR_STS_AWS_JSON ? "application/json" : "text/xml";
+    return c->accept == CFR_AWS_JSON ? "application/json" : "text/xml";
 }
 
 /* What the first request says of its role, in the form of a later one. */
-static struct cfr_sts_aws_step first_step(const struct cfr_sts_aws *c)
+static struct cfr_aws_step first_step(const struct cfr_aws *c)
 {
-    return (struct cfr_sts_aws_step){
+    return (struct cfr_aws_step){
         .role_arn = c->role_arn,
         .duration_ms = c->duration_ms,
         .external_id = c->external_id,
@@ -131,10 +128,10 @@ static struct cfr_sts_aws_step first_step(const struct cfr_sts_aws *c)
 static int set_body(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
                     struct cfr_sts_request *out, struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = x->config;
+    const struct cfr_aws *c = x->config;
     const char *configured =
         s->assume != NULL && s->assume->session_name != NULL ? s->assume->session_name : c->session_name;
-    struct cfr_sts_aws_step first = first_step(c);
+    struct cfr_aws_step first = first_step(c);
     char buf[CFR_AWS_SESSION_NAME_MAX + 1];
     const char *name = cfr_aws_params_session_name(configured, in->subject, in->credential, buf);
 
@@ -153,12 +150,11 @@ static bool with_file_keys(enum cfr_aws_stage kind)
 
 /* A request to STS other than the check. */
 static int build_sts(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
-                     const struct cfr_aws_endpoint *endpoint, struct cfr_sts_request *out,
-                     struct cfr_err *err)
+                     const struct cfr_aws_endpoint *endpoint, struct cfr_sts_request *out, struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = x->config;
+    const struct cfr_aws *c = x->config;
     struct cfr_aws_keys keys = cfr_aws_keys_granted(&x->grant);
-    struct cfr_aws_post post = {
+    struct cfr_aws_request post = {
         .endpoint = endpoint,
         .service = "sts",
         .content_type = CFR_STS_FORM_TYPE,
@@ -170,13 +166,13 @@ static int build_sts(const struct cfr_sts_exchange *x, const struct stage *s, co
 
     if (rc == 0)
         rc = set_body(x, s, in, out, err);
-    return rc != 0 ? rc : cfr_aws_post_build(&post, out, err);
+    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = x->config;
+    const struct cfr_aws *c = x->config;
     struct cfr_aws_endpoint endpoint;
     struct stage s;
     int rc;
@@ -185,8 +181,8 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (s.kind == CFR_AWS_STAGE_NONE)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
     if (s.kind == CFR_AWS_STAGE_ECR)
-        return cfr_ecr_build(&s.ecr, s.index, &x->grant, in->now_s, out, err);
-    rc = cfr_aws_place_resolve(c, s.sts_step, in->env, &endpoint, err);
+        return cfr_aws_ecr_build(&s.ecr, s.index, &x->grant, in->now_s, out, err);
+    rc = cfr_aws_settings_resolve(c, s.sts_step, in->env, &endpoint, err);
     if (rc != 0)
         return rc;
     out->ca_file = c->ca_file;
@@ -232,13 +228,13 @@ static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const
 static int take_grant(struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
                       const struct cfr_aws_answer *answer, struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = x->config;
+    const struct cfr_aws *c = x->config;
     const char *role = s->assume != NULL ? s->assume->role_arn : c->role_arn;
     char region[CFR_AWS_REGION_MAX];
     struct cfr_grant fresh = {0};
     int rc = cfr_aws_answer_grant(answer, role, &fresh, err);
 
-    if (rc == 0 && cfr_aws_place_region(c, in->env, region)[0] != '\0')
+    if (rc == 0 && cfr_aws_settings_region(c, in->env, region)[0] != '\0')
         rc = cfr_grant_set(&fresh, CFR_FIELD_AWS_REGION, cfr_view_of(region), err);
     if (rc != 0) {
         cfr_grant_free(&fresh);
@@ -252,8 +248,7 @@ static int parse_sts(struct cfr_sts_exchange *x, const struct stage *s, const st
                      const struct cfr_sts_reply *reply, struct cfr_err *err)
 {
     struct cfr_aws_answer answer;
-    int rc =
-        cfr_aws_answer_read(cfr_aws_stage_operation(s->kind), reply->content_type, reply->body, &answer, err);
+    int rc = cfr_aws_answer_read(cfr_aws_stage_operation(s->kind), reply->content_type, reply->body, &answer, err);
 
     /* What came with an error status decides by its status alone if it cannot be read: a page from a proxy,
      * say. */
@@ -265,8 +260,8 @@ static int parse_sts(struct cfr_sts_exchange *x, const struct stage *s, const st
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
     struct stage s;
     int rc;
@@ -275,7 +270,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     if (s.kind == CFR_AWS_STAGE_NONE)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
     if (s.kind == CFR_AWS_STAGE_ECR)
-        rc = cfr_ecr_parse(&s.ecr, s.index, reply, &x->grant, err);
+        rc = cfr_aws_ecr_parse(&s.ecr, s.index, reply, &x->grant, err);
     else if (s.kind == CFR_AWS_STAGE_VERIFY)
         rc = cfr_aws_verify_parse(reply, &x->grant, err);
     else
@@ -292,15 +287,15 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
-    struct cfr_sts_aws *c = config;
+    struct cfr_aws *c = config;
 
-    return cfr_ecr_add(&c->ecr, host, err);
+    return cfr_aws_ecr_add(&c->ecr, host, err);
 }
 
-const struct cfr_sts_provider cfr_sts_aws_provider = {
+const struct cfr_sts_provider cfr_aws_provider = {
     .name = "aws",
     .family = "aws",
-    .table = &cfr_sts_aws_table,
+    .table = &cfr_aws_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

@@ -8,15 +8,15 @@
 #include "sts/aws/ecr.h"
 #include "sts/core/provider.h"
 
-#define CFR_STS_AWS_STEPS_MAX 5
+#define CFR_AWS_STEPS_MAX 5
 
 /* A choice that is left to an environment variable unless the configuration makes it. */
-enum cfr_sts_aws_switch { CFR_STS_AWS_ENVIRONMENT, CFR_STS_AWS_FALSE, CFR_STS_AWS_TRUE };
-enum cfr_sts_aws_regional { CFR_STS_AWS_REGIONAL_ENVIRONMENT, CFR_STS_AWS_REGIONAL, CFR_STS_AWS_LEGACY };
-enum cfr_sts_aws_accept { CFR_STS_AWS_XML, CFR_STS_AWS_JSON };
+enum cfr_aws_switch { CFR_AWS_ENVIRONMENT, CFR_AWS_FALSE, CFR_AWS_TRUE };
+enum cfr_aws_regional { CFR_AWS_REGIONAL_ENVIRONMENT, CFR_AWS_REGIONAL, CFR_AWS_LEGACY };
+enum cfr_aws_accept { CFR_AWS_XML, CFR_AWS_JSON };
 
 /* `exchange: aws:` */
-struct cfr_sts_aws {
+struct cfr_aws {
     struct cfr_node node;
     char *role_arn; /* NULL only with keys: GetSessionToken */
     /* Long-lived keys instead of a token: two files with one value each, or one in the form of AWS's
@@ -30,24 +30,24 @@ struct cfr_sts_aws {
     int64_t duration_ms;
     char *policy;
     struct cfr_strings policy_arns;
-    /* Only with keys and a role, as in struct cfr_sts_aws_step. */
+    /* Only with keys and a role, as in struct cfr_aws_step. */
     char *external_id;
     struct cfr_pairs tags;
     struct cfr_strings transitive_tag_keys;
     char *source_identity;
     char *endpoint;
     char *ca_file;
-    int fips;                    /* enum cfr_sts_aws_switch */
-    int dual_stack;              /* enum cfr_sts_aws_switch */
-    int regional;                /* enum cfr_sts_aws_regional */
-    int accept;                  /* enum cfr_sts_aws_accept */
-    struct cfr_list then_assume; /* of struct cfr_sts_aws_step */
+    int fips;                    /* enum cfr_aws_switch */
+    int dual_stack;              /* enum cfr_aws_switch */
+    int regional;                /* enum cfr_aws_regional */
+    int accept;                  /* enum cfr_aws_accept */
+    struct cfr_list then_assume; /* of struct cfr_aws_step */
     bool verify;                 /* GetCallerIdentity before anything is published */
-    struct cfr_sts_ecr *ecr;     /* NULL = none */
+    struct cfr_aws_ecr *ecr;     /* NULL = none */
 };
 
 /* One element of `then_assume`. */
-struct cfr_sts_aws_step {
+struct cfr_aws_step {
     struct cfr_node node;
     char *role_arn;
     char *session_name;
@@ -62,15 +62,15 @@ struct cfr_sts_aws_step {
     char *endpoint;
 };
 
-extern const struct cfr_table cfr_sts_aws_table;
-extern const struct cfr_sts_provider cfr_sts_aws_provider;
+extern const struct cfr_table cfr_aws_table;
+extern const struct cfr_sts_provider cfr_aws_provider;
 
 /* Whether keys are the beginning, not a token. */
-bool cfr_sts_aws_has_keys(const struct cfr_sts_aws *config);
+bool cfr_aws_has_keys(const struct cfr_aws *config);
 /* Rules about what the exchange begins with, apart from the table's because a part of it may come from elsewhere (a
  * mounted Secret). CFR_E_CONFIG. */
-int cfr_sts_aws_check_begin(const struct cfr_sts_aws *config, struct cfr_err *err);
+int cfr_aws_check_begin(const struct cfr_aws *config, struct cfr_err *err);
 /* Step N of `then_assume`, or NULL. */
-const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *config, size_t n);
+const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t n);
 
 #endif

@@ -14,26 +14,26 @@ static const char *const switches[] = {"environment", "false", "true", NULL};
 static const char *const regional[] = {"environment", "regional", "legacy", NULL};
 static const char *const accepts[] = {"xml", "json", NULL};
 
-#define STEP(member) offsetof(struct cfr_sts_aws_step, member)
-#define AWS(member)  offsetof(struct cfr_sts_aws, member)
+#define STEP(member) offsetof(struct cfr_aws_step, member)
+#define AWS(member)  offsetof(struct cfr_aws, member)
 
-#define DOC_POLICY                                                                                           \
-    "Inline session policy in JSON: the session may do only what both it and the role allow. Only the "      \
+#define DOC_POLICY                                                                                                     \
+    "Inline session policy in JSON: the session may do only what both it and the role allow. Only the "                \
     "characters U+0020 to U+00FF, TAB, LF and CR."
-#define DOC_POLICY_ARNS                                                                                      \
+#define DOC_POLICY_ARNS                                                                                                \
     "ARNs of at most 10 managed policies of the role's account, used as session policies like `policy`."
-#define DOC_EXTERNAL_ID                                                                                      \
-    "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, "                    \
+#define DOC_EXTERNAL_ID                                                                                                \
+    "The external id that the role's trust policy asks for (`sts:ExternalId`): letters, "                              \
     "digits and `_+=,.@:/-`."
-#define DOC_TAGS                                                                                             \
-    "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` "                 \
+#define DOC_TAGS                                                                                                       \
+    "At most 50 session tags, for conditions on `aws:PrincipalTag`. Needs `sts:TagSession` "                           \
     "in the role's trust policy and in the caller's policy."
-#define DOC_TRANSITIVE                                                                                       \
-    "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag "                   \
+#define DOC_TRANSITIVE                                                                                                 \
+    "Keys of `tags` that the following steps inherit. A step cannot set an inherited tag "                             \
     "again."
-#define DOC_SOURCE_IDENTITY                                                                                  \
-    "Source identity, kept through all following steps and seen in CloudTrail: letters, "                    \
-    "digits and `_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once "                  \
+#define DOC_SOURCE_IDENTITY                                                                                            \
+    "Source identity, kept through all following steps and seen in CloudTrail: letters, "                              \
+    "digits and `_+=,.@-`. Needs `sts:SetSourceIdentity` on every role of the chain; once "                            \
     "set it cannot be changed."
 
 static const struct cfr_field step_fields[] = {
@@ -58,26 +58,16 @@ static const struct cfr_field step_fields[] = {
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = HOUR_MS,
-     .doc =
-         "Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
-         "the role's own maximum."},
+     .doc = "Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
+            "the role's own maximum."},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = STEP(external_id),
      .min = 2,
      .max = 1224,
      .doc = DOC_EXTERNAL_ID},
-    {.key = "policy",
-     .type = CFR_FIELD_STRING,
-     .offset = STEP(policy),
-     .min = 1,
-     .max = 16384,
-     .doc = DOC_POLICY},
-    {.key = "policy_arns",
-     .type = CFR_FIELD_STRINGS,
-     .offset = STEP(policy_arns),
-     .max = 10,
-     .doc = DOC_POLICY_ARNS},
+    {.key = "policy", .type = CFR_FIELD_STRING, .offset = STEP(policy), .min = 1, .max = 16384, .doc = DOC_POLICY},
+    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = STEP(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
     {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = DOC_TAGS},
     {.key = "transitive_tag_keys",
      .type = CFR_FIELD_STRINGS,
@@ -107,8 +97,7 @@ static const struct cfr_field step_fields[] = {
 
 static int check_whole_seconds(int64_t duration_ms, struct cfr_err *err)
 {
-    return duration_ms % 1000 == 0 ? 0
-                                   : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
+    return duration_ms % 1000 == 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "duration: it must be in whole seconds");
 }
 
 static int check_region(const char *region, struct cfr_err *err)
@@ -130,7 +119,7 @@ static int check_endpoint(const char *endpoint, struct cfr_err *err)
 
 static int check_step(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_aws_step *s = node;
+    const struct cfr_aws_step *s = node;
     int rc = cfr_aws_params_check_role("role_arn", s->role_arn, err);
 
     if (rc == 0)
@@ -158,7 +147,7 @@ static int check_step(const void *node, struct cfr_err *err)
 
 static const struct cfr_table step_table = {
     .name = "then_assume step",
-    .size = sizeof(struct cfr_sts_aws_step),
+    .size = sizeof(struct cfr_aws_step),
     .fields = step_fields,
     .check = check_step,
     .doc = "A further role, assumed with the keys of the step before (AssumeRole, signed).",
@@ -232,11 +221,7 @@ static const struct cfr_field aws_fields[] = {
      .min = 1,
      .max = 4096,
      .doc = DOC_POLICY " Together with `policy_arns` at most 2048 characters."},
-    {.key = "policy_arns",
-     .type = CFR_FIELD_STRINGS,
-     .offset = AWS(policy_arns),
-     .max = 10,
-     .doc = DOC_POLICY_ARNS},
+    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = AWS(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = AWS(external_id),
@@ -299,12 +284,11 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(accept),
      .fallback = "xml",
      .choices = accepts,
-     .doc =
-         "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
+     .doc = "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
     {.key = "then_assume",
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),
-     .max = CFR_STS_AWS_STEPS_MAX,
+     .max = CFR_AWS_STEPS_MAX,
      .table = &step_table,
      .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys "
             "are published."},
@@ -318,39 +302,37 @@ static const struct cfr_field aws_fields[] = {
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = AWS(ecr),
-     .table = &cfr_sts_ecr_table,
+     .table = &cfr_aws_ecr_table,
      .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
     {.key = NULL},
 };
 
-const struct cfr_sts_aws_step *cfr_sts_aws_step_at(const struct cfr_sts_aws *config, size_t n)
+const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t n)
 {
-    const struct cfr_sts_aws_step *steps = config->then_assume.items;
+    const struct cfr_aws_step *steps = config->then_assume.items;
 
     return n < config->then_assume.count ? &steps[n] : NULL;
 }
 
-bool cfr_sts_aws_has_keys(const struct cfr_sts_aws *config)
+bool cfr_aws_has_keys(const struct cfr_aws *config)
 {
     return config->access_key_id_file != NULL || config->credentials_file != NULL;
 }
 
-static int check_keys(const struct cfr_sts_aws *c, struct cfr_err *err)
+static int check_keys(const struct cfr_aws *c, struct cfr_err *err)
 {
     bool id = c->access_key_id_file != NULL;
     bool secret = c->secret_access_key_file != NULL;
 
     if (c->credentials_file != NULL && (id || secret))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "credentials_file: it cannot stand beside %s; keep one of the two",
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: it cannot stand beside %s; keep one of the two",
                            id ? "access_key_id_file" : "secret_access_key_file");
     if (id != secret)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it is missing; a key is an ID and a secret",
                            id ? "secret_access_key_file" : "access_key_id_file");
     if (c->profile != NULL && c->credentials_file == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "profile: it has no effect without credentials_file; leave it out");
-    if (c->role_arn == NULL && !cfr_sts_aws_has_keys(c))
+        return cfr_err_set(err, CFR_E_CONFIG, "profile: it has no effect without credentials_file; leave it out");
+    if (c->role_arn == NULL && !cfr_aws_has_keys(c))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "role_arn: it is missing; write the role to assume with the token, such as "
                            "\"arn:aws:iam::123456789012:role/NAME\"");
@@ -358,7 +340,7 @@ static int check_keys(const struct cfr_sts_aws *c, struct cfr_err *err)
 }
 
 /* What the first operation does not take is refused, not ignored. */
-static int check_operation(const struct cfr_sts_aws *c, struct cfr_err *err)
+static int check_operation(const struct cfr_aws *c, struct cfr_err *err)
 {
     const char *only_keys = c->external_id != NULL              ? "external_id"
                             : c->tags.count != 0                ? "tags"
@@ -370,29 +352,26 @@ static int check_operation(const struct cfr_sts_aws *c, struct cfr_err *err)
                             : c->policy_arns.count != 0 ? "policy_arns"
                                                         : only_keys;
 
-    if (!cfr_sts_aws_has_keys(c) && only_keys != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: AWS does not take it with a token (only what the token itself says); leave it out, or "
-            "set it in a step of then_assume",
-            only_keys);
-    if (c->role_arn == NULL && c->then_assume.count == 0 && only_role != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without `role_arn`; leave it out",
-                           only_role);
-    if (c->role_arn != NULL && c->duration_ms > 12 * HOUR_MS)
+    if (!cfr_aws_has_keys(c) && only_keys != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "duration: a role's session lives at most 12h; write 12h or less");
+                           "%s: AWS does not take it with a token (only what the token itself says); leave it out, or "
+                           "set it in a step of then_assume",
+                           only_keys);
+    if (c->role_arn == NULL && c->then_assume.count == 0 && only_role != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without `role_arn`; leave it out", only_role);
+    if (c->role_arn != NULL && c->duration_ms > 12 * HOUR_MS)
+        return cfr_err_set(err, CFR_E_CONFIG, "duration: a role's session lives at most 12h; write 12h or less");
     return 0;
 }
 
-int cfr_sts_aws_check_begin(const struct cfr_sts_aws *config, struct cfr_err *err)
+int cfr_aws_check_begin(const struct cfr_aws *config, struct cfr_err *err)
 {
     int rc = check_keys(config, err);
 
     return rc != 0 ? rc : check_operation(config, err);
 }
 
-static int check_policies(const struct cfr_sts_aws *c, struct cfr_err *err)
+static int check_policies(const struct cfr_aws *c, struct cfr_err *err)
 {
     size_t n = cfr_aws_params_length(c->policy);
     int rc = cfr_aws_params_check_policy("policy", c->policy, err);
@@ -404,35 +383,32 @@ static int check_policies(const struct cfr_sts_aws *c, struct cfr_err *err)
     for (size_t i = 0; i < c->policy_arns.count; i++)
         n += strlen(c->policy_arns.items[i]);
     if (n > 2048)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "policy: together with policy_arns it has %zu characters; AWS takes at most 2048 of both", n);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "policy: together with policy_arns it has %zu characters; AWS takes at most 2048 of both",
+                           n);
     return 0;
 }
 
 /* Settings that would be without effect are refused rather than ignored. */
-static int check_combinations(const struct cfr_sts_aws *c, struct cfr_err *err)
+static int check_combinations(const struct cfr_aws *c, struct cfr_err *err)
 {
     if (c->endpoint == NULL)
         return 0;
-    if (c->fips == CFR_STS_AWS_TRUE || c->dual_stack == CFR_STS_AWS_TRUE)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
-            c->fips == CFR_STS_AWS_TRUE ? "fips" : "dual_stack");
-    if (c->regional == CFR_STS_AWS_LEGACY)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
-    if (c->ca_file != NULL && strncmp(c->endpoint, "http:", 5) == 0)
+    if (c->fips == CFR_AWS_TRUE || c->dual_stack == CFR_AWS_TRUE)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "ca_file: it has no effect with an http endpoint; leave it out");
+                           "endpoint: it cannot be combined with %s; give the host that is meant in the URL itself",
+                           c->fips == CFR_AWS_TRUE ? "fips" : "dual_stack");
+    if (c->regional == CFR_AWS_LEGACY)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "sts_regional_endpoints: `legacy` has no effect with `endpoint`; leave one of them out");
+    if (c->ca_file != NULL && strncmp(c->endpoint, "http:", 5) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 
 static int check_aws(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_aws *c = node;
+    const struct cfr_aws *c = node;
     int rc = cfr_aws_params_check_role("role_arn", c->role_arn, err);
 
     if (rc == 0)
@@ -454,9 +430,9 @@ static int check_aws(const void *node, struct cfr_err *err)
     return rc != 0 ? rc : check_combinations(c, err);
 }
 
-const struct cfr_table cfr_sts_aws_table = {
+const struct cfr_table cfr_aws_table = {
     .name = "aws exchange",
-    .size = sizeof(struct cfr_sts_aws),
+    .size = sizeof(struct cfr_aws),
     .fields = aws_fields,
     .check = check_aws,
     .doc = "Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "

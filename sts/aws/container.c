@@ -20,8 +20,8 @@
 enum stage { STAGE_KEYS, STAGE_VERIFY, STAGE_ECR, STAGE_NONE };
 
 /* *INDEX is the number of the request to ECR. */
-static enum stage stage_at(const struct cfr_sts_aws_container *c, const struct cfr_ecr_session *ecr,
-                           unsigned step, size_t *index)
+static enum stage stage_at(const struct cfr_aws_container *c, const struct cfr_aws_ecr_session *ecr, unsigned step,
+                           size_t *index)
 {
     size_t n = step;
 
@@ -31,14 +31,14 @@ static enum stage stage_at(const struct cfr_sts_aws_container *c, const struct c
     if (c->verify && n-- == 0)
         return STAGE_VERIFY;
     *index = n;
-    return n < cfr_ecr_calls(ecr) ? STAGE_ECR : STAGE_NONE;
+    return n < cfr_aws_ecr_calls(ecr) ? STAGE_ECR : STAGE_NONE;
 }
 
 static bool needs_token(const void *config)
 {
-    const struct cfr_sts_aws_container *c = config;
+    const struct cfr_aws_container *c = config;
 
-    return c->authorization == CFR_STS_AWS_CONTAINER_TOKEN;
+    return c->authorization == CFR_AWS_CONTAINER_TOKEN;
 }
 
 static const char *look(const char *(*env)(const char *), const char *name)
@@ -49,8 +49,8 @@ static const char *look(const char *(*env)(const char *), const char *name)
 }
 
 /* Writes the endpoint's URL into the empty OUT. */
-static int find_url(const struct cfr_sts_aws_container *c, const char *(*env)(const char *),
-                    struct cfr_str *out, bool *link_local, struct cfr_err *err)
+static int find_url(const struct cfr_aws_container *c, const char *(*env)(const char *), struct cfr_str *out,
+                    bool *link_local, struct cfr_err *err)
 {
     const char *relative = look(env, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const char *full = look(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -76,15 +76,14 @@ static int find_url(const struct cfr_sts_aws_container *c, const char *(*env)(co
     return rc;
 }
 
-static struct cfr_ecr_session ecr_session(const struct cfr_sts_aws_container *c,
-                                          const char *(*env)(const char *))
+static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws_container *c, const char *(*env)(const char *))
 {
-    struct cfr_aws_place place = {0};
-    struct cfr_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
+    struct cfr_aws_settings place = {0};
+    struct cfr_aws_ecr_session s = {.config = c->ecr, .ca_file = c->ca_file, .env = env};
 
-    cfr_aws_place_take_region(c->region, env, &place);
+    cfr_aws_settings_take_region(c->region, env, &place);
     s.region = place.region;
-    if (cfr_aws_place_switches(CFR_STS_AWS_ENVIRONMENT, CFR_STS_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
+    if (cfr_aws_settings_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
         s.fips = place.fips;
         s.dual_stack = place.dual_stack;
     }
@@ -92,16 +91,16 @@ static struct cfr_ecr_session ecr_session(const struct cfr_sts_aws_container *c,
 }
 
 /* The STS that verify asks. */
-static int find_sts(const struct cfr_sts_aws_container *c, const char *(*env)(const char *),
-                    struct cfr_aws_endpoint *out, struct cfr_err *err)
+static int find_sts(const struct cfr_aws_container *c, const char *(*env)(const char *), struct cfr_aws_endpoint *out,
+                    struct cfr_err *err)
 {
-    struct cfr_aws_place place = {0};
+    struct cfr_aws_settings place = {0};
     struct cfr_view partition = {NULL, 0};
-    int rc = cfr_aws_place_endpoint(c->sts_endpoint, "AWS_ENDPOINT_URL_STS", env, &place, err);
+    int rc = cfr_aws_settings_endpoint(c->sts_endpoint, "AWS_ENDPOINT_URL_STS", env, &place, err);
 
-    cfr_aws_place_take_region(c->region, env, &place);
+    cfr_aws_settings_take_region(c->region, env, &place);
     if (rc == 0)
-        rc = cfr_aws_place_switches(CFR_STS_AWS_ENVIRONMENT, CFR_STS_AWS_ENVIRONMENT, env, &place, err);
+        rc = cfr_aws_settings_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, err);
     if (c->role_arn != NULL)
         partition = cfr_aws_params_arn_part(c->role_arn, 1);
     if (rc == 0)
@@ -116,8 +115,8 @@ static int find_sts(const struct cfr_sts_aws_container *c, const char *(*env)(co
 
 static int check(const void *config, const char *(*env)(const char *), struct cfr_err *err)
 {
-    const struct cfr_sts_aws_container *c = config;
-    struct cfr_ecr_session ecr = ecr_session(c, env);
+    const struct cfr_aws_container *c = config;
+    struct cfr_aws_ecr_session ecr = ecr_session(c, env);
     struct cfr_str url = {.limit = (size_t)2 * CFR_URL_MAX};
     struct cfr_aws_endpoint sts;
     bool link_local;
@@ -125,21 +124,20 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
 
     cfr_str_free(&url);
     if (rc == 0 && ecr.region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(ecr.region)))
-        rc = cfr_err_set(
-            err, CFR_E_CONFIG,
-            "region: AWS_REGION (or AWS_DEFAULT_REGION) is no region, such as eu-west-1; set `region`");
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "region: AWS_REGION (or AWS_DEFAULT_REGION) is no region, such as eu-west-1; set `region`");
     if (rc == 0 && c->verify)
         rc = find_sts(c, env, &sts, err);
     if (rc != 0 || c->ecr == NULL)
         return rc;
-    rc = cfr_ecr_check(&ecr, err);
+    rc = cfr_aws_ecr_check(&ecr, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "ecr");
     return rc;
 }
 
-static int build_keys(const struct cfr_sts_aws_container *c, const struct cfr_sts_input *in,
-                      struct cfr_sts_request *out, struct cfr_err *err)
+static int build_keys(const struct cfr_aws_container *c, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                      struct cfr_err *err)
 {
     struct cfr_str url = {.limit = (size_t)2 * CFR_URL_MAX};
     int rc = find_url(c, in->env, &url, &out->link_local, err);
@@ -157,11 +155,11 @@ static int build_keys(const struct cfr_sts_aws_container *c, const struct cfr_st
     return cfr_sts_request_header(out, "Authorization", in->token, err);
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_aws_container *c = x->config;
-    struct cfr_ecr_session ecr = ecr_session(c, in->env);
+    const struct cfr_aws_container *c = x->config;
+    struct cfr_aws_ecr_session ecr = ecr_session(c, in->env);
     struct cfr_aws_endpoint sts;
     size_t index;
     int rc;
@@ -176,28 +174,27 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
         out->ca_file = sts.tls ? c->ca_file : NULL;
         return cfr_aws_verify_build(&sts, "text/xml", &x->grant, in->now_s, out, err);
     case STAGE_ECR:
-        return cfr_ecr_build(&ecr, index, &x->grant, in->now_s, out, err);
+        return cfr_aws_ecr_build(&ecr, index, &x->grant, in->now_s, out, err);
     case STAGE_NONE:
         break;
     }
     return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
 }
 
-static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                      const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                      struct cfr_err *err)
 {
-    const struct cfr_sts_aws_container *c = x->config;
-    struct cfr_aws_place place = {0};
+    const struct cfr_aws_container *c = x->config;
+    struct cfr_aws_settings place = {0};
     struct cfr_grant fresh = {0};
     int rc = cfr_aws_container_answer(reply, in->token, &fresh, err);
 
-    cfr_aws_place_take_region(c->region, in->env, &place);
+    cfr_aws_settings_take_region(c->region, in->env, &place);
     if (rc == 0 && c->role_arn != NULL && fresh.identity == NULL)
         rc = cfr_grant_set_identity(&fresh, cfr_view_of(c->role_arn), err);
     if (rc == 0 && c->role_arn != NULL && strcmp(c->role_arn, fresh.identity) != 0)
-        rc = cfr_err_set(
-            err, CFR_E_DENIED,
-            "the endpoint granted the keys of another role than `role_arn`; nothing is published");
+        rc = cfr_err_set(err, CFR_E_DENIED,
+                         "the endpoint granted the keys of another role than `role_arn`; nothing is published");
     if (rc == 0 && place.region != NULL)
         rc = cfr_grant_set(&fresh, CFR_FIELD_AWS_REGION, cfr_view_of(place.region), err);
     if (rc != 0) {
@@ -208,11 +205,11 @@ static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in
     return 0;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_aws_container *c = x->config;
-    struct cfr_ecr_session ecr = ecr_session(c, in->env);
+    const struct cfr_aws_container *c = x->config;
+    struct cfr_aws_ecr_session ecr = ecr_session(c, in->env);
     size_t index;
     enum stage stage = stage_at(c, &ecr, x->step, &index);
     int rc;
@@ -224,7 +221,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     else if (stage == STAGE_VERIFY)
         rc = cfr_aws_verify_parse(reply, &x->grant, err);
     else
-        rc = cfr_ecr_parse(&ecr, index, reply, &x->grant, err);
+        rc = cfr_aws_ecr_parse(&ecr, index, reply, &x->grant, err);
     if (rc != 0)
         return rc;
     if (stage_at(c, &ecr, x->step + 1, &index) == STAGE_NONE)
@@ -235,15 +232,15 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
-    struct cfr_sts_aws_container *c = config;
+    struct cfr_aws_container *c = config;
 
-    return cfr_ecr_add(&c->ecr, host, err);
+    return cfr_aws_ecr_add(&c->ecr, host, err);
 }
 
-const struct cfr_sts_provider cfr_sts_aws_container_provider = {
+const struct cfr_sts_provider cfr_aws_container_provider = {
     .name = "aws_container",
     .family = "aws",
-    .table = &cfr_sts_aws_container_table,
+    .table = &cfr_aws_container_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

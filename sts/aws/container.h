@@ -9,23 +9,23 @@
 
 #define CFR_AWS_CONTAINER_DEFAULT "http://169.254.170.23/v1/credentials"
 
-enum cfr_sts_aws_container_authorization { CFR_STS_AWS_CONTAINER_TOKEN, CFR_STS_AWS_CONTAINER_NONE };
+enum cfr_aws_container_authorization { CFR_AWS_CONTAINER_TOKEN, CFR_AWS_CONTAINER_NONE };
 
 /* `exchange: aws_container:` */
-struct cfr_sts_aws_container {
+struct cfr_aws_container {
     struct cfr_node node;
     char *endpoint;
-    int authorization; /* enum cfr_sts_aws_container_authorization */
+    int authorization; /* enum cfr_aws_container_authorization */
     char *role_arn;    /* the one that is expected */
     char *region;
     char *ca_file;
     bool verify;
     char *sts_endpoint; /* for verify */
-    struct cfr_sts_ecr *ecr;
+    struct cfr_aws_ecr *ecr;
 };
 
-extern const struct cfr_table cfr_sts_aws_container_table;
-extern const struct cfr_sts_provider cfr_sts_aws_container_provider;
+extern const struct cfr_table cfr_aws_container_table;
+extern const struct cfr_sts_provider cfr_aws_container_provider;
 
 /* True if TEXT is a URL that such an endpoint may have: https, or http to a loopback address or to one of the
  * three that AWS gives (*LINK_LOCAL). CFR_E_CONFIG without naming the key. */

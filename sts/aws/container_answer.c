@@ -8,21 +8,20 @@
 
 #include <string.h>
 
-#define EARLIEST_S INT64_C(1262304000) /* 2010-01-01 */
+#define EARLIEST_S   INT64_C(1262304000) /* 2010-01-01 */
 
-#define HINT_AGAIN "it is tried again"
-#define HINT_EXPIRED                                                                                         \
-    "the token has expired; it is tried again with the next one. Is the token file still renewed?"
-#define HINT_TOKEN                                                                                           \
-    "the agent does not take this token; it must be the pod's own, with audience pods.eks.amazonaws.com: "   \
-    "look at it with "                                                                                       \
+#define HINT_AGAIN   "it is tried again"
+#define HINT_EXPIRED "the token has expired; it is tried again with the next one. Is the token file still renewed?"
+#define HINT_TOKEN                                                                                                     \
+    "the agent does not take this token; it must be the pod's own, with audience pods.eks.amazonaws.com: "             \
+    "look at it with "                                                                                                 \
     "`credfresh inspect`"
-#define HINT_NONE                                                                                            \
-    "no Pod Identity association exists for this service account; create one in EKS, or name another "       \
+#define HINT_NONE                                                                                                      \
+    "no Pod Identity association exists for this service account; create one in EKS, or name another "                 \
     "`endpoint`"
 
 /* The Pod Identity agent writes plain text that has the name of the upstream's error in it. */
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {NULL, "ExpiredToken", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {NULL, "token is expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {NULL, "InvalidToken", 0, CFR_E_TOKEN, HINT_TOKEN},
@@ -41,12 +40,9 @@ static const struct cfr_refusal_row rows[] = {
     {NULL, "TooManyRequests", 0, CFR_E_THROTTLED, "AWS limits the rate of calls; " HINT_AGAIN},
     {NULL, "InternalServer", 0, CFR_E_UNAVAILABLE, "AWS is unavailable; " HINT_AGAIN},
     {NULL, "ServiceUnavailable", 0, CFR_E_UNAVAILABLE, "AWS is unavailable; " HINT_AGAIN},
-    {NULL, NULL, 400, CFR_E_REJECTED,
-     "the endpoint does not take the request; check the token and `endpoint`"},
-    {NULL, NULL, 401, CFR_E_DENIED,
-     "the endpoint does not take the token; look at it with `credfresh inspect`"},
-    {NULL, NULL, 403, CFR_E_DENIED,
-     "the endpoint does not take the token; look at it with `credfresh inspect`"},
+    {NULL, NULL, 400, CFR_E_REJECTED, "the endpoint does not take the request; check the token and `endpoint`"},
+    {NULL, NULL, 401, CFR_E_DENIED, "the endpoint does not take the token; look at it with `credfresh inspect`"},
+    {NULL, NULL, 403, CFR_E_DENIED, "the endpoint does not take the token; look at it with `credfresh inspect`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there are no container credentials at this URL; check `endpoint`"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there are no container credentials at this URL; check `endpoint`"},
     {NULL, NULL, 200, CFR_E_ANSWER, "the endpoint reports an error; " HINT_AGAIN},
@@ -66,7 +62,7 @@ static struct cfr_view member(const struct cfr_json *doc, const char *upper, con
 static int refuse(const struct cfr_sts_reply *reply, const struct cfr_json *doc, struct cfr_view token,
                   struct cfr_err *err)
 {
-    struct cfr_refusal r = {
+    struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
         .request_id = reply->request_id,
@@ -78,20 +74,20 @@ static int refuse(const struct cfr_sts_reply *reply, const struct cfr_json *doc,
     r.message = member(doc, "Message", "message");
     if (doc == NULL && cfr_view_find(reply->content_type, "html") < 0)
         r.message = reply->body;
-    if (cfr_refusal_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL) {
+    if (cfr_error_table_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL) {
         r.rows = cfr_aws_error_common;
     } else if (r.code.n != 0) {
         /* With a code of its own, the message need not repeat it. */
-        const struct cfr_refusal_row *row = cfr_refusal_find(rows, r.status, r.code, r.code);
+        const struct cfr_error_table_row *row = cfr_error_table_find(rows, r.status, r.code, r.code);
 
         if (row != NULL && row->message != NULL) {
-            struct cfr_refusal_row by_code[] = {{NULL, NULL, 0, row->result, row->hint}, {0}};
+            struct cfr_error_table_row by_code[] = {{NULL, NULL, 0, row->result, row->hint}, {0}};
 
             r.rows = by_code;
-            return cfr_refusal_set(&r, err);
+            return cfr_error_table_set(&r, err);
         }
     }
-    return cfr_refusal_set(&r, err);
+    return cfr_error_table_set(&r, err);
 }
 
 static int copy(const struct cfr_json *doc, const char *key, const char *field, struct cfr_grant *g,
@@ -102,8 +98,8 @@ static int copy(const struct cfr_json *doc, const char *key, const char *field, 
     if (!cfr_json_string(cfr_json_get(doc, key), &v) || v.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no %s", key);
     if (!cfr_view_printable(v) || memchr(v.p, ' ', v.n) != NULL)
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the answer's %s holds a space or a character that is not printable", key);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s holds a space or a character that is not printable",
+                           key);
     return cfr_grant_set(g, field, v, err);
 }
 
@@ -128,8 +124,7 @@ static int copy_identity(const struct cfr_json *doc, struct cfr_grant *g, struct
 
     if (cfr_json_string(cfr_json_get(doc, "RoleArn"), &v) && cfr_view_starts(v, "arn:"))
         rc = cfr_grant_set_identity(g, v, err);
-    if (rc == 0 && cfr_json_string(cfr_json_get(doc, "AccountId"), &v) && v.n == 12 &&
-        cfr_view_int(v, &digits))
+    if (rc == 0 && cfr_json_string(cfr_json_get(doc, "AccountId"), &v) && v.n == 12 && cfr_view_int(v, &digits))
         rc = cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, v, err);
     return rc;
 }
@@ -147,8 +142,8 @@ static int take(const struct cfr_json *doc, struct cfr_grant *g, struct cfr_err 
     return rc != 0 ? rc : copy_identity(doc, g, err);
 }
 
-int cfr_aws_container_answer(const struct cfr_sts_reply *reply, struct cfr_view token,
-                             struct cfr_grant *grant, struct cfr_err *err)
+int cfr_aws_container_answer(const struct cfr_sts_reply *reply, struct cfr_view token, struct cfr_grant *grant,
+                             struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     int rc = cfr_json_parse(reply->body, &doc, err);

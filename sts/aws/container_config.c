@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONTAINER(member) offsetof(struct cfr_sts_aws_container, member)
+#define CONTAINER(member) offsetof(struct cfr_aws_container, member)
 
 static const char *const authorizations[] = {"token", "none", NULL};
 
@@ -19,12 +19,11 @@ static const struct cfr_field fields[] = {
      .offset = CONTAINER(endpoint),
      .min = 8,
      .max = CFR_URL_MAX,
-     .doc =
-         "URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
-         "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
-         "169.254.170.2, "
-         "then `AWS_CONTAINER_CREDENTIALS_FULL_URI`, then the EKS Pod Identity agent "
-         "at " CFR_AWS_CONTAINER_DEFAULT "."},
+     .doc = "URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
+            "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
+            "169.254.170.2, "
+            "then `AWS_CONTAINER_CREDENTIALS_FULL_URI`, then the EKS Pod Identity agent "
+            "at " CFR_AWS_CONTAINER_DEFAULT "."},
     {.key = "authorization",
      .type = CFR_FIELD_ENUM,
      .offset = CONTAINER(authorization),
@@ -68,7 +67,7 @@ static const struct cfr_field fields[] = {
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = CONTAINER(ecr),
-     .table = &cfr_sts_ecr_table,
+     .table = &cfr_aws_ecr_table,
      .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
     {.key = NULL},
 };
@@ -76,8 +75,7 @@ static const struct cfr_field fields[] = {
 /* What follows the host of one of AWS's own addresses, or NULL. */
 static const char *after_link_local(const char *text)
 {
-    static const char *const hosts[] = {"http://169.254.170.2", "http://169.254.170.23",
-                                        "http://[fd00:ec2::23]"};
+    static const char *const hosts[] = {"http://169.254.170.2", "http://169.254.170.23", "http://[fd00:ec2::23]"};
 
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         size_t n = strlen(hosts[i]);
@@ -102,7 +100,7 @@ int cfr_aws_container_url(const char *text, bool *link_local, struct cfr_err *er
     return cfr_url_parse(same, &url, err);
 }
 
-static int check_urls(const struct cfr_sts_aws_container *c, struct cfr_err *err)
+static int check_urls(const struct cfr_aws_container *c, struct cfr_err *err)
 {
     struct cfr_aws_endpoint sts;
     bool link_local;
@@ -123,7 +121,7 @@ static int check_urls(const struct cfr_sts_aws_container *c, struct cfr_err *err
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_aws_container *c = node;
+    const struct cfr_aws_container *c = node;
     int rc = check_urls(c, err);
 
     if (rc == 0)
@@ -131,25 +129,21 @@ static int check(const void *node, struct cfr_err *err)
     if (rc != 0)
         return rc;
     if (c->role_arn != NULL && !c->verify)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "role_arn: only `verify: true` can tell whose keys they are; add it");
+        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: only `verify: true` can tell whose keys they are; add it");
     if (c->sts_endpoint != NULL && !c->verify)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "sts_endpoint: it has no effect without `verify: true`; leave it out");
+        return cfr_err_set(err, CFR_E_CONFIG, "sts_endpoint: it has no effect without `verify: true`; leave it out");
     if (c->region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(c->region)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
     if (c->ca_file != NULL && c->endpoint != NULL && strncmp(c->endpoint, "http:", 5) == 0 && !c->verify &&
         c->ecr == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "ca_file: it has no effect with an http endpoint; leave it out");
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: it has no effect with an http endpoint; leave it out");
     return 0;
 }
 
-const struct cfr_table cfr_sts_aws_container_table = {
+const struct cfr_table cfr_aws_container_table = {
     .name = "aws_container exchange",
-    .size = sizeof(struct cfr_sts_aws_container),
+    .size = sizeof(struct cfr_aws_container),
     .fields = fields,
     .check = check,
     .doc = "Keys of a role from the node's EKS Pod Identity agent, which takes the pod's token (audience "

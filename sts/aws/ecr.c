@@ -24,16 +24,16 @@
 struct call {
     bool is_public;
     bool fips;
-    char region[CFR_ECR_REGION_MAX];
+    char region[CFR_AWS_ECR_REGION_MAX];
 };
 
-static void call_of_host(const struct cfr_ecr_session *s, const char *host, struct call *out)
+static void call_of_host(const struct cfr_aws_ecr_session *s, const char *host, struct call *out)
 {
-    struct cfr_ecr_host parsed;
+    struct cfr_aws_ecr_host parsed;
     const char *region = s->config->region != NULL ? s->config->region : s->region;
 
     *out = (struct call){.fips = s->fips};
-    if (cfr_ecr_host_parse(cfr_view_of(host), &parsed)) {
+    if (cfr_aws_ecr_host_parse(cfr_view_of(host), &parsed)) {
         region = parsed.region;
         out->fips = out->fips || parsed.fips;
     }
@@ -46,7 +46,7 @@ static bool same_call(const struct call *a, const struct call *b)
 }
 
 /* True if no registry before number I has the same call as it, which is C. */
-static bool is_first(const struct cfr_ecr_session *s, size_t i, const struct call *c)
+static bool is_first(const struct cfr_aws_ecr_session *s, size_t i, const struct call *c)
 {
     for (size_t k = 0; k < i; k++) {
         struct call before;
@@ -59,7 +59,7 @@ static bool is_first(const struct cfr_ecr_session *s, size_t i, const struct cal
 }
 
 /* Call N in the order of the registries, the public one last; false if there are no more. */
-static bool find_call(const struct cfr_ecr_session *s, size_t n, struct call *out)
+static bool find_call(const struct cfr_aws_ecr_session *s, size_t n, struct call *out)
 {
     for (size_t i = 0; i < s->config->registries.count; i++) {
         call_of_host(s, s->config->registries.items[i], out);
@@ -70,7 +70,7 @@ static bool find_call(const struct cfr_ecr_session *s, size_t n, struct call *ou
     return s->config->with_public && n == 0;
 }
 
-size_t cfr_ecr_calls(const struct cfr_ecr_session *s)
+size_t cfr_aws_ecr_calls(const struct cfr_aws_ecr_session *s)
 {
     struct call c;
     size_t n = 0;
@@ -80,7 +80,7 @@ size_t cfr_ecr_calls(const struct cfr_ecr_session *s)
     return n;
 }
 
-static void compose(const struct cfr_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out)
+static void compose(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out)
 {
     static const struct cfr_aws_partition commercial = {"aws", "amazonaws.com", "api.aws"};
     const struct cfr_aws_partition *p = cfr_aws_endpoint_partition(c->region);
@@ -94,19 +94,18 @@ static void compose(const struct cfr_ecr_session *s, const struct call *c, struc
     (void)snprintf(out->region, sizeof out->region, "%s", c->region);
 }
 
-static int endpoint_of(const struct cfr_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out,
+static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out,
                        struct cfr_err *err)
 {
-    struct cfr_aws_place place = {0};
-    int rc = cfr_aws_place_endpoint(s->config->endpoint,
-                                    c->is_public ? "AWS_ENDPOINT_URL_ECR_PUBLIC" : "AWS_ENDPOINT_URL_ECR",
-                                    s->env, &place, err);
+    struct cfr_aws_settings place = {0};
+    int rc = cfr_aws_settings_endpoint(s->config->endpoint,
+                                       c->is_public ? "AWS_ENDPOINT_URL_ECR_PUBLIC" : "AWS_ENDPOINT_URL_ECR", s->env,
+                                       &place, err);
 
     if (rc != 0)
         return rc;
     if (c->region[0] == '\0')
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "region: the registry's name does not say it, so it must be given");
+        return cfr_err_set(err, CFR_E_CONFIG, "region: the registry's name does not say it, so it must be given");
     if (place.endpoint == NULL) {
         compose(s, c, out);
         return 0;
@@ -119,44 +118,40 @@ static int endpoint_of(const struct cfr_ecr_session *s, const struct call *c, st
     return 0;
 }
 
-int cfr_ecr_check(const struct cfr_ecr_session *s, struct cfr_err *err)
+int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err)
 {
     struct cfr_aws_endpoint endpoint;
     struct call c;
-    size_t regions = cfr_ecr_calls(s) - (s->config->with_public ? 1 : 0);
+    size_t regions = cfr_aws_ecr_calls(s) - (s->config->with_public ? 1 : 0);
     int rc = 0;
 
-    if (cfr_ecr_calls(s) == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "registries: it is empty; name the registries, or write `public: true`");
-    if (regions > CFR_ECR_REGIONS_MAX)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "registries: they are in %zu regions; a credential can hold those of %d", regions,
-                           CFR_ECR_REGIONS_MAX);
+    if (cfr_aws_ecr_calls(s) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "registries: it is empty; name the registries, or write `public: true`");
+    if (regions > CFR_AWS_ECR_REGIONS_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG, "registries: they are in %zu regions; a credential can hold those of %d",
+                           regions, CFR_AWS_ECR_REGIONS_MAX);
     if (s->config->endpoint != NULL && regions > 1)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "endpoint: it serves one region, but the registries are in %zu; make a credential for each",
-            regions);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "endpoint: it serves one region, but the registries are in %zu; make a credential for each",
+                           regions);
     for (size_t i = 0; rc == 0 && find_call(s, i, &c); i++)
         rc = endpoint_of(s, &c, &endpoint, err);
     return rc;
 }
 
-static int call_at(const struct cfr_ecr_session *s, size_t n, struct call *out, struct cfr_err *err)
+static int call_at(const struct cfr_aws_ecr_session *s, size_t n, struct call *out, struct cfr_err *err)
 {
     return s->config != NULL && find_call(s, n, out)
                ? 0
                : cfr_err_set(err, CFR_E_INTERNAL, "there is no request %zu to ECR", n);
 }
 
-int cfr_ecr_build(const struct cfr_ecr_session *s, size_t n, const struct cfr_grant *grant, int64_t now_s,
-                  struct cfr_sts_request *out, struct cfr_err *err)
+int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_grant *grant, int64_t now_s,
+                      struct cfr_sts_request *out, struct cfr_err *err)
 {
     struct cfr_aws_keys keys = cfr_aws_keys_granted(grant);
     struct cfr_aws_endpoint endpoint = {0};
-    struct cfr_aws_post post = {
-        .endpoint = &endpoint, .content_type = CONTENT_TYPE, .keys = &keys, .now_s = now_s};
+    struct cfr_aws_request post = {.endpoint = &endpoint, .content_type = CONTENT_TYPE, .keys = &keys, .now_s = now_s};
     struct call c = {0};
     int rc = call_at(s, n, &c, err);
 
@@ -170,7 +165,7 @@ int cfr_ecr_build(const struct cfr_ecr_session *s, size_t n, const struct cfr_gr
     out->answer_header = "x-amzn-ErrorType";
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     rc = cfr_secret_append_str(&out->body, "{}", err);
-    return rc != 0 ? rc : cfr_aws_post_build(&post, out, err);
+    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
 }
 
 /* ECR answers with an array of one, ECR Public with an object. */
@@ -197,25 +192,25 @@ static int take_expiry(const struct cfr_json *data, struct cfr_grant *g, struct 
     return 0;
 }
 
-static int add_logins(const struct cfr_ecr_session *s, const struct call *c, struct cfr_view user,
+static int add_logins(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_view user,
                       struct cfr_view password, struct cfr_grant *g, struct cfr_err *err)
 {
     int rc = 0;
 
     if (c->is_public)
-        return cfr_registry_add(g, PUBLIC_HOST, user, password, err);
+        return cfr_docker_auths_add(g, PUBLIC_HOST, user, password, err);
     for (size_t i = 0; rc == 0 && i < s->config->registries.count; i++) {
         struct call other;
 
         call_of_host(s, s->config->registries.items[i], &other);
         if (same_call(&other, c))
-            rc = cfr_registry_add(g, s->config->registries.items[i], user, password, err);
+            rc = cfr_docker_auths_add(g, s->config->registries.items[i], user, password, err);
     }
     return rc;
 }
 
 /* The token is base64 of USER:PASSWORD. */
-static int take_token(const struct cfr_ecr_session *s, const struct call *c, const struct cfr_json *data,
+static int take_token(const struct cfr_aws_ecr_session *s, const struct call *c, const struct cfr_json *data,
                       struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_secret plain;
@@ -233,8 +228,7 @@ static int take_token(const struct cfr_ecr_session *s, const struct call *c, con
     if (rc == CFR_E_ANSWER)
         (void)cfr_err_prefix(err, "ecr: the answer's authorizationToken");
     else if (rc == 0 && (colon == NULL || !cfr_view_printable(all)))
-        rc =
-            cfr_err_set(err, CFR_E_ANSWER, "ecr: the answer's authorizationToken holds no user and password");
+        rc = cfr_err_set(err, CFR_E_ANSWER, "ecr: the answer's authorizationToken holds no user and password");
     else if (rc == 0)
         rc = add_logins(s, c, (struct cfr_view){all.p, (size_t)(colon - all.p)},
                         (struct cfr_view){colon + 1, (size_t)(all.p + all.n - colon) - 1}, g, err);
@@ -242,8 +236,8 @@ static int take_token(const struct cfr_ecr_session *s, const struct call *c, con
     return rc;
 }
 
-int cfr_ecr_parse(const struct cfr_ecr_session *s, size_t n, const struct cfr_sts_reply *reply,
-                  struct cfr_grant *grant, struct cfr_err *err)
+int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_sts_reply *reply,
+                      struct cfr_grant *grant, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
     const struct cfr_json *data;
@@ -253,7 +247,7 @@ int cfr_ecr_parse(const struct cfr_ecr_session *s, size_t n, const struct cfr_st
     if (rc != 0)
         return rc;
     if (reply->status != 200)
-        return cfr_ecr_error_set(reply, c.is_public, grant, err);
+        return cfr_aws_ecr_error_set(reply, c.is_public, grant, err);
     rc = cfr_json_parse(reply->body, &doc, err);
     if (rc != 0) {
         (void)cfr_err_prefix(err, "ecr");

@@ -10,13 +10,13 @@
 #include <string.h>
 
 #define PUBLIC_HOST "public.ecr.aws"
-#define ECR(member) offsetof(struct cfr_sts_ecr, member)
+#define ECR(member) offsetof(struct cfr_aws_ecr, member)
 
 static const struct cfr_field fields[] = {
     {.key = "registries",
      .type = CFR_FIELD_STRINGS,
      .offset = ECR(registries),
-     .max = CFR_ECR_REGISTRIES_MAX,
+     .max = CFR_AWS_ECR_REGISTRIES_MAX,
      .doc = "Hosts of private registries, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`, in at most "
             "four "
             "regions. The session needs `ecr:GetAuthorizationToken`."},
@@ -30,7 +30,7 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRING,
      .offset = ECR(region),
      .min = 1,
-     .max = CFR_ECR_REGION_MAX - 1,
+     .max = CFR_AWS_ECR_REGION_MAX - 1,
      .doc = "Region of registries whose name has none, which is possible with `endpoint` only. Default: that "
             "of the "
             "exchange."},
@@ -47,25 +47,24 @@ static const struct cfr_field fields[] = {
     {.key = NULL},
 };
 
-static int check_registry(const struct cfr_sts_ecr *c, size_t i, struct cfr_err *err)
+static int check_registry(const struct cfr_aws_ecr *c, size_t i, struct cfr_err *err)
 {
     const char *host = c->registries.items[i];
-    struct cfr_ecr_host parsed;
+    struct cfr_aws_ecr_host parsed;
 
     for (size_t k = 0; k < i; k++) {
         if (strcmp(c->registries.items[k], host) == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "registries: elements %zu and %zu are the same", k + 1,
-                               i + 1);
+            return cfr_err_set(err, CFR_E_CONFIG, "registries: elements %zu and %zu are the same", k + 1, i + 1);
     }
     if (strcmp(host, PUBLIC_HOST) == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "registries: for " PUBLIC_HOST " write `public: true` instead");
-    if (cfr_ecr_host_parse(cfr_view_of(host), &parsed)) {
+    if (cfr_aws_ecr_host_parse(cfr_view_of(host), &parsed)) {
         if (c->region != NULL && strcmp(c->region, parsed.region) != 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "region: it is %s, but element %zu of registries is in %s",
-                               c->region, i + 1, parsed.region);
+            return cfr_err_set(err, CFR_E_CONFIG, "region: it is %s, but element %zu of registries is in %s", c->region,
+                               i + 1, parsed.region);
         return 0;
     }
-    if (c->endpoint == NULL || !cfr_registry_host_ok(cfr_view_of(host)))
+    if (c->endpoint == NULL || !cfr_docker_auths_host_ok(cfr_view_of(host)))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "registries: element %zu is no host of ECR, such as "
                            "\"123456789012.dkr.ecr.eu-west-1.amazonaws.com\", without scheme and path%s",
@@ -75,21 +74,19 @@ static int check_registry(const struct cfr_sts_ecr *c, size_t i, struct cfr_err 
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_ecr *c = node;
+    const struct cfr_aws_ecr *c = node;
     struct cfr_aws_endpoint endpoint;
 
     if (c->region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(c->region)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
     if (c->endpoint != NULL && cfr_aws_endpoint_parse(c->endpoint, &endpoint, err) != 0) {
         (void)cfr_err_prefix(err, "endpoint");
         return CFR_E_CONFIG;
     }
     if (c->endpoint != NULL && c->with_public && c->registries.count != 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "endpoint: it cannot serve both `registries` and `public`, which are two services");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "endpoint: it cannot serve both `registries` and `public`, which are two services");
     for (size_t i = 0; i < c->registries.count; i++) {
         int rc = check_registry(c, i, err);
 
@@ -99,9 +96,9 @@ static int check(const void *node, struct cfr_err *err)
     return 0;
 }
 
-const struct cfr_table cfr_sts_ecr_table = {
+const struct cfr_table cfr_aws_ecr_table = {
     .name = "ecr",
-    .size = sizeof(struct cfr_sts_ecr),
+    .size = sizeof(struct cfr_aws_ecr),
     .fields = fields,
     .check = check,
     .doc = "Logins to Amazon's container registries, got with the session's keys (GetAuthorizationToken), "
@@ -110,19 +107,19 @@ const struct cfr_table cfr_sts_ecr_table = {
            "session, ends.",
 };
 
-static int add(struct cfr_sts_ecr *c, struct cfr_view host, struct cfr_err *err)
+static int add(struct cfr_aws_ecr *c, struct cfr_view host, struct cfr_err *err)
 {
-    char example[CFR_ECR_REGION_MAX + 64];
+    char example[CFR_AWS_ECR_REGION_MAX + 64];
     int rc;
 
     (void)snprintf(example, sizeof example, "123456789012.dkr.ecr.%s.amazonaws.com",
                    c->region != NULL ? c->region : "us-east-1");
     c->with_public = cfr_view_is(host, PUBLIC_HOST);
-    rc = c->with_public ? 0 : cfr_registry_default(&c->registries, host, example, err);
+    rc = c->with_public ? 0 : cfr_docker_auths_default(&c->registries, host, example, err);
     return rc != 0 ? rc : check(c, err);
 }
 
-int cfr_ecr_add(struct cfr_sts_ecr **ecr, struct cfr_view host, struct cfr_err *err)
+int cfr_aws_ecr_add(struct cfr_aws_ecr **ecr, struct cfr_view host, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -130,7 +127,7 @@ int cfr_ecr_add(struct cfr_sts_ecr **ecr, struct cfr_view host, struct cfr_err *
         *ecr = calloc(1, sizeof **ecr);
         if (*ecr == NULL)
             return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-        rc = cfr_field_defaults(&cfr_sts_ecr_table, *ecr, err);
+        rc = cfr_field_defaults(&cfr_aws_ecr_table, *ecr, err);
     }
     if (rc == 0 && (*ecr)->registries.count == 0 && !(*ecr)->with_public)
         rc = add(*ecr, host, err);

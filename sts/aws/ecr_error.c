@@ -7,21 +7,20 @@
 
 #include <string.h>
 
-#define HINT_FRESH                                                                                           \
-    "ECR does not know the granted keys (yet), which happens for seconds after a change; nothing is "        \
-    "published, and it "                                                                                     \
+#define HINT_FRESH                                                                                                     \
+    "ECR does not know the granted keys (yet), which happens for seconds after a change; nothing is "                  \
+    "published, and it "                                                                                               \
     "is tried again"
-#define HINT_CLOCK                                                                                           \
-    "the request's time or signature was refused; check this machine's clock (15 min are tolerated), and "   \
+#define HINT_CLOCK                                                                                                     \
+    "the request's time or signature was refused; check this machine's clock (15 min are tolerated), and "             \
     "`region`"
 
 #define HINT_PARAMETER "ECR does not take a parameter; check `registries` and `endpoint` of `ecr`"
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
-    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED,
-     "the session has ended; the exchange begins again"},
+    {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
     {"AccessDeniedException", "GetServiceBearerToken", 0, CFR_E_DENIED,
      "allow {who} sts:GetServiceBearerToken, which ECR Public needs beside its own permission"},
@@ -40,10 +39,8 @@ static const struct cfr_refusal_row rows[] = {
      "`region`"},
     {"InvalidParameterException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
     {"ValidationException", NULL, 0, CFR_E_REJECTED, HINT_PARAMETER},
-    {"UnknownOperationException", NULL, 0, CFR_E_REJECTED,
-     "there is no ECR at this URL; check `endpoint` of `ecr`"},
-    {"UnsupportedCommandException", NULL, 0, CFR_E_REJECTED,
-     "there is no ECR Public at this URL; check `endpoint`"},
+    {"UnknownOperationException", NULL, 0, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
+    {"UnsupportedCommandException", NULL, 0, CFR_E_REJECTED, "there is no ECR Public at this URL; check `endpoint`"},
     {"ServerException", NULL, 0, CFR_E_UNAVAILABLE, "ECR is unavailable; it is tried again"},
     {"RegistryNotFoundException", NULL, 0, CFR_E_REJECTED, "ECR has no registry of these accounts; check `registries`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no ECR at this URL; check `endpoint` of `ecr`"},
@@ -64,14 +61,14 @@ static struct cfr_view plain_type(struct cfr_view type)
     return cfr_view_trim((struct cfr_view){type.p, n});
 }
 
-int cfr_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, const struct cfr_grant *grant,
-                      struct cfr_err *err)
+int cfr_aws_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, const struct cfr_grant *grant,
+                          struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         cfr_grant_get(grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY),
         cfr_grant_get(grant, CFR_FIELD_AWS_SESSION_TOKEN),
     };
-    struct cfr_refusal r = {
+    struct cfr_error_table r = {
         .status = reply->status,
         .request_id = reply->request_id,
         .who = cfr_view_of(grant->identity),
@@ -88,10 +85,9 @@ int cfr_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, const s
             (void)cfr_json_string(cfr_json_get(doc, "Message"), &r.message);
     }
     r.code = plain_type(reply->header.n != 0 ? reply->header : type);
-    r.rows = cfr_refusal_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL
-                 ? cfr_aws_error_common
-                 : rows;
-    rc = cfr_refusal_set(&r, err);
+    r.rows =
+        cfr_error_table_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL ? cfr_aws_error_common : rows;
+    rc = cfr_error_table_set(&r, err);
     cfr_json_free(doc);
     (void)cfr_err_prefix(err, is_public ? "ecr public" : "ecr");
     return rc;

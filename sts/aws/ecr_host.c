@@ -21,12 +21,12 @@ static bool take(struct cfr_view *rest, const char *text)
     return true;
 }
 
-bool cfr_ecr_host_parse(struct cfr_view host, struct cfr_ecr_host *out)
+bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
 {
     struct cfr_view rest = host;
     size_t n = 0;
 
-    *out = (struct cfr_ecr_host){0};
+    *out = (struct cfr_aws_ecr_host){0};
     while (n < rest.n && rest.p[n] >= '0' && rest.p[n] <= '9')
         n++;
     if (n != 12)

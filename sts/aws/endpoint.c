@@ -89,8 +89,7 @@ const struct cfr_aws_partition *cfr_aws_endpoint_partition_named(struct cfr_view
 
 bool cfr_aws_endpoint_region_ok(struct cfr_view region)
 {
-    if (region.n == 0 || region.n >= CFR_AWS_REGION_MAX || region.p[0] == '-' ||
-        region.p[region.n - 1] == '-')
+    if (region.n == 0 || region.n >= CFR_AWS_REGION_MAX || region.p[0] == '-' || region.p[region.n - 1] == '-')
         return false;
     for (size_t i = 0; i < region.n; i++) {
         if (!lower_or_digit(region.p[i]) && region.p[i] != '-')
@@ -169,8 +168,7 @@ static size_t take_host(const char *text, char host[CFR_AWS_ENDPOINT_MAX])
         n = strspn(text + 1, "0123456789abcdefABCDEF:.");
         n = n != 0 && text[n + 1] == ']' ? n + 2 : 0;
     } else {
-        while (lower_or_digit(text[n]) || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '-' ||
-               text[n] == '.')
+        while (lower_or_digit(text[n]) || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '-' || text[n] == '.')
             n++;
         if (n != 0 && (text[0] == '.' || text[0] == '-' || memmem(text, n, "..", 2) != NULL))
             n = 0;
@@ -233,8 +231,7 @@ int cfr_aws_endpoint_parse(const char *url, struct cfr_aws_endpoint *out, struct
     p = url + (out->tls ? 8 : 7);
     n = take_host(p, out->host);
     if (n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it has no valid host name; write https://HOST or https://HOST:PORT");
+        return cfr_err_set(err, CFR_E_CONFIG, "it has no valid host name; write https://HOST or https://HOST:PORT");
     p += n;
     if (!out->tls && !is_loopback(out->host))
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -245,24 +242,21 @@ int cfr_aws_endpoint_parse(const char *url, struct cfr_aws_endpoint *out, struct
     if (rc != 0)
         return rc;
     if (*p != '\0' && (*p != '/' || !path_ok(p)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "after the host it may only have a port and a plain path: no user, query or fragment");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "after the host it may only have a port and a plain path: no user, query or fragment");
     (void)snprintf(out->path, sizeof out->path, "%s", *p != '\0' ? p : "/");
     return 0;
 }
 
-static int resolve_custom(const struct cfr_aws_place *place, struct cfr_aws_endpoint *out,
-                          struct cfr_err *err)
+static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
     int rc;
 
     if (place->fips || place->dual_stack)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
-            place->endpoint_from, place->fips ? place->fips_from : place->dual_stack_from,
-            place->fips ? "FIPS" : "dual-stack", place->fips ? "fips" : "dual_stack");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
+                           place->endpoint_from, place->fips ? place->fips_from : place->dual_stack_from,
+                           place->fips ? "FIPS" : "dual-stack", place->fips ? "fips" : "dual_stack");
     rc = cfr_aws_endpoint_parse(place->endpoint, out, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", place->endpoint_from);
@@ -272,23 +266,22 @@ static int resolve_custom(const struct cfr_aws_place *place, struct cfr_aws_endp
         /* A region from the environment is where the workload runs, which need not be where the endpoint is.
          */
         if (strcmp(place->region_from, "region") == 0 && strcmp(place->region, out->region) != 0)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "region: %s is not the region of the VPC endpoint, which is %s", place->region,
-                               out->region);
+            return cfr_err_set(err, CFR_E_CONFIG, "region: %s is not the region of the VPC endpoint, which is %s",
+                               place->region, out->region);
         return 0;
     }
     (void)snprintf(out->region, sizeof out->region, "%s", place->region);
     return 0;
 }
 
-static bool use_global(const struct cfr_aws_place *place)
+static bool use_global(const struct cfr_aws_settings *place)
 {
     if (place->fips || place->dual_stack)
         return false;
     return strcmp(place->region, GLOBAL_REGION) == 0 || (place->legacy && is_legacy_region(place->region));
 }
 
-static int compose(const struct cfr_aws_place *place, const struct cfr_aws_partition *partition,
+static int compose(const struct cfr_aws_settings *place, const struct cfr_aws_partition *partition,
                    struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
     /* In GovCloud the ordinary host is the FIPS one; there is no other. */
@@ -310,7 +303,7 @@ static int compose(const struct cfr_aws_place *place, const struct cfr_aws_parti
     return 0;
 }
 
-int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view partition,
+int cfr_aws_endpoint_resolve(const struct cfr_aws_settings *place, struct cfr_view partition,
                              struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
     const struct cfr_aws_partition *of_role = cfr_aws_endpoint_partition_named(partition);
@@ -334,7 +327,7 @@ int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view 
         return cfr_err_set(err, CFR_E_CONFIG,
                            "role_arn: its partition is %.*s, but the region %s (from %s) is in the partition "
                            "%s; a role can only be assumed in its own partition",
-                           (int)(partition.n < 40 ? partition.n : 40), partition.p, place->region,
-                           place->region_from, of_region->name);
+                           (int)(partition.n < 40 ? partition.n : 40), partition.p, place->region, place->region_from,
+                           of_region->name);
     return compose(place, of_region, out, err);
 }

@@ -11,7 +11,7 @@
 #define CFR_AWS_ENDPOINT_MAX 512 /* longest custom endpoint */
 
 /* What is known before a host is composed; strings are borrowed. */
-struct cfr_aws_place {
+struct cfr_aws_settings {
     const char *region;        /* or NULL */
     const char *region_from;   /* "region", "AWS_REGION" ...: for error texts */
     const char *endpoint;      /* a URL that replaces every composed host, or NULL */
@@ -50,7 +50,7 @@ bool cfr_aws_endpoint_region_ok(struct cfr_view region);
  * no region, a region that is no DNS label, a partition that is not the region's, an endpoint that is not
  * https (or http to loopback), an endpoint together with FIPS or dual-stack, a VPC endpoint of another
  * region. */
-int cfr_aws_endpoint_resolve(const struct cfr_aws_place *place, struct cfr_view partition,
+int cfr_aws_endpoint_resolve(const struct cfr_aws_settings *place, struct cfr_view partition,
                              struct cfr_aws_endpoint *out, struct cfr_err *err);
 /* Checks a custom endpoint by itself and takes it apart; out->region is filled from the names that AWS gives
  * its endpoints (regional and VPC). CFR_E_CONFIG without naming the key. */

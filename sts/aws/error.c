@@ -2,29 +2,26 @@
 /* Errors of STS. */
 #include "sts/aws/error_private.h"
 
-#define HINT_CLOCK                                                                                           \
-    "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
-#define HINT_BUSY  "AWS limits the rate of calls; it is tried again"
-#define HINT_LATER "AWS is unavailable; it is tried again"
-#define HINT_BUG   "STS does not understand the request; check `endpoint`"
-#define HINT_EXPIRED                                                                                         \
-    "the token has expired; it is tried again with the next one. Is the token file still renewed?"
+#define HINT_CLOCK        "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
+#define HINT_BUSY         "AWS limits the rate of calls; it is tried again"
+#define HINT_LATER        "AWS is unavailable; it is tried again"
+#define HINT_BUG          "STS does not understand the request; check `endpoint`"
+#define HINT_EXPIRED      "the token has expired; it is tried again with the next one. Is the token file still renewed?"
 #define HINT_KEYS_EXPIRED "the keys of the file belong to a session that has ended; are they still renewed?"
 #define HINT_SOURCE       "the keys of the previous step have expired; the exchange starts again from the token"
 #define HINT_DENIED       "the role does not exist, or its trust policy does not accept {who}"
-#define HINT_KEYS_DENIED                                                                                     \
-    "the role does not exist, its trust policy does not accept the user of {who}, or that user may not "     \
+#define HINT_KEYS_DENIED                                                                                               \
+    "the role does not exist, its trust policy does not accept the user of {who}, or that user may not "               \
     "assume it"
-#define HINT_CHAINED                                                                                         \
+#define HINT_CHAINED                                                                                                   \
     "the role does not exist, its trust policy does not accept {who}, or that session may not assume it"
-#define HINT_CLIENT                                                                                          \
-    "STS does not know the keys of the previous step: its role may have been deleted meanwhile"
-#define HINT_FRESH                                                                                           \
-    "AWS does not know the granted keys yet, which happens for seconds after a change; nothing is "          \
-    "published, and it "                                                                                     \
+#define HINT_CLIENT "STS does not know the keys of the previous step: its role may have been deleted meanwhile"
+#define HINT_FRESH                                                                                                     \
+    "AWS does not know the granted keys yet, which happens for seconds after a change; nothing is "                    \
+    "published, and it "                                                                                               \
     "is tried again"
 
-static const struct cfr_refusal_row with_token[] = {
+static const struct cfr_error_table_row with_token[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
     {"AccessDenied", NULL, 0, CFR_E_DENIED, HINT_DENIED},
@@ -33,7 +30,7 @@ static const struct cfr_refusal_row with_token[] = {
     {0},
 };
 
-static const struct cfr_refusal_row with_keys[] = {
+static const struct cfr_error_table_row with_keys[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"AccessDenied", "with session credentials", 0, CFR_E_DENIED,
@@ -51,7 +48,7 @@ static const struct cfr_refusal_row with_keys[] = {
     {0},
 };
 
-static const struct cfr_refusal_row with_session[] = {
+static const struct cfr_error_table_row with_session[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_SOURCE},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_SOURCE},
     {"AccessDenied", NULL, 0, CFR_E_DENIED, HINT_CHAINED},
@@ -61,7 +58,7 @@ static const struct cfr_refusal_row with_session[] = {
     {0},
 };
 
-static const struct cfr_refusal_row verify[] = {
+static const struct cfr_error_table_row verify[] = {
     {"InvalidClientTokenId", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
     {"UnrecognizedClientException", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
     {"AuthFailure", NULL, 0, CFR_E_UNAVAILABLE, HINT_FRESH},
@@ -75,10 +72,9 @@ static const struct cfr_refusal_row verify[] = {
     {0},
 };
 
-static const struct cfr_refusal_row *const special[CFR_AWS_CALLS] = {with_token, with_keys, with_session,
-                                                                     verify};
+static const struct cfr_error_table_row *const special[CFR_AWS_CALLS] = {with_token, with_keys, with_session, verify};
 
-const struct cfr_refusal_row cfr_aws_error_common[] = {
+const struct cfr_error_table_row cfr_aws_error_common[] = {
     {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
      "the endpoint belongs to another region: set `region` to that one"},
     {"SignatureDoesNotMatch", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
@@ -108,7 +104,7 @@ const struct cfr_refusal_row cfr_aws_error_common[] = {
     {0},
 };
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"IDPCommunicationError", NULL, 0, CFR_E_IDP,
      "AWS could not reach the token issuer's discovery document or keys; it is tried again"},
     {"InvalidIdentityToken", "retrieve verification key", 0, CFR_E_IDP,
@@ -119,16 +115,14 @@ static const struct cfr_refusal_row rows[] = {
      "audience that is listed there"},
     {"InvalidIdentityToken", "No OpenIDConnect provider", 0, CFR_E_DENIED,
      "create an OpenID Connect identity provider for the token's issuer in the IAM of the role's account"},
-    {"InvalidIdentityToken", NULL, 0, CFR_E_TOKEN,
-     "AWS does not take this token; look at it with `credfresh inspect`"},
+    {"InvalidIdentityToken", NULL, 0, CFR_E_TOKEN, "AWS does not take this token; look at it with `credfresh inspect`"},
     {"IDPRejectedClaim", NULL, 0, CFR_E_DENIED, "the token's issuer rejects it; a new token is needed"},
     {"RegionDisabledException", NULL, 0, CFR_E_DENIED,
      "STS is not active in this region for the role's account; activate it there, or set another `region`"},
     {"OptInRequired", NULL, 0, CFR_E_DENIED,
      "the account is not enabled for this region or service; enable it there, or set another "
      "`region`"},
-    {"MalformedPolicyDocument", NULL, 0, CFR_E_REJECTED,
-     "mend `policy`: its JSON is right, its grammar is not"},
+    {"MalformedPolicyDocument", NULL, 0, CFR_E_REJECTED, "mend `policy`: its JSON is right, its grammar is not"},
     {"PackedPolicyTooLarge", NULL, 0, CFR_E_REJECTED,
      "shorten `policy`, `policy_arns` or the tags: together, packed, they are over the limit"},
     {"ValidationError", "MaxSessionDuration", 0, CFR_E_REJECTED,
@@ -157,13 +151,13 @@ static const struct cfr_refusal_row rows[] = {
 
 /* Rows for this call before those of every call, and those of all services. A status decides only where no
  * code does. */
-static const struct cfr_refusal_row *table_of(const struct cfr_aws_refusal *r, struct cfr_view code,
-                                              struct cfr_view message)
+static const struct cfr_error_table_row *table_of(const struct cfr_aws_refusal *r, struct cfr_view code,
+                                                  struct cfr_view message)
 {
-    const struct cfr_refusal_row *const tables[] = {special[r->call], cfr_aws_error_common};
+    const struct cfr_error_table_row *const tables[] = {special[r->call], cfr_aws_error_common};
 
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        if (cfr_refusal_find(tables[i], r->status, code, message) != NULL)
+        if (cfr_error_table_find(tables[i], r->status, code, message) != NULL)
             return tables[i];
     }
     return rows;
@@ -174,18 +168,17 @@ int cfr_aws_error_set(const struct cfr_aws_refusal *r, struct cfr_err *err)
     static const char *const who_is[CFR_AWS_CALLS] = {"subject", "access key", NULL, NULL};
     struct cfr_view code = cfr_aws_answer_get(r->answer, CFR_AWS_CODE);
     struct cfr_view message = cfr_aws_answer_get(r->answer, CFR_AWS_MESSAGE);
-    struct cfr_refusal refusal = {
+    struct cfr_error_table refusal = {
         .rows = table_of(r, code, message),
         .status = r->status,
         .code = code,
         .message = message,
-        .request_id =
-            r->request_id.n != 0 ? r->request_id : cfr_aws_answer_get(r->answer, CFR_AWS_REQUEST_ID),
+        .request_id = r->request_id.n != 0 ? r->request_id : cfr_aws_answer_get(r->answer, CFR_AWS_REQUEST_ID),
         .who = r->who,
         .who_is = who_is[r->call],
         .secrets = r->secrets,
         .secret_count = r->secret_count,
     };
 
-    return cfr_refusal_set(&refusal, err);
+    return cfr_error_table_set(&refusal, err);
 }

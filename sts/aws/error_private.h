@@ -22,7 +22,7 @@ struct cfr_aws_refusal {
     const struct cfr_aws_answer *answer; /* code and message; may be empty */
     struct cfr_view request_id;          /* from the header; the answer's own serves if it is empty */
     enum cfr_aws_call call;
-    struct cfr_view who; /* the token's subject, the access key ID or the ARN of the session; may be empty */
+    struct cfr_view who;            /* the token's subject, the access key ID or the ARN of the session; may be empty */
     const struct cfr_view *secrets; /* what an answer must not echo into the text */
     size_t secret_count;
 };
@@ -31,6 +31,6 @@ struct cfr_aws_refusal {
 int cfr_aws_error_set(const struct cfr_aws_refusal *r, struct cfr_err *err);
 
 /* Rows that hold for every service of AWS: limits of rate, outages, clocks. */
-extern const struct cfr_refusal_row cfr_aws_error_common[];
+extern const struct cfr_error_table_row cfr_aws_error_common[];
 
 #endif

@@ -82,14 +82,14 @@ static bool read_profile(struct cfr_view text, const char *profile, struct cfr_a
     return found;
 }
 
-static int take_profile(const struct cfr_sts_aws *c, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+static int take_profile(const struct cfr_aws *c, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
                         struct cfr_err *err)
 {
     const char *profile = c->profile != NULL ? c->profile : "default";
 
     if (!read_profile(cfr_sts_input_content(in, "credentials_file"), profile, out))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "credentials_file: it has no profile [%.64s]; name another in `profile`", profile);
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: it has no profile [%.64s]; name another in `profile`",
+                           profile);
     if (out->id.n == 0 || out->secret.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: its profile [%.64s] has no %s", profile,
                            out->id.n == 0 ? "aws_access_key_id" : "aws_secret_access_key");
@@ -101,8 +101,7 @@ static bool id_ok(struct cfr_view id)
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-              c == '-'))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
             return false;
     }
     return id.n >= 3 && id.n <= ID_MAX;
@@ -113,41 +112,37 @@ static bool printable(struct cfr_view text, size_t max)
     return text.n <= max && cfr_view_printable(text) && (text.n == 0 || memchr(text.p, ' ', text.n) == NULL);
 }
 
-static int check_keys(const struct cfr_sts_aws *c, const struct cfr_aws_keys *keys, struct cfr_err *err)
+static int check_keys(const struct cfr_aws *c, const struct cfr_aws_keys *keys, struct cfr_err *err)
 {
     const char *where = c->credentials_file != NULL ? "credentials_file" : "access_key_id_file";
 
     if (!id_ok(keys->id))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: what is there is no access key ID, which has letters and digits only, such as "
-            "AKIAIOSFODNN7EXAMPLE",
-            where);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: what is there is no access key ID, which has letters and digits only, such as "
+                           "AKIAIOSFODNN7EXAMPLE",
+                           where);
     if (keys->secret.n == 0 || !printable(keys->secret, SECRET_MAX))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: what is there is no secret access key: it is empty, too long, or has blanks or line "
-            "breaks",
-            c->credentials_file != NULL ? where : "secret_access_key_file");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: what is there is no secret access key: it is empty, too long, or has blanks or line "
+                           "breaks",
+                           c->credentials_file != NULL ? where : "secret_access_key_file");
     if (!printable(keys->session_token, CFR_GRANT_VALUE_MAX))
         return cfr_err_set(err, CFR_E_CONFIG, "%s: its aws_session_token has blanks or is too long", where);
     if (cfr_view_starts(keys->id, "ASIA") && keys->session_token.n == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: the access key ID begins with ASIA, so it belongs to a session and needs a session "
-            "token beside it; give long-lived keys (AKIA...)",
-            where);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: the access key ID begins with ASIA, so it belongs to a session and needs a session "
+                           "token beside it; give long-lived keys (AKIA...)",
+                           where);
     if (keys->session_token.n != 0 && c->role_arn == NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: the keys belong to a session, from which AWS gives no other one; give a `role_arn` to "
-            "assume with them, or long-lived keys",
-            where);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: the keys belong to a session, from which AWS gives no other one; give a `role_arn` to "
+                           "assume with them, or long-lived keys",
+                           where);
     return 0;
 }
 
-int cfr_aws_keys_read(const struct cfr_sts_aws *config, const struct cfr_sts_input *in,
-                      struct cfr_aws_keys *out, struct cfr_err *err)
+int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+                      struct cfr_err *err)
 {
     int rc = 0;
 

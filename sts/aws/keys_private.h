@@ -16,8 +16,8 @@ struct cfr_aws_keys {
 
 /* Takes the keys out of the contents of the files that CONFIG names. CFR_E_CONFIG says what is missing or
  * garbled and where, without repeating any of it. */
-int cfr_aws_keys_read(const struct cfr_sts_aws *config, const struct cfr_sts_input *in,
-                      struct cfr_aws_keys *out, struct cfr_err *err);
+int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+                      struct cfr_err *err);
 struct cfr_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant);
 
 #endif

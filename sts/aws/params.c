@@ -59,8 +59,8 @@ static bool iam_arn(const char *arn)
             return false;
     }
     return cfr_view_is(cfr_aws_params_arn_part(arn, 0), "arn") && partition.n != 0 &&
-           cfr_view_is(cfr_aws_params_arn_part(arn, 2), "iam") &&
-           cfr_view_is(cfr_aws_params_arn_part(arn, 3), "") && cfr_aws_params_arn_part(arn, 5).p != NULL;
+           cfr_view_is(cfr_aws_params_arn_part(arn, 2), "iam") && cfr_view_is(cfr_aws_params_arn_part(arn, 3), "") &&
+           cfr_aws_params_arn_part(arn, 5).p != NULL;
 }
 
 int cfr_aws_params_check_role(const char *key, const char *arn, struct cfr_err *err)
@@ -72,16 +72,15 @@ int cfr_aws_params_check_role(const char *key, const char *arn, struct cfr_err *
         return 0;
     /* Servers other than AWS have roles without an account; whether that is meant is decided with the
      * endpoint. */
-    if (iam_arn(arn) && strlen(arn) >= 20 && strlen(arn) <= 2048 && cfr_view_starts(rest, "role/") &&
-        rest.n > 5 && rest.p[rest.n - 1] != '/' && (account.n == 0 || (account.n == 12 && digits(account))))
+    if (iam_arn(arn) && strlen(arn) >= 20 && strlen(arn) <= 2048 && cfr_view_starts(rest, "role/") && rest.n > 5 &&
+        rest.p[rest.n - 1] != '/' && (account.n == 0 || (account.n == 12 && digits(account))))
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
-                       "%s: it must be the ARN of a role, such as \"arn:aws:iam::123456789012:role/NAME\"",
-                       key);
+                       "%s: it must be the ARN of a role, such as \"arn:aws:iam::123456789012:role/NAME\"", key);
 }
 
-static int check_class(const char *key, const char *text, size_t min, size_t max, const char *more,
-                       const char *allowed, struct cfr_err *err)
+static int check_class(const char *key, const char *text, size_t min, size_t max, const char *more, const char *allowed,
+                       struct cfr_err *err)
 {
     size_t n;
 
@@ -89,13 +88,11 @@ static int check_class(const char *key, const char *text, size_t min, size_t max
         return 0;
     n = strlen(text);
     if (n < min || n > max)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has %zu characters; AWS takes %zu to %zu", key, n, min,
-                           max);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has %zu characters; AWS takes %zu to %zu", key, n, min, max);
     for (size_t i = 0; i < n; i++) {
         if (!name_char(text[i], more))
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "%s: character %zu is not allowed; AWS takes letters, digits and %s", key,
-                               i + 1, allowed);
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: character %zu is not allowed; AWS takes letters, digits and %s",
+                               key, i + 1, allowed);
     }
     return 0;
 }
@@ -147,16 +144,15 @@ int cfr_aws_params_check_policy(const char *key, const char *policy, struct cfr_
     if (policy == NULL)
         return 0;
     if (!policy_chars(policy))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: AWS takes only TAB, LF, CR and the characters U+0020 to U+00FF", key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: AWS takes only TAB, LF, CR and the characters U+0020 to U+00FF",
+                           key);
     rc = cfr_json_parse(cfr_view_of(policy), &doc, &why);
     if (rc != 0)
-        return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_CONFIG,
-                           "%s: it must be a policy document in JSON: %s", key, why.text);
+        return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_CONFIG, "%s: it must be a policy document in JSON: %s",
+                           key, why.text);
     object = cfr_json_is_object(doc);
     cfr_json_free(doc);
-    return object ? 0
-                  : cfr_err_set(err, CFR_E_CONFIG, "%s: it must be a policy document: a JSON object", key);
+    return object ? 0 : cfr_err_set(err, CFR_E_CONFIG, "%s: it must be a policy document: a JSON object", key);
 }
 
 int cfr_aws_params_check_policy_arns(const char *key, const struct cfr_strings *arns, struct cfr_err *err)
@@ -195,27 +191,23 @@ static int check_tag(const struct cfr_pairs *tags, size_t i, struct cfr_err *err
 
     if (key < 1 || key > 128 || cfr_aws_params_length(tag->value) > 256)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "tags: in tag %zu the key must have 1 to 128 characters and the value at most 256",
-                           i + 1);
+                           "tags: in tag %zu the key must have 1 to 128 characters and the value at most 256", i + 1);
     if (!tag_chars(tag->key) || !tag_chars(tag->value))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "tags: tag %zu has a character that AWS does not take: only letters, digits, "
                            "spaces and _ . : / = + - @",
                            i + 1);
     if (strncasecmp(tag->key, "aws:", 4) == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "tags: tag %zu begins with \"aws:\", which AWS keeps for itself", i + 1);
+        return cfr_err_set(err, CFR_E_CONFIG, "tags: tag %zu begins with \"aws:\", which AWS keeps for itself", i + 1);
     for (size_t k = 0; k < i; k++) {
         if (strcasecmp(tags->items[k].key, tag->key) == 0)
             return cfr_err_set(err, CFR_E_CONFIG,
-                               "tags: tags %zu and %zu differ at most in case; AWS takes them as one", k + 1,
-                               i + 1);
+                               "tags: tags %zu and %zu differ at most in case; AWS takes them as one", k + 1, i + 1);
     }
     return 0;
 }
 
-int cfr_aws_params_check_tags(const struct cfr_pairs *tags, const struct cfr_strings *transitive,
-                              struct cfr_err *err)
+int cfr_aws_params_check_tags(const struct cfr_pairs *tags, const struct cfr_strings *transitive, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -229,8 +221,7 @@ int cfr_aws_params_check_tags(const struct cfr_pairs *tags, const struct cfr_str
         for (size_t k = 0; k < tags->count; k++)
             known = known || strcasecmp(tags->items[k].key, transitive->items[i]) == 0;
         if (!known)
-            rc = cfr_err_set(err, CFR_E_CONFIG, "transitive_tag_keys: element %zu is not a key of tags",
-                             i + 1);
+            rc = cfr_err_set(err, CFR_E_CONFIG, "transitive_tag_keys: element %zu is not a key of tags", i + 1);
     }
     return rc;
 }
@@ -257,8 +248,8 @@ static void map_name(struct cfr_view text, char out[CFR_AWS_SESSION_NAME_MAX + 1
         (void)snprintf(out + n, HASH_TEXT + 1, "-%08" PRIx32, hash(text));
 }
 
-const char *cfr_aws_params_session_name(const char *configured, struct cfr_view subject,
-                                        const char *credential, char out[CFR_AWS_SESSION_NAME_MAX + 1])
+const char *cfr_aws_params_session_name(const char *configured, struct cfr_view subject, const char *credential,
+                                        char out[CFR_AWS_SESSION_NAME_MAX + 1])
 {
     if (configured != NULL)
         return configured;
@@ -271,8 +262,7 @@ const char *cfr_aws_params_session_name(const char *configured, struct cfr_view 
     if (subject.n < 2) {
         char padded[16];
 
-        (void)snprintf(padded, sizeof padded, "credfresh-%.*s", (int)subject.n,
-                       subject.n != 0 ? subject.p : "");
+        (void)snprintf(padded, sizeof padded, "credfresh-%.*s", (int)subject.n, subject.n != 0 ? subject.p : "");
         map_name(cfr_view_of(padded), out);
         return out;
     }
@@ -337,8 +327,8 @@ static void put_policies(struct form *f, const char *policy, const struct cfr_st
         put_member(f, "PolicyArns", i, ".arn", arns->items[i]);
 }
 
-int cfr_aws_params_web_identity(const struct cfr_sts_aws *config, const char *session_name,
-                                struct cfr_view token, struct cfr_secret *body, struct cfr_err *err)
+int cfr_aws_params_web_identity(const struct cfr_aws *config, const char *session_name, struct cfr_view token,
+                                struct cfr_secret *body, struct cfr_err *err)
 {
     struct form f = {.body = body, .err = err};
 
@@ -354,8 +344,8 @@ int cfr_aws_params_web_identity(const struct cfr_sts_aws *config, const char *se
     return f.rc;
 }
 
-int cfr_aws_params_assume_role(const struct cfr_sts_aws_step *step, const char *session_name,
-                               struct cfr_secret *body, struct cfr_err *err)
+int cfr_aws_params_assume_role(const struct cfr_aws_step *step, const char *session_name, struct cfr_secret *body,
+                               struct cfr_err *err)
 {
     struct form f = {.body = body, .err = err};
 

@@ -18,7 +18,7 @@ static int set_url(const struct cfr_aws_endpoint *e, struct cfr_sts_request *out
     return 0;
 }
 
-static int set_signature(const struct cfr_aws_post *p, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_signature(const struct cfr_aws_request *p, struct cfr_sts_request *out, struct cfr_err *err)
 {
     struct cfr_sigv4_request r = {
         .method = out->method,
@@ -38,8 +38,7 @@ static int set_signature(const struct cfr_aws_post *p, struct cfr_sts_request *o
     int rc;
 
     if (r.access_key_id.n == 0 || r.secret_access_key.n == 0 || r.region[0] == '\0')
-        return cfr_err_set(err, CFR_E_INTERNAL, "a request to %s cannot be signed: no keys or no region",
-                           p->service);
+        return cfr_err_set(err, CFR_E_INTERNAL, "a request to %s cannot be signed: no keys or no region", p->service);
     if (p->target != NULL)
         r.headers[0] = (struct cfr_sigv4_header){"x-amz-target", p->target};
     cfr_secret_init(&authorization, 1024);
@@ -54,7 +53,7 @@ static int set_signature(const struct cfr_aws_post *p, struct cfr_sts_request *o
     return rc;
 }
 
-int cfr_aws_post_build(const struct cfr_aws_post *p, struct cfr_sts_request *out, struct cfr_err *err)
+int cfr_aws_request_build(const struct cfr_aws_request *p, struct cfr_sts_request *out, struct cfr_err *err)
 {
     int rc = set_url(p->endpoint, out, err);
 

@@ -6,7 +6,7 @@
 #include "sts/aws/endpoint.h"
 #include "sts/aws/keys_private.h"
 
-struct cfr_aws_post {
+struct cfr_aws_request {
     const struct cfr_aws_endpoint *endpoint;
     const char *service; /* as in the signature's scope: "sts", "ecr" */
     const char *content_type;
@@ -17,6 +17,6 @@ struct cfr_aws_post {
 };
 
 /* Completes OUT, whose body is there already. CFR_E_INTERNAL for empty keys or an endpoint without region. */
-int cfr_aws_post_build(const struct cfr_aws_post *p, struct cfr_sts_request *out, struct cfr_err *err);
+int cfr_aws_request_build(const struct cfr_aws_request *p, struct cfr_sts_request *out, struct cfr_err *err);
 
 #endif

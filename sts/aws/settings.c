@@ -26,16 +26,16 @@ static int env_bool(const char *(*env)(const char *), const char *name, bool *ou
     return cfr_err_set(err, CFR_E_CONFIG, "%s: its value must be true or false", name);
 }
 
-static int take_switch(int configured, const char *key, const char *(*env)(const char *),
-                       const char *variable, bool *out, const char **from, struct cfr_err *err)
+static int take_switch(int configured, const char *key, const char *(*env)(const char *), const char *variable,
+                       bool *out, const char **from, struct cfr_err *err)
 {
-    *from = configured == CFR_STS_AWS_ENVIRONMENT ? variable : key;
-    *out = configured == CFR_STS_AWS_TRUE;
-    return configured == CFR_STS_AWS_ENVIRONMENT ? env_bool(env, variable, out, err) : 0;
+    *from = configured == CFR_AWS_ENVIRONMENT ? variable : key;
+    *out = configured == CFR_AWS_TRUE;
+    return configured == CFR_AWS_ENVIRONMENT ? env_bool(env, variable, out, err) : 0;
 }
 
-void cfr_aws_place_take_region(const char *configured, const char *(*env)(const char *),
-                               struct cfr_aws_place *out)
+void cfr_aws_settings_take_region(const char *configured, const char *(*env)(const char *),
+                                  struct cfr_aws_settings *out)
 {
     static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
 
@@ -47,8 +47,8 @@ void cfr_aws_place_take_region(const char *configured, const char *(*env)(const 
     }
 }
 
-int cfr_aws_place_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
-                           struct cfr_aws_place *out, struct cfr_err *err)
+int cfr_aws_settings_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
+                              struct cfr_aws_settings *out, struct cfr_err *err)
 {
     const char *const variables[] = {variable, "AWS_ENDPOINT_URL"};
     bool ignored;
@@ -66,55 +66,53 @@ int cfr_aws_place_endpoint(const char *configured, const char *variable, const c
     return rc;
 }
 
-int cfr_aws_place_switches(int fips, int dual_stack, const char *(*env)(const char *),
-                           struct cfr_aws_place *out, struct cfr_err *err)
+int cfr_aws_settings_switches(int fips, int dual_stack, const char *(*env)(const char *), struct cfr_aws_settings *out,
+                              struct cfr_err *err)
 {
     int rc = take_switch(fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
 
     return rc != 0 ? rc
-                   : take_switch(dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT",
-                                 &out->dual_stack, &out->dual_stack_from, err);
+                   : take_switch(dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT", &out->dual_stack,
+                                 &out->dual_stack_from, err);
 }
 
-static int take_legacy(const struct cfr_sts_aws *config, const char *(*env)(const char *), bool *out,
-                       struct cfr_err *err)
+static int take_legacy(const struct cfr_aws *config, const char *(*env)(const char *), bool *out, struct cfr_err *err)
 {
     const char *value = NULL;
 
-    *out = config->regional == CFR_STS_AWS_LEGACY;
-    if (config->regional == CFR_STS_AWS_REGIONAL_ENVIRONMENT)
+    *out = config->regional == CFR_AWS_LEGACY;
+    if (config->regional == CFR_AWS_REGIONAL_ENVIRONMENT)
         value = look(env, "AWS_STS_REGIONAL_ENDPOINTS");
     if (value == NULL || strcasecmp(value, "regional") == 0)
         return 0;
     if (strcasecmp(value, "legacy") != 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "AWS_STS_REGIONAL_ENDPOINTS: its value must be regional or legacy");
+        return cfr_err_set(err, CFR_E_CONFIG, "AWS_STS_REGIONAL_ENDPOINTS: its value must be regional or legacy");
     *out = true;
     return 0;
 }
 
-int cfr_aws_place_of(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
-                     struct cfr_aws_place *out, struct cfr_err *err)
+int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
+                        struct cfr_aws_settings *out, struct cfr_err *err)
 {
-    const struct cfr_sts_aws_step *s = step == 0 ? NULL : cfr_sts_aws_step_at(config, step - 1);
+    const struct cfr_aws_step *s = step == 0 ? NULL : cfr_aws_step_at(config, step - 1);
     int rc;
 
-    *out = (struct cfr_aws_place){0};
-    cfr_aws_place_take_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
-    rc = cfr_aws_place_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
-                                "AWS_ENDPOINT_URL_STS", env, out, err);
+    *out = (struct cfr_aws_settings){0};
+    cfr_aws_settings_take_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
+    rc = cfr_aws_settings_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
+                                   "AWS_ENDPOINT_URL_STS", env, out, err);
     if (rc == 0)
-        rc = cfr_aws_place_switches(config->fips, config->dual_stack, env, out, err);
+        rc = cfr_aws_settings_switches(config->fips, config->dual_stack, env, out, err);
     return rc != 0 ? rc : take_legacy(config, env, &out->legacy, err);
 }
 
-int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
-                          struct cfr_aws_endpoint *out, struct cfr_err *err)
+int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
+                             struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
-    const struct cfr_sts_aws_step *s = step == 0 ? NULL : cfr_sts_aws_step_at(config, step - 1);
+    const struct cfr_aws_step *s = step == 0 ? NULL : cfr_aws_step_at(config, step - 1);
     const char *role = s != NULL ? s->role_arn : config->role_arn;
-    struct cfr_aws_place place;
-    int rc = cfr_aws_place_of(config, step, env, &place, err);
+    struct cfr_aws_settings place;
+    int rc = cfr_aws_settings_of(config, step, env, &place, err);
 
     if (rc != 0)
         return rc;
@@ -122,14 +120,14 @@ int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const
         &place, role != NULL ? cfr_aws_params_arn_part(role, 1) : (struct cfr_view){NULL, 0}, out, err);
 }
 
-const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),
-                                 char buf[CFR_AWS_REGION_MAX])
+const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*env)(const char *),
+                                    char buf[CFR_AWS_REGION_MAX])
 {
-    struct cfr_aws_place place;
+    struct cfr_aws_settings place;
     struct cfr_aws_endpoint endpoint;
 
     buf[0] = '\0';
-    if (cfr_aws_place_of(config, 0, env, &place, NULL) != 0)
+    if (cfr_aws_settings_of(config, 0, env, &place, NULL) != 0)
         return buf;
     /* The pseudo region names the global STS; no other service knows it. */
     if (place.region != NULL && strcmp(place.region, "aws-global") == 0)

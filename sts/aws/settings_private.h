@@ -10,23 +10,23 @@
  * order for an endpoint is that of the SDKs: the configuration, AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the
  * latter two unless AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true. CFR_E_CONFIG for a variable whose value is
  * none of its values. */
-int cfr_aws_place_of(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
-                     struct cfr_aws_place *out, struct cfr_err *err);
+int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
+                        struct cfr_aws_settings *out, struct cfr_err *err);
 /* The same, composed into a host. */
-int cfr_aws_place_resolve(const struct cfr_sts_aws *config, unsigned step, const char *(*env)(const char *),
-                          struct cfr_aws_endpoint *out, struct cfr_err *err);
+int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
+                             struct cfr_aws_endpoint *out, struct cfr_err *err);
 /* The region of the workload (configuration, AWS_REGION, AWS_DEFAULT_REGION, else what the endpoint's name
  * says), or an empty text: what is published beside the keys. BUF holds it. */
-const char *cfr_aws_place_region(const struct cfr_sts_aws *config, const char *(*env)(const char *),
-                                 char buf[CFR_AWS_REGION_MAX]);
+const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*env)(const char *),
+                                    char buf[CFR_AWS_REGION_MAX]);
 
 /* The parts, for other services than STS. CONFIGURED is NULL where the configuration says nothing; VARIABLE
- * is the service's own, such as AWS_ENDPOINT_URL_ECR; FIPS and DUAL_STACK are of enum cfr_sts_aws_switch. */
-void cfr_aws_place_take_region(const char *configured, const char *(*env)(const char *),
-                               struct cfr_aws_place *out);
-int cfr_aws_place_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
-                           struct cfr_aws_place *out, struct cfr_err *err);
-int cfr_aws_place_switches(int fips, int dual_stack, const char *(*env)(const char *),
-                           struct cfr_aws_place *out, struct cfr_err *err);
+ * is the service's own, such as AWS_ENDPOINT_URL_ECR; FIPS and DUAL_STACK are of enum cfr_aws_switch. */
+void cfr_aws_settings_take_region(const char *configured, const char *(*env)(const char *),
+                                  struct cfr_aws_settings *out);
+int cfr_aws_settings_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
+                              struct cfr_aws_settings *out, struct cfr_err *err);
+int cfr_aws_settings_switches(int fips, int dual_stack, const char *(*env)(const char *), struct cfr_aws_settings *out,
+                              struct cfr_err *err);
 
 #endif

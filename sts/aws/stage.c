@@ -2,13 +2,12 @@
 /* Steps of an AWS exchange. */
 #include "sts/aws/stage_private.h"
 
-enum cfr_aws_stage cfr_aws_stage_at(const struct cfr_sts_aws *config, size_t ecr_calls, unsigned step,
-                                    size_t *index)
+enum cfr_aws_stage cfr_aws_stage_at(const struct cfr_aws *config, size_t ecr_calls, unsigned step, size_t *index)
 {
     size_t n = step;
 
     *index = 0;
-    if (n == 0 && !cfr_sts_aws_has_keys(config))
+    if (n == 0 && !cfr_aws_has_keys(config))
         return CFR_AWS_STAGE_WEB_IDENTITY;
     if (n == 0)
         return config->role_arn != NULL ? CFR_AWS_STAGE_ASSUME_ROLE : CFR_AWS_STAGE_SESSION_TOKEN;

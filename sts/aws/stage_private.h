@@ -17,8 +17,7 @@ enum cfr_aws_stage {
 
 /* The stage of STEP, of ECR_CALLS requests to ECR at the end; *INDEX is its number within then_assume or ECR.
  */
-enum cfr_aws_stage cfr_aws_stage_at(const struct cfr_sts_aws *config, size_t ecr_calls, unsigned step,
-                                    size_t *index);
+enum cfr_aws_stage cfr_aws_stage_at(const struct cfr_aws *config, size_t ecr_calls, unsigned step, size_t *index);
 /* The operation of STS, or NULL for ECR. */
 const char *cfr_aws_stage_operation(enum cfr_aws_stage stage);
 

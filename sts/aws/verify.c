@@ -12,12 +12,11 @@
 
 #include <string.h>
 
-int cfr_aws_verify_build(const struct cfr_aws_endpoint *endpoint, const char *accept,
-                         const struct cfr_grant *grant, int64_t now_s, struct cfr_sts_request *out,
-                         struct cfr_err *err)
+int cfr_aws_verify_build(const struct cfr_aws_endpoint *endpoint, const char *accept, const struct cfr_grant *grant,
+                         int64_t now_s, struct cfr_sts_request *out, struct cfr_err *err)
 {
     struct cfr_aws_keys keys = cfr_aws_keys_granted(grant);
-    struct cfr_aws_post post = {
+    struct cfr_aws_request post = {
         .endpoint = endpoint,
         .service = "sts",
         .content_type = CFR_STS_FORM_TYPE,
@@ -29,11 +28,11 @@ int cfr_aws_verify_build(const struct cfr_aws_endpoint *endpoint, const char *ac
 
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     rc = cfr_secret_append_str(&out->body, "Action=" CFR_AWS_VERIFY_OPERATION "&Version=2011-06-15", err);
-    return rc != 0 ? rc : cfr_aws_post_build(&post, out, err);
+    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
 }
 
-static int refuse(const struct cfr_sts_reply *reply, const struct cfr_aws_answer *answer,
-                  const struct cfr_grant *grant, struct cfr_err *err)
+static int refuse(const struct cfr_sts_reply *reply, const struct cfr_aws_answer *answer, const struct cfr_grant *grant,
+                  struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         cfr_grant_get(grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY),
@@ -77,12 +76,12 @@ static bool same(const char *arn, const char *granted)
 
 static int another(struct cfr_view got, struct cfr_view granted, struct cfr_err *err)
 {
-    char shown[2][CFR_SCRUB_MAX];
+    char shown[2][CFR_REDACT_MAX];
 
     return cfr_err_set(
         err, CFR_E_DENIED,
         "verify: the granted keys belong to %.150s, not to %.150s; nothing is published. Check `endpoint`",
-        cfr_scrub(got, NULL, 0, shown[0]), cfr_scrub(granted, NULL, 0, shown[1]));
+        cfr_redact(got, NULL, 0, shown[0]), cfr_redact(granted, NULL, 0, shown[1]));
 }
 
 static int compare(const struct cfr_aws_answer *a, struct cfr_grant *g, struct cfr_err *err)

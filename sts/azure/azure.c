@@ -24,33 +24,33 @@
 
 static bool needs_token(const void *config)
 {
-    return cfr_azure_proof_of(config) == CFR_AZURE_FEDERATED;
+    return cfr_azure_client_assertion_of(config) == CFR_AZURE_FEDERATED;
 }
 
-static size_t steps_of(const struct cfr_sts_azure *c)
+static size_t steps_of(const struct cfr_azure *c)
 {
-    return cfr_azure_place_scopes(c) + c->acr.count;
+    return cfr_azure_settings_scopes(c) + c->acr.count;
 }
 
 /* The registry that STEP logs in to, or NULL if it asks for a token. */
-static const char *registry_of(const struct cfr_sts_azure *c, unsigned step)
+static const char *registry_of(const struct cfr_azure *c, unsigned step)
 {
-    size_t scopes = cfr_azure_place_scopes(c);
+    size_t scopes = cfr_azure_settings_scopes(c);
 
     return step < scopes ? NULL : c->acr.items[step - scopes];
 }
 
 static int check(const void *config, const char *(*env)(const char *), struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = config;
-    struct cfr_azure_place place;
-    int rc = cfr_azure_place_of(c, env, &place, err);
+    const struct cfr_azure *c = config;
+    struct cfr_azure_settings place;
+    int rc = cfr_azure_settings_of(c, env, &place, err);
 
     if (rc != 0)
         return rc;
     if (c->acr.count == 0 && c->acr_endpoint != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "acr_endpoint: it has no effect without acr; leave it out");
-    if (c->acr.count != 0 && cfr_azure_place_registry_scope(c, &place) < 0)
+    if (c->acr.count != 0 && cfr_azure_settings_registry_scope(c, &place) < 0)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "acr: no scope fits a registry; add https://containerregistry.azure.net/.default to `scopes`");
@@ -67,7 +67,7 @@ static int set_url(const char *url, struct cfr_sts_request *out, struct cfr_err 
 }
 
 /* The field of the grant that scope INDEX has its token in. */
-static const char *field_of(const struct cfr_sts_azure *c, const struct cfr_azure_place *place, size_t index,
+static const char *field_of(const struct cfr_azure *c, const struct cfr_azure_settings *place, size_t index,
                             char out[FIELD_MAX])
 {
     char scope[CFR_AZURE_SCOPE_MAX];
@@ -76,29 +76,28 @@ static const char *field_of(const struct cfr_sts_azure *c, const struct cfr_azur
         (void)snprintf(out, FIELD_MAX, "%s", CFR_FIELD_AZURE_ACCESS_TOKEN);
     else
         (void)snprintf(out, FIELD_MAX, "%s:%s", CFR_FIELD_AZURE_ACCESS_TOKEN,
-                       cfr_azure_place_scope(c, place, index, scope));
+                       cfr_azure_settings_scope(c, place, index, scope));
     return out;
 }
 
 static int build_token(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                       const struct cfr_azure_place *place, struct cfr_sts_request *out, struct cfr_err *err)
+                       const struct cfr_azure_settings *place, struct cfr_sts_request *out, struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = x->config;
+    const struct cfr_azure *c = x->config;
     char url[CFR_AZURE_URL_MAX];
     char scope[CFR_AZURE_SCOPE_MAX];
-    int rc = set_url(cfr_azure_place_token_url(place, url), out, err);
+    int rc = set_url(cfr_azure_settings_token_url(place, url), out, err);
 
     if (rc == 0)
         rc = cfr_form_add(&out->body, "grant_type", cfr_view_of("client_credentials"), err);
     if (rc == 0)
         rc = cfr_form_add(&out->body, "client_id", cfr_view_of(place->client), err);
     if (rc == 0)
-        rc = cfr_form_add(&out->body, "scope", cfr_view_of(cfr_azure_place_scope(c, place, x->step, scope)),
-                          err);
-    return rc != 0 ? rc : cfr_azure_proof_add(c, place, in, &out->body, err);
+        rc = cfr_form_add(&out->body, "scope", cfr_view_of(cfr_azure_settings_scope(c, place, x->step, scope)), err);
+    return rc != 0 ? rc : cfr_azure_client_assertion_add(c, place, in, &out->body, err);
 }
 
-static int set_registry_url(const struct cfr_sts_azure *c, const char *host, struct cfr_sts_request *out,
+static int set_registry_url(const struct cfr_azure *c, const char *host, struct cfr_sts_request *out,
                             struct cfr_err *err)
 {
     const char *base = c->acr_endpoint;
@@ -117,12 +116,11 @@ static int set_registry_url(const struct cfr_sts_azure *c, const char *host, str
 }
 
 /* `service` is the registry's own name whatever host is called. */
-static int build_registry(const struct cfr_sts_exchange *x, const char *host,
-                          const struct cfr_azure_place *place, struct cfr_sts_request *out,
-                          struct cfr_err *err)
+static int build_registry(const struct cfr_sts_exchange *x, const char *host, const struct cfr_azure_settings *place,
+                          struct cfr_sts_request *out, struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = x->config;
-    int index = cfr_azure_place_registry_scope(c, place);
+    const struct cfr_azure *c = x->config;
+    int index = cfr_azure_settings_registry_scope(c, place);
     char field[FIELD_MAX];
     struct cfr_view token = {NULL, 0};
     int rc;
@@ -154,11 +152,11 @@ static int set_headers(const struct cfr_sts_input *in, struct cfr_sts_request *o
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = x->config;
-    struct cfr_azure_place place;
+    const struct cfr_azure *c = x->config;
+    struct cfr_azure_settings place;
     const char *registry;
     int rc;
 
@@ -167,24 +165,22 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     out->method = "POST";
     out->ca_file = c->ca_file;
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
-    rc = cfr_azure_place_of(c, in->env, &place, err);
+    rc = cfr_azure_settings_of(c, in->env, &place, err);
     if (rc == 0)
         rc = set_headers(in, out, err);
     if (rc != 0)
         return rc;
     registry = registry_of(c, x->step);
-    return registry != NULL ? build_registry(x, registry, &place, out, err)
-                            : build_token(x, in, &place, out, err);
+    return registry != NULL ? build_registry(x, registry, &place, out, err) : build_token(x, in, &place, out, err);
 }
 
-static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                  const struct cfr_sts_reply *reply, const struct cfr_oauth_answer *answer,
-                  struct cfr_err *err)
+static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                  const struct cfr_oauth_answer *answer, struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = x->config;
+    const struct cfr_azure *c = x->config;
     bool registry = registry_of(c, x->step) != NULL;
-    enum cfr_azure_proof proof = cfr_azure_proof_of(c);
-    struct cfr_view secrets[5 + CFR_STS_AZURE_STEPS_MAX] = {
+    enum cfr_azure_client_assertion proof = cfr_azure_client_assertion_of(c);
+    struct cfr_view secrets[5 + CFR_AZURE_STEPS_MAX] = {
         in->token,
         cfr_sts_input_content(in, "client_secret_file"),
         cfr_oauth_answer_get(answer, CFR_OAUTH_ACCESS_TOKEN),
@@ -194,8 +190,7 @@ static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *
     struct cfr_azure_refusal r = {.reply = reply, .proof = proof, .secrets = secrets, .secret_count = 5};
 
     for (size_t i = 0; i < x->grant.field_count && r.secret_count < sizeof secrets / sizeof secrets[0]; i++) {
-        if (strncmp(x->grant.fields[i].name, CFR_FIELD_AZURE_ACCESS_TOKEN,
-                    strlen(CFR_FIELD_AZURE_ACCESS_TOKEN)) == 0)
+        if (strncmp(x->grant.fields[i].name, CFR_FIELD_AZURE_ACCESS_TOKEN, strlen(CFR_FIELD_AZURE_ACCESS_TOKEN)) == 0)
             secrets[r.secret_count++] = cfr_secret_view(&x->grant.fields[i].value);
     }
     if (registry) {
@@ -208,8 +203,8 @@ static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *
 }
 
 /* What the first answer begins the grant with. */
-static int begin_grant(const struct cfr_sts_azure *c, const struct cfr_azure_place *place,
-                       struct cfr_grant *g, struct cfr_err *err)
+static int begin_grant(const struct cfr_azure *c, const struct cfr_azure_settings *place, struct cfr_grant *g,
+                       struct cfr_err *err)
 {
     struct cfr_str text = {.limit = CFR_GRANT_IDENTITY_MAX};
     char scope[CFR_AZURE_SCOPE_MAX];
@@ -218,8 +213,7 @@ static int begin_grant(const struct cfr_sts_azure *c, const struct cfr_azure_pla
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_AZURE_TENANT_ID, cfr_view_of(place->tenant), err);
     if (rc == 0)
-        rc = cfr_grant_set(g, CFR_FIELD_AZURE_SCOPE, cfr_view_of(cfr_azure_place_scope(c, place, 0, scope)),
-                           err);
+        rc = cfr_grant_set(g, CFR_FIELD_AZURE_SCOPE, cfr_view_of(cfr_azure_settings_scope(c, place, 0, scope)), err);
     if (rc == 0) {
         cfr_str_addf(&text, "%s/", place->authority);
         rc = text.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
@@ -241,14 +235,14 @@ static void earliest(int64_t *to, int64_t when_s)
         *to = when_s;
 }
 
-static int take_token(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                      const struct cfr_oauth_answer *answer, struct cfr_err *err)
+static int take_token(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
+                      struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = x->config;
-    struct cfr_azure_place place;
+    const struct cfr_azure *c = x->config;
+    struct cfr_azure_settings place;
     struct cfr_view token = {NULL, 0};
     char field[FIELD_MAX];
-    int rc = cfr_azure_place_of(c, in->env, &place, err);
+    int rc = cfr_azure_settings_of(c, in->env, &place, err);
 
     if (rc == 0)
         rc = cfr_oauth_answer_bearer(answer, &token, err);
@@ -289,8 +283,8 @@ static bool expiry_of(struct cfr_view token, int64_t *exp)
     return found;
 }
 
-static int take_login(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                      const struct cfr_oauth_answer *answer, struct cfr_err *err)
+static int take_login(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
+                      struct cfr_err *err)
 {
     struct cfr_view token = cfr_oauth_answer_get(answer, CFR_OAUTH_REFRESH_TOKEN);
     const char *host = registry_of(x->config, x->step);
@@ -302,18 +296,17 @@ static int take_login(struct cfr_sts_exchange *x, const struct cfr_sts_input *in
         if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
             return cfr_err_set(
                 err, CFR_E_ANSWER,
-                "the refresh_token of the registry %s holds a space or a character that is not printable",
-                host);
+                "the refresh_token of the registry %s holds a space or a character that is not printable", host);
     }
     if (!expiry_of(token, &exp))
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the refresh_token of the registry %s is no JSON Web Token with an expiry", host);
     if (exp <= in->now_s)
-        return cfr_err_set(
-            err, CFR_E_ANSWER,
-            "the refresh_token of the registry %s has expired already; check this machine's clock", host);
+        return cfr_err_set(err, CFR_E_ANSWER,
+                           "the refresh_token of the registry %s has expired already; check this machine's clock",
+                           host);
     earliest(&x->grant.expires_s, exp);
-    return cfr_registry_add(&x->grant, host, cfr_view_of(REGISTRY_USER), token, err);
+    return cfr_docker_auths_add(&x->grant, host, cfr_view_of(REGISTRY_USER), token, err);
 }
 
 static int advance(struct cfr_sts_exchange *x)
@@ -327,8 +320,8 @@ static int advance(struct cfr_sts_exchange *x)
     return CFR_STS_DONE;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
     struct cfr_oauth_answer answer;
     int rc;
@@ -341,22 +334,22 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     if (rc != CFR_E_NOMEM && (reply->status != 200 || cfr_oauth_answer_get(&answer, CFR_OAUTH_ERROR).n != 0))
         rc = refuse(x, in, reply, &answer, err);
     else if (rc == 0)
-        rc = registry_of(x->config, x->step) != NULL ? take_login(x, in, &answer, err)
-                                                     : take_token(x, in, &answer, err);
+        rc =
+            registry_of(x->config, x->step) != NULL ? take_login(x, in, &answer, err) : take_token(x, in, &answer, err);
     cfr_oauth_answer_free(&answer);
     return rc != 0 ? rc : advance(x);
 }
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
-    struct cfr_sts_azure *c = config;
+    struct cfr_azure *c = config;
 
-    return cfr_registry_default(&c->acr, host, "registry.azurecr.io", err);
+    return cfr_docker_auths_default(&c->acr, host, "registry.azurecr.io", err);
 }
 
-const struct cfr_sts_provider cfr_sts_azure_provider = {
+const struct cfr_sts_provider cfr_azure_provider = {
     .name = "azure",
-    .table = &cfr_sts_azure_table,
+    .table = &cfr_azure_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

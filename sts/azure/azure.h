@@ -8,26 +8,26 @@
 #include "sts/core/provider.h"
 
 /* Requests of one exchange: one for each scope and one for each registry. */
-#define CFR_STS_AZURE_STEPS_MAX 8
+#define CFR_AZURE_STEPS_MAX 8
 
 /* In the order of the choices in the table. */
-enum cfr_sts_azure_cloud {
-    CFR_STS_AZURE_ENVIRONMENT, /* AZURE_AUTHORITY_HOST, else the public cloud */
-    CFR_STS_AZURE_PUBLIC,
-    CFR_STS_AZURE_USGOV,
-    CFR_STS_AZURE_CHINA,
-    CFR_STS_AZURE_SOV_DE,
-    CFR_STS_AZURE_SOV_FR,
-    CFR_STS_AZURE_SOV_SG,
+enum cfr_azure_cloud {
+    CFR_AZURE_ENVIRONMENT, /* AZURE_AUTHORITY_HOST, else the public cloud */
+    CFR_AZURE_PUBLIC,
+    CFR_AZURE_USGOV,
+    CFR_AZURE_CHINA,
+    CFR_AZURE_SOV_DE,
+    CFR_AZURE_SOV_FR,
+    CFR_AZURE_SOV_SG,
 };
 
 /* `exchange: azure:` */
-struct cfr_sts_azure {
+struct cfr_azure {
     struct cfr_node node;
     char *tenant_id;
     char *client_id;
     struct cfr_strings scopes;
-    int cloud; /* enum cfr_sts_azure_cloud */
+    int cloud; /* enum cfr_azure_cloud */
     char *authority_host;
     char *client_secret_file;
     char *certificate_file;
@@ -38,7 +38,7 @@ struct cfr_sts_azure {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_sts_azure_table;
-extern const struct cfr_sts_provider cfr_sts_azure_provider;
+extern const struct cfr_table cfr_azure_table;
+extern const struct cfr_sts_provider cfr_azure_provider;
 
 #endif

@@ -13,7 +13,7 @@
 #define HEADER_MAX       CFR_JWT_MAX
 #define CLAIMS_MAX       4096
 
-enum cfr_azure_proof cfr_azure_proof_of(const struct cfr_sts_azure *config)
+enum cfr_azure_client_assertion cfr_azure_client_assertion_of(const struct cfr_azure *config)
 {
     if (config->client_secret_file != NULL)
         return CFR_AZURE_SECRET;
@@ -32,21 +32,19 @@ static int add_secret(const struct cfr_sts_input *in, struct cfr_secret *body, s
     struct cfr_view secret = cfr_sts_input_content(in, "client_secret_file");
 
     if (secret.n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "client_secret_file: the file is empty; write the secret's value to it");
+        return cfr_err_set(err, CFR_E_CONFIG, "client_secret_file: the file is empty; write the secret's value to it");
     for (size_t i = 0; i < secret.n; i++) {
         if ((unsigned char)secret.p[i] < 0x20 || secret.p[i] == 0x7f)
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "client_secret_file: the file holds more than one line or a control character; it must "
-                "hold the secret's value alone");
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "client_secret_file: the file holds more than one line or a control character; it must "
+                               "hold the secret's value alone");
     }
     return cfr_form_add(body, "client_secret", secret, err);
 }
 
 /* AD FS knows only the older form of both. */
-static int make_header(const struct cfr_sts_azure *config, bool adfs, struct cfr_view pem,
-                       struct cfr_secret *header, struct cfr_err *err)
+static int make_header(const struct cfr_azure *config, bool adfs, struct cfr_view pem, struct cfr_secret *header,
+                       struct cfr_err *err)
 {
     char thumbprint[CFR_JWT_THUMBPRINT_MAX];
     int rc = adfs ? cfr_jwt_thumbprint_sha1(pem, thumbprint, err) : cfr_jwt_thumbprint(pem, thumbprint, err);
@@ -67,14 +65,13 @@ static int make_header(const struct cfr_sts_azure *config, bool adfs, struct cfr
     return rc != 0 ? rc : cfr_secret_append_str(header, "}", err);
 }
 
-static void make_claims(const struct cfr_azure_place *place, const struct cfr_sts_input *in,
-                        struct cfr_str *claims)
+static void make_claims(const struct cfr_azure_settings *place, const struct cfr_sts_input *in, struct cfr_str *claims)
 {
     char url[CFR_AZURE_URL_MAX];
     char id[CFR_JWT_UUID_MAX];
 
     cfr_str_addz(claims, "{\"aud\":");
-    cfr_str_add_json(claims, cfr_view_of(cfr_azure_place_token_url(place, url)));
+    cfr_str_add_json(claims, cfr_view_of(cfr_azure_settings_token_url(place, url)));
     cfr_str_addz(claims, ",\"iss\":");
     cfr_str_add_json(claims, cfr_view_of(place->client));
     cfr_str_addz(claims, ",\"sub\":");
@@ -83,9 +80,8 @@ static void make_claims(const struct cfr_azure_place *place, const struct cfr_st
                  cfr_jwt_uuid(in->nonce, id), in->now_s, in->now_s, in->now_s + ASSERTION_LIFE_S);
 }
 
-static int sign(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
-                const struct cfr_sts_input *in, struct cfr_view header, struct cfr_secret *jwt,
-                struct cfr_err *err)
+static int sign(const struct cfr_azure *config, const struct cfr_azure_settings *place, const struct cfr_sts_input *in,
+                struct cfr_view header, struct cfr_secret *jwt, struct cfr_err *err)
 {
     const char *from = config->key_file != NULL ? "key_file" : "certificate_file";
     struct cfr_str claims = {.limit = CLAIMS_MAX};
@@ -101,7 +97,7 @@ static int sign(const struct cfr_sts_azure *config, const struct cfr_azure_place
     return rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "%s", from) : rc;
 }
 
-static int add_certificate(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
+static int add_certificate(const struct cfr_azure *config, const struct cfr_azure_settings *place,
                            const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
 {
     struct cfr_view pem = cfr_sts_input_content(in, "certificate_file");
@@ -119,10 +115,9 @@ static int add_certificate(const struct cfr_sts_azure *config, const struct cfr_
     if (rc == 0)
         rc = sign(config, place, in, cfr_secret_view(&header), &jwt, err);
     if (rc == CFR_E_LIMIT)
-        rc = cfr_err_set(
-            err, CFR_E_CONFIG,
-            "certificate_file: with so many certificates the assertion is too long; keep the leaf and its "
-            "intermediates only");
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "certificate_file: with so many certificates the assertion is too long; keep the leaf and its "
+                         "intermediates only");
     if (rc == 0)
         rc = add_assertion(body, cfr_secret_view(&jwt), err);
     cfr_secret_free(&header);
@@ -130,10 +125,10 @@ static int add_certificate(const struct cfr_sts_azure *config, const struct cfr_
     return rc;
 }
 
-int cfr_azure_proof_add(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
-                        const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+int cfr_azure_client_assertion_add(const struct cfr_azure *config, const struct cfr_azure_settings *place,
+                                   const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
 {
-    switch (cfr_azure_proof_of(config)) {
+    switch (cfr_azure_client_assertion_of(config)) {
     case CFR_AZURE_SECRET:
         return add_secret(in, body, err);
     case CFR_AZURE_CERTIFICATE:

@@ -6,12 +6,12 @@
 
 #include "sts/azure/settings.h"
 
-enum cfr_azure_proof { CFR_AZURE_FEDERATED, CFR_AZURE_SECRET, CFR_AZURE_CERTIFICATE };
+enum cfr_azure_client_assertion { CFR_AZURE_FEDERATED, CFR_AZURE_SECRET, CFR_AZURE_CERTIFICATE };
 
-enum cfr_azure_proof cfr_azure_proof_of(const struct cfr_sts_azure *config);
+enum cfr_azure_client_assertion cfr_azure_client_assertion_of(const struct cfr_azure *config);
 /* Appends the proof to the form BODY. CFR_E_CONFIG: a file does not hold what it should, with its key in the
  * text; CFR_E_TOKEN: there is no token. */
-int cfr_azure_proof_add(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
-                        const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err);
+int cfr_azure_client_assertion_add(const struct cfr_azure *config, const struct cfr_azure_settings *place,
+                                   const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err);
 
 #endif

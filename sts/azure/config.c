@@ -11,7 +11,7 @@
 static const char *const cloud_names[] = {"environment", "public", "usgov",  "china",
                                           "sov-de",      "sov-fr", "sov-sg", NULL};
 
-#define AZURE(member) offsetof(struct cfr_sts_azure, member)
+#define AZURE(member) offsetof(struct cfr_azure, member)
 
 static const struct cfr_field azure_fields[] = {
     {.key = "tenant_id",
@@ -33,7 +33,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "scopes",
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(scopes),
-     .max = CFR_STS_AZURE_STEPS_MAX,
+     .max = CFR_AZURE_STEPS_MAX,
      .doc = "What the tokens are for, one token for each: a resource with `/.default` after it, which is "
             "added where it "
             "is missing. A resource that itself ends in a slash keeps it "
@@ -86,7 +86,7 @@ static const struct cfr_field azure_fields[] = {
     {.key = "acr",
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(acr),
-     .max = CFR_STS_AZURE_STEPS_MAX - 1,
+     .max = CFR_AZURE_STEPS_MAX - 1,
      .doc = "Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format "
             "`docker-config`. The "
             "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
@@ -108,17 +108,15 @@ static const struct cfr_field azure_fields[] = {
 };
 
 /* Settings that would be without effect are refused rather than ignored. */
-static int check_proof(const struct cfr_sts_azure *c, struct cfr_err *err)
+static int check_proof(const struct cfr_azure *c, struct cfr_err *err)
 {
     if (c->client_secret_file != NULL && c->certificate_file != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "certificate_file: there is also a client_secret_file, and only one of them can be shown; "
-            "leave one out");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "certificate_file: there is also a client_secret_file, and only one of them can be shown; "
+                           "leave one out");
     if (c->key_file != NULL && c->certificate_file == NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "key_file: it has no effect without certificate_file; write the certificate's path there");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "key_file: it has no effect without certificate_file; write the certificate's path there");
     if (c->send_certificate_chain && c->certificate_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "send_certificate_chain: it has no effect without certificate_file; leave it out");
@@ -137,42 +135,40 @@ static bool same_scope(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && (b[n] == '\0' || strcmp(b + n, suffix) == 0);
 }
 
-static int check_scopes(const struct cfr_sts_azure *c, struct cfr_err *err)
+static int check_scopes(const struct cfr_azure *c, struct cfr_err *err)
 {
     for (size_t i = 0; i < c->scopes.count; i++) {
-        int rc = cfr_azure_place_check_scope(i + 1, c->scopes.items[i], err);
+        int rc = cfr_azure_settings_check_scope(i + 1, c->scopes.items[i], err);
 
         if (rc != 0)
             return rc;
         for (size_t k = 0; k < i; k++) {
             if (same_scope(c->scopes.items[k], c->scopes.items[i]))
-                return cfr_err_set(err, CFR_E_CONFIG,
-                                   "scopes: elements %zu and %zu are the same; leave one out", k + 1, i + 1);
+                return cfr_err_set(err, CFR_E_CONFIG, "scopes: elements %zu and %zu are the same; leave one out", k + 1,
+                                   i + 1);
         }
     }
-    if (cfr_azure_place_scopes(c) + c->acr.count > CFR_STS_AZURE_STEPS_MAX)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "scopes: together with acr there are %zu, and one credential can have %d; make a second "
-            "credential",
-            cfr_azure_place_scopes(c) + c->acr.count, CFR_STS_AZURE_STEPS_MAX);
+    if (cfr_azure_settings_scopes(c) + c->acr.count > CFR_AZURE_STEPS_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "scopes: together with acr there are %zu, and one credential can have %d; make a second "
+                           "credential",
+                           cfr_azure_settings_scopes(c) + c->acr.count, CFR_AZURE_STEPS_MAX);
     return 0;
 }
 
-static int check_acr(const struct cfr_sts_azure *c, struct cfr_err *err)
+static int check_acr(const struct cfr_azure *c, struct cfr_err *err)
 {
     struct cfr_url url;
 
     for (size_t i = 0; i < c->acr.count; i++) {
-        if (!cfr_registry_host_ok(cfr_view_of(c->acr.items[i])))
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "acr: element %zu must be the host of a registry alone, such as myregistry.azurecr.io",
-                i + 1);
+        if (!cfr_docker_auths_host_ok(cfr_view_of(c->acr.items[i])))
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "acr: element %zu must be the host of a registry alone, such as myregistry.azurecr.io",
+                               i + 1);
         for (size_t k = 0; k < i; k++) {
             if (strcasecmp(c->acr.items[k], c->acr.items[i]) == 0)
-                return cfr_err_set(err, CFR_E_CONFIG, "acr: elements %zu and %zu are the same; leave one out",
-                                   k + 1, i + 1);
+                return cfr_err_set(err, CFR_E_CONFIG, "acr: elements %zu and %zu are the same; leave one out", k + 1,
+                                   i + 1);
         }
     }
     if (c->acr_endpoint == NULL)
@@ -186,12 +182,11 @@ static int check_acr(const struct cfr_sts_azure *c, struct cfr_err *err)
 
 static int check_azure(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_azure *c = node;
-    int rc = cfr_azure_place_check_tenant("tenant_id", c->tenant_id, err);
+    const struct cfr_azure *c = node;
+    int rc = cfr_azure_settings_check_tenant("tenant_id", c->tenant_id, err);
 
     if (rc == 0 && c->tenant_id != NULL)
-        rc = cfr_azure_place_check_client("client_id", c->client_id, cfr_azure_place_is_adfs(c->tenant_id),
-                                          err);
+        rc = cfr_azure_settings_check_client("client_id", c->client_id, cfr_azure_settings_is_adfs(c->tenant_id), err);
     if (rc == 0)
         rc = check_proof(c, err);
     if (rc == 0)
@@ -199,9 +194,9 @@ static int check_azure(const void *node, struct cfr_err *err)
     return rc != 0 ? rc : check_acr(c, err);
 }
 
-const struct cfr_table cfr_sts_azure_table = {
+const struct cfr_table cfr_azure_table = {
     .name = "azure exchange",
-    .size = sizeof(struct cfr_sts_azure),
+    .size = sizeof(struct cfr_azure),
     .fields = azure_fields,
     .check = check_azure,
     .doc = "Access tokens of Microsoft Entra ID (Azure AD) for an application or a managed identity, in "

@@ -13,35 +13,32 @@
 #define IDS_MAX       160
 #define CODE_PREFIX   "AADSTS"
 
-#define HINT_MATCH                                                                                           \
-    "no federated credential of the client fits: compare its issuer, subject and audience with the token's " \
-    "({who}). A "                                                                                            \
+#define HINT_MATCH                                                                                                     \
+    "no federated credential of the client fits: compare its issuer, subject and audience with the token's "           \
+    "({who}). A "                                                                                                      \
     "new one takes minutes to be known, so it is tried again"
 #define HINT_LATER   "Entra ID is unavailable; it is tried again"
 #define HINT_BUSY    "Entra ID limits the rate of calls; it is tried again"
 #define HINT_INSPECT "Entra ID does not take this token; look at it with `credfresh inspect`"
 #define HINT_SCOPE   "mend `scopes`: each element must be one resource with /.default after it"
-#define HINT_RESOURCE                                                                                        \
-    "the resource of `scopes` does not exist in this tenant; mend it, or have an administrator add the "     \
-    "resource's "                                                                                            \
+#define HINT_RESOURCE                                                                                                  \
+    "the resource of `scopes` does not exist in this tenant; mend it, or have an administrator add the "               \
+    "resource's "                                                                                                      \
     "service principal"
-#define HINT_CLIENT                                                                                          \
-    "there is no such application in this tenant; check `client_id`, `tenant_id` and the cloud"
+#define HINT_CLIENT   "there is no such application in this tenant; check `client_id`, `tenant_id` and the cloud"
 #define HINT_ENDPOINT "the request is not understood; check `authority_host`, and that no proxy changes it"
-#define HINT_CERT                                                                                            \
-    "register the certificate of `certificate_file` for the application, and check that the private key "    \
+#define HINT_CERT                                                                                                      \
+    "register the certificate of `certificate_file` for the application, and check that the private key "              \
     "belongs to it"
-#define HINT_SECRET_EXPIRED                                                                                  \
-    "make a new client secret and write it to `client_secret_file`; it is taken at once"
+#define HINT_SECRET_EXPIRED "make a new client secret and write it to `client_secret_file`; it is taken at once"
 
 /* Only for assertions that are signed here; asked first. */
-static const struct cfr_refusal_row certificate_rows[] = {
+static const struct cfr_error_table_row certificate_rows[] = {
     {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the assertion was signed for another time: check this machine's clock; it is tried again"},
     {"AADSTS500133", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the assertion was signed for another time: check this machine's clock; it is tried again"},
-    {"AADSTS700027", NULL, 0, CFR_E_IDP,
-     HINT_CERT ". A new one takes minutes to be known, so it is tried again"},
+    {"AADSTS700027", NULL, 0, CFR_E_IDP, HINT_CERT ". A new one takes minutes to be known, so it is tried again"},
     {"AADSTS50012", NULL, 0, CFR_E_DENIED, HINT_CERT},
     {"AADSTS50013", NULL, 0, CFR_E_DENIED, HINT_CERT},
     {"AADSTS50027", NULL, 0, CFR_E_DENIED, HINT_CERT},
@@ -50,15 +47,14 @@ static const struct cfr_refusal_row certificate_rows[] = {
 };
 
 /* Only for client secrets; asked first. */
-static const struct cfr_refusal_row secret_rows[] = {
+static const struct cfr_error_table_row secret_rows[] = {
     {"AADSTS50012", NULL, 0, CFR_E_DENIED,
      "the client secret is wrong; write the right one to `client_secret_file`; it is taken at once"},
-    {"invalid_grant", NULL, 0, CFR_E_DENIED,
-     "check `client_id`, `tenant_id` and the secret in `client_secret_file`"},
+    {"invalid_grant", NULL, 0, CFR_E_DENIED, "check `client_id`, `tenant_id` and the secret in `client_secret_file`"},
     {0},
 };
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"AADSTS700024", NULL, 0, CFR_E_TOKEN_EXPIRED,
      "the token has expired or is not valid yet; it is tried again with the next one. Is the token file "
      "still renewed, "
@@ -106,8 +102,7 @@ static const struct cfr_refusal_row rows[] = {
      "it is taken at once. Entra ID may need some time to know it"},
     {"AADSTS7000222", NULL, 0, CFR_E_DENIED, HINT_SECRET_EXPIRED},
     {"AADSTS7000218", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
-    {"AADSTS7000112", NULL, 0, CFR_E_DENIED,
-     "the application is disabled; an administrator has to enable it"},
+    {"AADSTS7000112", NULL, 0, CFR_E_DENIED, "the application is disabled; an administrator has to enable it"},
     {"AADSTS70001", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {"AADSTS700011", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {"AADSTS70011", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
@@ -140,8 +135,7 @@ static const struct cfr_refusal_row rows[] = {
     {"AADSTS90033", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90090", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
     {"AADSTS90091", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"AADSTS90055", NULL, 0, CFR_E_THROTTLED,
-     "Entra ID limits the tenant's rate of calls; it is tried again"},
+    {"AADSTS90055", NULL, 0, CFR_E_THROTTLED, "Entra ID limits the tenant's rate of calls; it is tried again"},
     {"AADSTS900144", NULL, 0, CFR_E_REJECTED, HINT_ENDPOINT},
     {"AADSTS50005", NULL, 0, CFR_E_DENIED,
      "a policy of the tenant wants a managed device; an administrator has to except the application"},
@@ -165,7 +159,7 @@ static const struct cfr_refusal_row rows[] = {
     {0},
 };
 
-static const struct cfr_refusal_row registry_rows[] = {
+static const struct cfr_error_table_row registry_rows[] = {
     {"UNAUTHORIZED", "audience", 0, CFR_E_DENIED,
      "the registry takes no tokens for the Resource Manager; add "
      "https://containerregistry.azure.net/.default to `scopes`"},
@@ -244,8 +238,7 @@ static struct cfr_view write_ids(const struct cfr_azure_refusal *r, const struct
 
     if (trace.n == 0)
         trace = r->reply->request_id;
-    (void)snprintf(out, IDS_MAX, "%.*s%s%.*s", (int)(trace.n < 64 ? trace.n : 64),
-                   trace.n != 0 ? trace.p : "",
+    (void)snprintf(out, IDS_MAX, "%.*s%s%.*s", (int)(trace.n < 64 ? trace.n : 64), trace.n != 0 ? trace.p : "",
                    correlation.n == 0 ? ""
                    : trace.n == 0     ? "correlation "
                                       : ", correlation ",
@@ -253,17 +246,16 @@ static struct cfr_view write_ids(const struct cfr_azure_refusal *r, const struct
     return cfr_view_of(out);
 }
 
-static bool knows(const struct cfr_refusal_row *table, const struct cfr_refusal *refusal)
+static bool knows(const struct cfr_error_table_row *table, const struct cfr_error_table *refusal)
 {
-    return cfr_refusal_find(table, refusal->status, refusal->code, refusal->message) != NULL;
+    return cfr_error_table_find(table, refusal->status, refusal->code, refusal->message) != NULL;
 }
 
 /* The table of the proof decides before the common one, and a code before `error`. */
-static void choose_row(enum cfr_azure_proof proof, struct cfr_view error, struct cfr_refusal *refusal)
+static void choose_row(enum cfr_azure_client_assertion proof, struct cfr_view error, struct cfr_error_table *refusal)
 {
-    static const struct cfr_refusal_row *const own[] = {[CFR_AZURE_FEDERATED] = NULL,
-                                                        [CFR_AZURE_SECRET] = secret_rows,
-                                                        [CFR_AZURE_CERTIFICATE] = certificate_rows};
+    static const struct cfr_error_table_row *const own[] = {
+        [CFR_AZURE_FEDERATED] = NULL, [CFR_AZURE_SECRET] = secret_rows, [CFR_AZURE_CERTIFICATE] = certificate_rows};
     struct cfr_view code = refusal->code;
 
     for (int by_error = code.n == 0; by_error < 2; by_error++) {
@@ -279,9 +271,9 @@ static void choose_row(enum cfr_azure_proof proof, struct cfr_view error, struct
         refusal->code = code;
 }
 
-static struct cfr_refusal begin(const struct cfr_azure_refusal *r)
+static struct cfr_error_table begin(const struct cfr_azure_refusal *r)
 {
-    return (struct cfr_refusal){
+    return (struct cfr_error_table){
         .status = r->reply->status,
         .who = r->who,
         .secrets = r->secrets,
@@ -289,10 +281,9 @@ static struct cfr_refusal begin(const struct cfr_azure_refusal *r)
     };
 }
 
-int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer,
-                        struct cfr_err *err)
+int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer, struct cfr_err *err)
 {
-    struct cfr_refusal refusal = begin(r);
+    struct cfr_error_table refusal = begin(r);
     char code[CODE_TEXT_MAX];
     char ids[IDS_MAX];
 
@@ -303,12 +294,12 @@ int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oaut
                                                          : "subject";
     choose_row(r->proof, cfr_oauth_answer_get(answer, CFR_OAUTH_ERROR), &refusal);
     refusal.message = message_of(answer, cfr_view_starts(refusal.code, CODE_PREFIX));
-    return cfr_refusal_set(&refusal, err);
+    return cfr_error_table_set(&refusal, err);
 }
 
 int cfr_azure_error_set_registry(const struct cfr_azure_refusal *r, struct cfr_err *err)
 {
-    struct cfr_refusal refusal = begin(r);
+    struct cfr_error_table refusal = begin(r);
     struct cfr_json *doc = NULL;
     const struct cfr_json *first;
     int rc;
@@ -321,7 +312,7 @@ int cfr_azure_error_set_registry(const struct cfr_azure_refusal *r, struct cfr_e
     refusal.request_id = r->reply->request_id;
     refusal.rows = registry_rows;
     refusal.who_is = "client";
-    rc = cfr_refusal_set(&refusal, err);
+    rc = cfr_error_table_set(&refusal, err);
     cfr_json_free(doc);
     return rc;
 }

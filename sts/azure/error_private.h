@@ -10,7 +10,7 @@
 
 struct cfr_azure_refusal {
     const struct cfr_sts_reply *reply;
-    enum cfr_azure_proof proof;
+    enum cfr_azure_client_assertion proof;
     struct cfr_view who;            /* the token's subject, for a registry the client; may be empty */
     const struct cfr_view *secrets; /* what an answer must not echo into the text */
     size_t secret_count;
@@ -18,8 +18,7 @@ struct cfr_azure_refusal {
 
 /* Sets ERR to "AADSTS700213: message (HTTP 401, request TRACE, correlation ID): what to do" and returns the
  * code: by the first of the answer's error_codes, else by its `error`, else by the status. Never 0. */
-int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer,
-                        struct cfr_err *err);
+int cfr_azure_error_set(const struct cfr_azure_refusal *r, const struct cfr_oauth_answer *answer, struct cfr_err *err);
 /* As cfr_azure_error_set for the answer of a registry: `{"errors":[{"code","message"}]}`. */
 int cfr_azure_error_set_registry(const struct cfr_azure_refusal *r, struct cfr_err *err);
 

@@ -12,21 +12,20 @@
 
 /* `hosts`: the one to call, then its other names, with blanks between. */
 static const struct {
-    enum cfr_sts_azure_cloud cloud;
+    enum cfr_azure_cloud cloud;
     const char *name; /* as in the table */
     const char *hosts;
     const char *arm;
 } clouds[] = {
-    {CFR_STS_AZURE_PUBLIC, "public",
-     "login.microsoftonline.com login.windows.net login.microsoft.com sts.windows.net",
+    {CFR_AZURE_PUBLIC, "public", "login.microsoftonline.com login.windows.net login.microsoft.com sts.windows.net",
      "https://management.azure.com/.default"},
-    {CFR_STS_AZURE_USGOV, "usgov", "login.microsoftonline.us login.usgovcloudapi.net",
+    {CFR_AZURE_USGOV, "usgov", "login.microsoftonline.us login.usgovcloudapi.net",
      "https://management.usgovcloudapi.net/.default"},
-    {CFR_STS_AZURE_CHINA, "china", "login.partner.microsoftonline.cn login.chinacloudapi.cn",
+    {CFR_AZURE_CHINA, "china", "login.partner.microsoftonline.cn login.chinacloudapi.cn",
      "https://management.chinacloudapi.cn/.default"},
-    {CFR_STS_AZURE_SOV_DE, "sov-de", "login.sovcloud-identity.de", NULL},
-    {CFR_STS_AZURE_SOV_FR, "sov-fr", "login.sovcloud-identity.fr", NULL},
-    {CFR_STS_AZURE_SOV_SG, "sov-sg", "login.sovcloud-identity.sg", NULL},
+    {CFR_AZURE_SOV_DE, "sov-de", "login.sovcloud-identity.de", NULL},
+    {CFR_AZURE_SOV_FR, "sov-fr", "login.sovcloud-identity.fr", NULL},
+    {CFR_AZURE_SOV_SG, "sov-sg", "login.sovcloud-identity.sg", NULL},
 };
 #define CLOUDS (sizeof clouds / sizeof clouds[0])
 
@@ -63,28 +62,26 @@ static bool is_guid(const char *text)
     return text[36] == '\0';
 }
 
-bool cfr_azure_place_is_adfs(const char *tenant)
+bool cfr_azure_settings_is_adfs(const char *tenant)
 {
     return tenant != NULL && strcasecmp(tenant, "adfs") == 0;
 }
 
-int cfr_azure_place_check_tenant(const char *key, const char *tenant, struct cfr_err *err)
+int cfr_azure_settings_check_tenant(const char *key, const char *tenant, struct cfr_err *err)
 {
-    if (tenant == NULL || is_guid(tenant) || cfr_azure_place_is_adfs(tenant))
+    if (tenant == NULL || is_guid(tenant) || cfr_azure_settings_is_adfs(tenant))
         return 0;
     if (strcasecmp(tenant, "common") == 0 || strcasecmp(tenant, "organizations") == 0 ||
         strcasecmp(tenant, "consumers") == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: `%s` stands for any tenant, and an application's token belongs to one; write the "
-            "tenant's ID",
-            key, tenant);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: `%s` stands for any tenant, and an application's token belongs to one; write the "
+                           "tenant's ID",
+                           key, tenant);
     for (const char *p = tenant; *p != '\0'; p++) {
         if (!alnum(*p) && *p != '.' && *p != '-')
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "%s: character %td is not allowed; write the tenant's ID (a GUID) or one of its domains", key,
-                p - tenant + 1);
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: character %td is not allowed; write the tenant's ID (a GUID) or one of its domains",
+                               key, p - tenant + 1);
     }
     if (strchr(tenant, '.') == NULL || strlen(tenant) > 253 || !cfr_url_host_ok(cfr_view_of(tenant)))
         return cfr_err_set(
@@ -95,7 +92,7 @@ int cfr_azure_place_check_tenant(const char *key, const char *tenant, struct cfr
     return 0;
 }
 
-int cfr_azure_place_check_client(const char *key, const char *client, bool adfs, struct cfr_err *err)
+int cfr_azure_settings_check_client(const char *key, const char *client, bool adfs, struct cfr_err *err)
 {
     if (client == NULL || is_guid(client))
         return 0;
@@ -107,28 +104,26 @@ int cfr_azure_place_check_client(const char *key, const char *client, bool adfs,
                        key);
 }
 
-int cfr_azure_place_check_scope(size_t number, const char *scope, struct cfr_err *err)
+int cfr_azure_settings_check_scope(size_t number, const char *scope, struct cfr_err *err)
 {
     size_t n = strlen(scope);
 
     if (strpbrk(scope, " \t\r\n,") != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "scopes: element %zu holds a blank or a comma; one token is for one resource, so write each "
-            "as an element of its own",
-            number);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "scopes: element %zu holds a blank or a comma; one token is for one resource, so write each "
+                           "as an element of its own",
+                           number);
     if (n == 0 || n + sizeof DEFAULT_SUFFIX > CFR_AZURE_SCOPE_MAX || !cfr_view_printable(cfr_view_of(scope)))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "scopes: element %zu must be a resource with /.default after it, such as "
                            "https://vault.azure.net/.default",
                            number);
-    if (strcmp(scope, "openid") == 0 || strcmp(scope, "profile") == 0 ||
-        strcmp(scope, "offline_access") == 0 || strcmp(scope, DEFAULT_SUFFIX) == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "scopes: element %zu, `%s`, names no resource; an application asks for a resource, such as "
-            "https://vault.azure.net/.default",
-            number, scope);
+    if (strcmp(scope, "openid") == 0 || strcmp(scope, "profile") == 0 || strcmp(scope, "offline_access") == 0 ||
+        strcmp(scope, DEFAULT_SUFFIX) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "scopes: element %zu, `%s`, names no resource; an application asks for a resource, such as "
+                           "https://vault.azure.net/.default",
+                           number, scope);
     return 0;
 }
 
@@ -162,16 +157,15 @@ static size_t cloud_of_host(struct cfr_view host)
     return i;
 }
 
-static int take_url(struct choice authority, struct cfr_azure_place *out, size_t *cloud, struct cfr_err *err)
+static int take_url(struct choice authority, struct cfr_azure_settings *out, size_t *cloud, struct cfr_err *err)
 {
     struct cfr_url url;
     size_t n;
 
     /* The SDKs also take the variable without a scheme. */
     (void)snprintf(out->authority, sizeof out->authority, "%s%s",
-                   strstr(authority.value, "://") == NULL && strcmp(authority.from, "authority_host") != 0
-                       ? "https://"
-                       : "",
+                   strstr(authority.value, "://") == NULL && strcmp(authority.from, "authority_host") != 0 ? "https://"
+                                                                                                           : "",
                    authority.value);
     n = strlen(out->authority);
     if (n + 1 == sizeof out->authority)
@@ -193,8 +187,8 @@ static int take_url(struct choice authority, struct cfr_azure_place *out, size_t
     return 0;
 }
 
-static int take_authority(const struct cfr_sts_azure *config, const char *(*env)(const char *),
-                          struct cfr_azure_place *out, struct cfr_err *err)
+static int take_authority(const struct cfr_azure *config, const char *(*env)(const char *),
+                          struct cfr_azure_settings *out, struct cfr_err *err)
 {
     struct choice authority = {config->authority_host, "authority_host"};
     size_t chosen = 0;
@@ -208,8 +202,8 @@ static int take_authority(const struct cfr_sts_azure *config, const char *(*env)
     if (authority.value == NULL) {
         size_t i = chosen < CLOUDS ? chosen : 0;
 
-        (void)snprintf(out->authority, sizeof out->authority, "https://%.*s",
-                       (int)strcspn(clouds[i].hosts, " "), clouds[i].hosts);
+        (void)snprintf(out->authority, sizeof out->authority, "https://%.*s", (int)strcspn(clouds[i].hosts, " "),
+                       clouds[i].hosts);
         out->tls = true;
         out->arm = clouds[i].arm;
         return 0;
@@ -218,26 +212,24 @@ static int take_authority(const struct cfr_sts_azure *config, const char *(*env)
     if (rc != 0)
         return rc;
     if (chosen < CLOUDS && found != chosen)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "authority_host: it is no host of the cloud `%s`; leave one of both out",
+        return cfr_err_set(err, CFR_E_CONFIG, "authority_host: it is no host of the cloud `%s`; leave one of both out",
                            clouds[chosen].name);
     /* What is no cloud of Microsoft's own may stand in front of one: a gateway, or a test. */
     out->arm = clouds[found < CLOUDS ? found : 0].arm;
     return 0;
 }
 
-static int take_names(const struct cfr_sts_azure *config, const char *(*env)(const char *),
-                      struct cfr_azure_place *out, struct cfr_err *err)
+static int take_names(const struct cfr_azure *config, const char *(*env)(const char *), struct cfr_azure_settings *out,
+                      struct cfr_err *err)
 {
     struct choice tenant = choose(config->tenant_id, "tenant_id", env, "AZURE_TENANT_ID");
     struct choice client = choose(config->client_id, "client_id", env, "AZURE_CLIENT_ID");
     int rc;
 
     if (tenant.value == NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "tenant_id: it is missing, and AZURE_TENANT_ID is not set; write the tenant's ID, a GUID");
-    rc = cfr_azure_place_check_tenant(tenant.from, tenant.value, err);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "tenant_id: it is missing, and AZURE_TENANT_ID is not set; write the tenant's ID, a GUID");
+    rc = cfr_azure_settings_check_tenant(tenant.from, tenant.value, err);
     if (rc != 0)
         return rc;
     if (client.value == NULL)
@@ -247,30 +239,28 @@ static int take_names(const struct cfr_sts_azure *config, const char *(*env)(con
             "a GUID");
     out->tenant = tenant.value;
     out->client = client.value;
-    out->adfs = cfr_azure_place_is_adfs(tenant.value);
-    return cfr_azure_place_check_client(client.from, client.value, out->adfs, err);
+    out->adfs = cfr_azure_settings_is_adfs(tenant.value);
+    return cfr_azure_settings_check_client(client.from, client.value, out->adfs, err);
 }
 
-static int check_adfs(const struct cfr_sts_azure *config, const char *(*env)(const char *),
-                      struct cfr_err *err)
+static int check_adfs(const struct cfr_azure *config, const char *(*env)(const char *), struct cfr_err *err)
 {
-    if (config->cloud != CFR_STS_AZURE_ENVIRONMENT ||
+    if (config->cloud != CFR_AZURE_ENVIRONMENT ||
         choose(config->authority_host, "", env, "AZURE_AUTHORITY_HOST").value == NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "authority_host: the tenant `adfs` is an AD FS of your own; write its URL here, without a cloud");
     if (config->acr.count != 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "acr: Azure's registries know no tokens of an AD FS; leave it out");
+        return cfr_err_set(err, CFR_E_CONFIG, "acr: Azure's registries know no tokens of an AD FS; leave it out");
     return 0;
 }
 
-int cfr_azure_place_of(const struct cfr_sts_azure *config, const char *(*env)(const char *),
-                       struct cfr_azure_place *out, struct cfr_err *err)
+int cfr_azure_settings_of(const struct cfr_azure *config, const char *(*env)(const char *),
+                          struct cfr_azure_settings *out, struct cfr_err *err)
 {
     int rc;
 
-    *out = (struct cfr_azure_place){0};
+    *out = (struct cfr_azure_settings){0};
     rc = take_names(config, env, out, err);
     if (rc == 0 && out->adfs)
         rc = check_adfs(config, env, err);
@@ -281,13 +271,12 @@ int cfr_azure_place_of(const struct cfr_sts_azure *config, const char *(*env)(co
     if (out->adfs)
         out->arm = NULL;
     if (config->scopes.count == 0 && out->arm == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "scopes: there is no default for %s; write the resource that is meant",
+        return cfr_err_set(err, CFR_E_CONFIG, "scopes: there is no default for %s; write the resource that is meant",
                            out->adfs ? "AD FS" : "this cloud");
     return 0;
 }
 
-const char *cfr_azure_place_token_url(const struct cfr_azure_place *place, char out[CFR_AZURE_URL_MAX])
+const char *cfr_azure_settings_token_url(const struct cfr_azure_settings *place, char out[CFR_AZURE_URL_MAX])
 {
     if (place->adfs)
         (void)snprintf(out, CFR_AZURE_URL_MAX, "%s/adfs/oauth2/token", place->authority);
@@ -296,7 +285,7 @@ const char *cfr_azure_place_token_url(const struct cfr_azure_place *place, char 
     return out;
 }
 
-size_t cfr_azure_place_scopes(const struct cfr_sts_azure *config)
+size_t cfr_azure_settings_scopes(const struct cfr_azure *config)
 {
     return config->scopes.count != 0 ? config->scopes.count : 1;
 }
@@ -309,8 +298,8 @@ static bool ends_in_default(const char *scope)
     return n >= suffix && strcmp(scope + n - suffix, DEFAULT_SUFFIX) == 0;
 }
 
-const char *cfr_azure_place_scope(const struct cfr_sts_azure *config, const struct cfr_azure_place *place,
-                                  size_t index, char out[CFR_AZURE_SCOPE_MAX])
+const char *cfr_azure_settings_scope(const struct cfr_azure *config, const struct cfr_azure_settings *place,
+                                     size_t index, char out[CFR_AZURE_SCOPE_MAX])
 {
     const char *scope = index < config->scopes.count ? config->scopes.items[index] : place->arm;
     bool has = ends_in_default(scope);
@@ -318,20 +307,20 @@ const char *cfr_azure_place_scope(const struct cfr_sts_azure *config, const stru
     /* The service cuts at the last slash, so the slash of a resource that ends in one has to stay: it is part
      * of the audience. AD FS takes the resource as it is. */
     if (place->adfs)
-        (void)snprintf(out, CFR_AZURE_SCOPE_MAX, "%.*s",
-                       (int)(strlen(scope) - (has ? strlen(DEFAULT_SUFFIX) : 0)), scope);
+        (void)snprintf(out, CFR_AZURE_SCOPE_MAX, "%.*s", (int)(strlen(scope) - (has ? strlen(DEFAULT_SUFFIX) : 0)),
+                       scope);
     else
         (void)snprintf(out, CFR_AZURE_SCOPE_MAX, "%s%s", scope, has ? "" : DEFAULT_SUFFIX);
     return out;
 }
 
-int cfr_azure_place_registry_scope(const struct cfr_sts_azure *config, const struct cfr_azure_place *place)
+int cfr_azure_settings_registry_scope(const struct cfr_azure *config, const struct cfr_azure_settings *place)
 {
     char scope[CFR_AZURE_SCOPE_MAX];
     int found = -1;
 
-    for (size_t i = cfr_azure_place_scopes(config); i-- > 0;) {
-        struct cfr_view s = cfr_view_of(cfr_azure_place_scope(config, place, i, scope));
+    for (size_t i = cfr_azure_settings_scopes(config); i-- > 0;) {
+        struct cfr_view s = cfr_view_of(cfr_azure_settings_scope(config, place, i, scope));
 
         /* Registries can be told to refuse tokens for the Resource Manager. */
         if (cfr_view_starts(s, "https://containerregistry."))

@@ -41,11 +41,11 @@ static bool port_ok(struct cfr_view digits)
 {
     int64_t port;
 
-    return digits.n != 0 && digits.n <= 5 && digits.p[0] >= '1' && digits.p[0] <= '9' &&
-           cfr_view_int(digits, &port) && port <= 65535;
+    return digits.n != 0 && digits.n <= 5 && digits.p[0] >= '1' && digits.p[0] <= '9' && cfr_view_int(digits, &port) &&
+           port <= 65535;
 }
 
-bool cfr_registry_host_ok(struct cfr_view host)
+bool cfr_docker_auths_host_ok(struct cfr_view host)
 {
     const char *end = host.n != 0 && host.p[0] == '[' ? memchr(host.p, ']', host.n) : NULL;
     struct cfr_view name = {host.p, end != NULL ? (size_t)(end - host.p) + 1 : 0};
@@ -64,12 +64,11 @@ bool cfr_registry_host_ok(struct cfr_view host)
 
 static int check(const char *host, struct cfr_view user, struct cfr_view password, struct cfr_err *err)
 {
-    if (!cfr_registry_host_ok(cfr_view_of(host)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "registries: \"%.80s\" is no registry's host; write it as it stands before the first `/` of "
-            "an image's name",
-            host);
+    if (!cfr_docker_auths_host_ok(cfr_view_of(host)))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "registries: \"%.80s\" is no registry's host; write it as it stands before the first `/` of "
+                           "an image's name",
+                           host);
     if (user.n == 0 || memchr(user.p, ':', user.n) != NULL)
         return cfr_err_set(err, CFR_E_ANSWER, "the registry's user name is empty or holds a colon");
     return password.n != 0 ? 0 : cfr_err_set(err, CFR_E_ANSWER, "the registry's password is empty");
@@ -83,8 +82,7 @@ static int append_key(struct cfr_secret *to, const char *host, struct cfr_err *e
     return rc != 0 ? rc : cfr_secret_append_str(to, ":", err);
 }
 
-static int append_login(struct cfr_secret *to, struct cfr_view user, struct cfr_view password,
-                        struct cfr_err *err)
+static int append_login(struct cfr_secret *to, struct cfr_view user, struct cfr_view password, struct cfr_err *err)
 {
     struct cfr_secret plain;
     int rc = cfr_secret_append_str(to, "{\"username\":", err);
@@ -119,8 +117,8 @@ static int append(struct cfr_secret *all, const char *host, struct cfr_view user
     cfr_secret_init(&key, HOST_MAX + 16);
     rc = append_key(&key, host, err);
     if (rc == 0 && all->len != 0 && cfr_view_find(cfr_secret_view(all), key.p) >= 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "registries: %.80s is there twice; each host can have only one login", host);
+        rc =
+            cfr_err_set(err, CFR_E_CONFIG, "registries: %.80s is there twice; each host can have only one login", host);
     if (rc == 0 && all->len != 0)
         rc = cfr_secret_append_str(all, ",", err);
     if (rc == 0)
@@ -129,8 +127,8 @@ static int append(struct cfr_secret *all, const char *host, struct cfr_view user
     return rc != 0 ? rc : append_login(all, user, password, err);
 }
 
-int cfr_registry_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
-                     struct cfr_err *err)
+int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
+                         struct cfr_err *err)
 {
     struct cfr_secret all;
     int rc = check(host, user, password, err);
@@ -146,7 +144,7 @@ int cfr_registry_add(struct cfr_grant *g, const char *host, struct cfr_view user
     return rc;
 }
 
-int cfr_registry_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err)
+int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err)
 {
     char **items;
 

@@ -9,11 +9,11 @@
 
 /* Adds (or, for a host that is there already, refuses with CFR_E_CONFIG) a login to the grant's field
  * CFR_FIELD_REGISTRY_AUTHS: `"HOST":{"username":...,"password":...,"auth":base64(user:password)}`. */
-int cfr_registry_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
-                     struct cfr_err *err);
+int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
+                         struct cfr_err *err);
 /* True for a registry host as it stands before the first `/` of an image name, with an optional port. */
-bool cfr_registry_host_ok(struct cfr_view host);
+bool cfr_docker_auths_host_ok(struct cfr_view host);
 /* Fills an empty LIST of a configuration with HOST, or with EXAMPLE if that is empty, too. CFR_E_NOMEM. */
-int cfr_registry_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err);
+int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err);
 
 #endif

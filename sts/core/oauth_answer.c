@@ -55,8 +55,8 @@ static int wrong_type(const char *key, const char *wanted, struct cfr_err *err)
     return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s is not %s", key, wanted);
 }
 
-static int store(struct cfr_oauth_answer *a, const char *key, enum cfr_oauth_answer_field field,
-                 struct cfr_view text, struct cfr_err *err)
+static int store(struct cfr_oauth_answer *a, const char *key, enum cfr_oauth_answer_field field, struct cfr_view text,
+                 struct cfr_err *err)
 {
     struct cfr_secret *s = &a->fields[field];
 
@@ -64,8 +64,7 @@ static int store(struct cfr_oauth_answer *a, const char *key, enum cfr_oauth_ans
     if (field == CFR_OAUTH_DESCRIPTION && text.n > s->limit)
         text.n = s->limit;
     if (text.n > s->limit)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu", key, text.n,
-                           s->limit);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu", key, text.n, s->limit);
     if (s->len != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has two values for %s", key);
     return cfr_secret_append(s, text, err);
@@ -148,16 +147,14 @@ static int store_rpc(struct cfr_oauth_answer *a, const struct cfr_json *error, s
     return rc != 0 ? rc : store_reason(a, cfr_json_get(error, "details"), err);
 }
 
-static int take(struct cfr_oauth_answer *a, const struct member *m, const struct cfr_json *value,
-                struct cfr_err *err)
+static int take(struct cfr_oauth_answer *a, const struct member *m, const struct cfr_json *value, struct cfr_err *err)
 {
     /* null is as good as absent: some servers write out every member. */
     if (cfr_json_is_null(value))
         return 0;
     switch (m->kind) {
     case KIND_ERROR:
-        return cfr_json_is_object(value) ? store_rpc(a, value, err)
-                                         : store_text(a, m->key, m->field, value, err);
+        return cfr_json_is_object(value) ? store_rpc(a, value, err) : store_text(a, m->key, m->field, value, err);
     case KIND_EXPIRES_IN:
         return store_seconds(m->key, value, &a->expires_in_s, err);
     case KIND_REFRESH_IN:
@@ -184,9 +181,8 @@ static int read_members(const struct cfr_json *doc, struct cfr_oauth_answer *out
             i++;
         if (i == MEMBERS)
             continue;
-        one = seen[i]
-                  ? cfr_err_set(rc == 0 ? err : NULL, CFR_E_ANSWER, "the answer has %s twice", members[i].key)
-                  : take(out, &members[i], v, rc == 0 ? err : NULL);
+        one = seen[i] ? cfr_err_set(rc == 0 ? err : NULL, CFR_E_ANSWER, "the answer has %s twice", members[i].key)
+                      : take(out, &members[i], v, rc == 0 ? err : NULL);
         seen[i] = true;
         if (rc == 0)
             rc = one;
@@ -202,7 +198,8 @@ static int not_understood(struct cfr_view type, struct cfr_view body, struct cfr
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is empty");
     if (type.n != 0 && cfr_view_printable(type))
         (void)snprintf(shown, sizeof shown, "%.*s", (int)(type.n < SHOWN_TYPE ? type.n : SHOWN_TYPE), type.p);
-    return cfr_err_set(err, CFR_E_ANSWER, "the answer is not a JSON object (its type is %s); check the URL, and that no proxy or login "
+    return cfr_err_set(err, CFR_E_ANSWER,
+                       "the answer is not a JSON object (its type is %s); check the URL, and that no proxy or login "
                        "page answers instead",
                        shown[0] != '\0' ? shown : "not given");
 }
@@ -250,15 +247,13 @@ int cfr_oauth_answer_bearer(const struct cfr_oauth_answer *a, struct cfr_view *t
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no access_token");
     for (size_t i = 0; i < t.n; i++) {
         if (t.p[i] <= 0x20 || t.p[i] > 0x7e)
-            return cfr_err_set(
-                err, CFR_E_ANSWER,
-                "the answer's access_token holds a space or a character that is not printable");
+            return cfr_err_set(err, CFR_E_ANSWER,
+                               "the answer's access_token holds a space or a character that is not printable");
     }
     if (type.n != 0 && !cfr_view_is_nocase(type, "Bearer"))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's token_type is not Bearer");
     if (a->expires_in_s == 0)
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the answer's token has expired already: its expires_in is not positive");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's token has expired already: its expires_in is not positive");
     *token = t;
     return 0;
 }

@@ -12,8 +12,8 @@ enum cfr_oauth_answer_field {
     CFR_OAUTH_TOKEN_TYPE,
     CFR_OAUTH_ISSUED_TYPE, /* issued_token_type */
     CFR_OAUTH_SCOPE,
-    CFR_OAUTH_ERROR, /* of an error: `error`, or for google.rpc bodies `error.status` */
-    CFR_OAUTH_DESCRIPTION, /* error_description, or `error.message` */
+    CFR_OAUTH_ERROR,          /* of an error: `error`, or for google.rpc bodies `error.status` */
+    CFR_OAUTH_DESCRIPTION,    /* error_description, or `error.message` */
     CFR_OAUTH_SUBERROR,       /* or the first reason among google.rpc's `error.details` */
     CFR_OAUTH_TRACE_ID,       /* Azure */
     CFR_OAUTH_CORRELATION_ID, /* Azure */
@@ -31,10 +31,10 @@ struct cfr_oauth_answer {
     size_t code_count;
 };
 
-/* Reads a JSON object: a grant, an error, or neither; null stands for an absent member. CFR_E_ANSWER: no JSON object, or
- * a known member of a wrong type, or one twice (the other members are there all the same, so that an error status with
- * such an answer can still be told by its code); CONTENT_TYPE is for the error text. CFR_E_NOMEM. The caller frees OUT in
- * every case. */
+/* Reads a JSON object: a grant, an error, or neither; null stands for an absent member. CFR_E_ANSWER: no JSON object,
+ * or a known member of a wrong type, or one twice (the other members are there all the same, so that an error status
+ * with such an answer can still be told by its code); CONTENT_TYPE is for the error text. CFR_E_NOMEM. The caller frees
+ * OUT in every case. */
 int cfr_oauth_answer_read(struct cfr_view content_type, struct cfr_view body, struct cfr_oauth_answer *out,
                           struct cfr_err *err);
 void cfr_oauth_answer_free(struct cfr_oauth_answer *a);

@@ -22,8 +22,7 @@ struct cfr_view cfr_sts_input_content(const struct cfr_sts_input *in, const char
     return (struct cfr_view){NULL, 0};
 }
 
-int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value,
-                           struct cfr_err *err)
+int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value, struct cfr_err *err)
 {
     struct cfr_secret *h;
     int rc;
@@ -33,8 +32,7 @@ int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct c
     /* A line break would let a value become a second header. */
     for (size_t i = 0; i < value.n; i++) {
         if (value.p[i] == '\r' || value.p[i] == '\n' || value.p[i] == '\0')
-            return cfr_err_set(err, CFR_E_INTERNAL, "the request header %s would hold a control character",
-                               name);
+            return cfr_err_set(err, CFR_E_INTERNAL, "the request header %s would hold a control character", name);
     }
     h = &r->headers[r->header_count];
     cfr_secret_init(h, HEADER_MAX);

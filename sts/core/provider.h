@@ -6,29 +6,29 @@
 #include "base/field.h"
 #include "base/grant.h"
 
-#define CFR_STS_HEADERS_MAX 8
+#define CFR_STS_HEADERS_MAX  8
 #define CFR_STS_CONTENTS_MAX 8
-#define CFR_STS_NONCE_BYTES 16
-#define CFR_STS_BODY_MAX 131072   /* of a request */
-#define CFR_STS_ANSWER_MAX 262144 /* of an answer: larger ones are refused while they arrive */
+#define CFR_STS_NONCE_BYTES  16
+#define CFR_STS_BODY_MAX     131072 /* of a request */
+#define CFR_STS_ANSWER_MAX   262144 /* of an answer: larger ones are refused while they arrive */
 
 /* What a file of the configuration (CFR_FIELD_CONTENT) holds: a client secret, a private key, a password. */
 struct cfr_sts_content {
-    const char *key;        /* as in the provider's table, such as "client_secret_file" */
-    struct cfr_view bytes;  /* as read, without the white space around it */
+    const char *key;       /* as in the provider's table, such as "client_secret_file" */
+    struct cfr_view bytes; /* as read, without the white space around it */
 };
 
 /* What the agent knows and the provider may use; all borrowed for the duration of one call. */
 struct cfr_sts_input {
-    const char *credential;            /* its name in the configuration */
-    struct cfr_view token;             /* the subject token, trimmed; empty for what begins without one */
-    struct cfr_view subject;           /* its `sub` claim, decoded and unverified; may be empty */
+    const char *credential;  /* its name in the configuration */
+    struct cfr_view token;   /* the subject token, trimmed; empty for what begins without one */
+    struct cfr_view subject; /* its `sub` claim, decoded and unverified; may be empty */
     const struct cfr_sts_content *contents;
     size_t content_count;
-    int64_t now_s;                     /* wall clock; for parse that of the server, where ours is known to be wrong, so that
-                                        * now_s + expires_in is a time by the grantor's clock */
-    const unsigned char *nonce;        /* CFR_STS_NONCE_BYTES random bytes, others for each request */
-    const char *(*env)(const char *);  /* looks up an environment variable; NULL when unset */
+    int64_t now_s;              /* wall clock; for parse that of the server, where ours is known to be wrong, so that
+                                 * now_s + expires_in is a time by the grantor's clock */
+    const unsigned char *nonce; /* CFR_STS_NONCE_BYTES random bytes, others for each request */
+    const char *(*env)(const char *); /* looks up an environment variable; NULL when unset */
 };
 
 /* The content of the file at KEY, or an empty view. */
@@ -43,15 +43,15 @@ struct cfr_sts_exchange {
 };
 
 struct cfr_sts_request {
-    const char *method;                              /* literal */
-    char *url;                                       /* heap */
-    struct cfr_secret headers[CFR_STS_HEADERS_MAX];  /* "Name: value", each */
+    const char *method;                             /* literal */
+    char *url;                                      /* heap */
+    struct cfr_secret headers[CFR_STS_HEADERS_MAX]; /* "Name: value", each */
     size_t header_count;
     struct cfr_secret body;
-    const char *ca_file; /* borrowed from the configuration; NULL = the system's */
-    const char *answer_header;         /* literal: the header of the answer that parse wants to see; NULL = none */
-    struct cfr_secret client_cert;     /* PEM chain, leaf first, to show in the TLS handshake; empty = none */
-    struct cfr_secret client_key;      /* PEM */
+    const char *ca_file;           /* borrowed from the configuration; NULL = the system's */
+    const char *answer_header;     /* literal: the header of the answer that parse wants to see; NULL = none */
+    struct cfr_secret client_cert; /* PEM chain, leaf first, to show in the TLS handshake; empty = none */
+    struct cfr_secret client_key;  /* PEM */
     bool link_local; /* plain http to the addresses of AWS's container credentials is meant: 169.254.170.2,
                       * 169.254.170.23, [fd00:ec2::23] */
 };
@@ -75,9 +75,9 @@ struct cfr_sts_provider {
     int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);
     /* Whether this configuration begins with a subject token; NULL = always. */
     bool (*needs_token)(const void *config);
-    /* What is granted without any request (a token that a configured key signs by itself); NULL = nothing is. Called once,
-     * before the first build. CFR_STS_DONE: x->grant is final. CFR_STS_MORE: requests are needed, from x->step 0 on. Else
-     * an error code. */
+    /* What is granted without any request (a token that a configured key signs by itself); NULL = nothing is. Called
+     * once, before the first build. CFR_STS_DONE: x->grant is final. CFR_STS_MORE: requests are needed, from x->step 0
+     * on. Else an error code. */
     int (*local)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_err *err);
     /* Builds the request of x->step into the zeroed OUT. The caller frees OUT also after an error. */
     int (*build)(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
@@ -86,9 +86,9 @@ struct cfr_sts_provider {
      * error code: x->grant is then unspecified but valid. */
     int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
                  struct cfr_err *err);
-    /* Makes CONFIG (on the heap, as the table says) log in to the registry HOST if it names no registry itself; an empty
-     * HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider knows no
-     * registries. CFR_E_CONFIG: HOST cannot be one of its; CFR_E_NOMEM. */
+    /* Makes CONFIG (on the heap, as the table says) log in to the registry HOST if it names no registry itself; an
+     * empty HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider
+     * knows no registries. CFR_E_CONFIG: HOST cannot be one of its; CFR_E_NOMEM. */
     int (*add_registry)(void *config, struct cfr_view host, struct cfr_err *err);
 };
 

@@ -86,16 +86,15 @@ static int sign(struct claims *c, const struct cfr_gcp_file *key, struct cfr_sec
     if (rc == 0)
         rc = header.rc;
     if (rc == 0)
-        rc = cfr_jwt_sign(CFR_JWT_RS256, cfr_secret_view(&header.text), cfr_secret_view(&c->text),
-                          key->private_key, out, err);
+        rc = cfr_jwt_sign(CFR_JWT_RS256, cfr_secret_view(&header.text), cfr_secret_view(&c->text), key->private_key,
+                          out, err);
     cfr_secret_free(&header.text);
     cfr_secret_free(&c->text);
-    return rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "the private_key of credentials_file")
-                                             : rc;
+    return rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "the private_key of credentials_file") : rc;
 }
 
-int cfr_gcp_key_assertion(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, int64_t now_s,
-                          struct cfr_secret *out, struct cfr_err *err)
+int cfr_gcp_key_assertion(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, int64_t now_s, struct cfr_secret *out,
+                          struct cfr_err *err)
 {
     struct claims c;
 

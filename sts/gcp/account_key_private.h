@@ -12,8 +12,8 @@
 #define CFR_GCP_KEY_SLACK_S 10
 
 /* Appends the assertion for STEP (KEY_ID or KEY_ACCESS). CFR_E_CONFIG: the key cannot sign. */
-int cfr_gcp_key_assertion(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, int64_t now_s,
-                          struct cfr_secret *out, struct cfr_err *err);
+int cfr_gcp_key_assertion(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, int64_t now_s, struct cfr_secret *out,
+                          struct cfr_err *err);
 /* Appends a token that is an access token by itself until *EXPIRES_S. ALL_APIS: for whatever comes next, else
  * for the scopes of the configuration. */
 int cfr_gcp_key_token(const struct cfr_gcp_plan *p, bool all_apis, int64_t now_s, struct cfr_secret *out,

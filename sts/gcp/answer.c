@@ -36,16 +36,14 @@ static int take_bearer(const struct cfr_oauth_answer *answer, int64_t now_s, str
 static bool id_expiry(struct cfr_view token, int64_t *expires_s)
 {
     const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;
-    const char *second =
-        first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
+    const char *second = first != NULL ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
     struct cfr_json *doc = NULL;
     struct cfr_secret claims;
     bool good = false;
 
     cfr_secret_init(&claims, CFR_GRANT_VALUE_MAX);
     if (second != NULL && second[1] != '\0' &&
-        cfr_base64url_decode((struct cfr_view){first + 1, (size_t)(second - first - 1)}, &claims, NULL) ==
-            0 &&
+        cfr_base64url_decode((struct cfr_view){first + 1, (size_t)(second - first - 1)}, &claims, NULL) == 0 &&
         cfr_json_parse(cfr_secret_view(&claims), &doc, NULL) == 0)
         good = cfr_json_integer(cfr_json_get(doc, "exp"), expires_s);
     cfr_json_free(doc);
@@ -91,8 +89,7 @@ static int take_iam_access(const struct cfr_json *doc, struct cfr_gcp_token *out
     return rc != 0 ? rc : cfr_secret_append(&out->value, token, err);
 }
 
-static int take_iam(enum cfr_gcp_step step, struct cfr_view body, struct cfr_gcp_token *out,
-                    struct cfr_err *err)
+static int take_iam(enum cfr_gcp_step step, struct cfr_view body, struct cfr_gcp_token *out, struct cfr_err *err)
 {
     struct cfr_view token = {NULL, 0};
     struct cfr_json *doc;

@@ -11,7 +11,7 @@
 #define MINUTE_MS   INT64_C(60000)
 #define HOUR_MS     (60 * MINUTE_MS)
 
-#define GCP(member) offsetof(struct cfr_sts_gcp, member)
+#define GCP(member) offsetof(struct cfr_gcp, member)
 
 static const struct cfr_field gcp_fields[] = {
     {.key = "audience",
@@ -177,7 +177,7 @@ static int named(int rc, const char *key, struct cfr_err *err)
 }
 
 /* What a credential file says by itself. */
-static int check_beside_file(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_beside_file(const struct cfr_gcp *c, struct cfr_err *err)
 {
     const struct {
         const char *key;
@@ -202,7 +202,7 @@ static int check_beside_file(const struct cfr_sts_gcp *c, struct cfr_err *err)
     return 0;
 }
 
-static int check_beside_none(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_beside_none(const struct cfr_gcp *c, struct cfr_err *err)
 {
     if (c->audience == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -215,12 +215,11 @@ static int check_beside_none(const struct cfr_sts_gcp *c, struct cfr_err *err)
                            "this out",
                            c->self_signed ? "self_signed" : "subject");
     if (c->user_project != NULL && c->client_id != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "user_project: it has no effect with client_id; leave one of them out");
+        return cfr_err_set(err, CFR_E_CONFIG, "user_project: it has no effect with client_id; leave one of them out");
     return 0;
 }
 
-static int check_pairs(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_pairs(const struct cfr_gcp *c, struct cfr_err *err)
 {
     if ((c->client_id == NULL) != (c->client_secret_file == NULL))
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s beside it",
@@ -236,8 +235,7 @@ static int check_pairs(const struct cfr_sts_gcp *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "subject: a self-signed token cannot act for a user; leave self_signed out");
     if (c->self_signed && c->sts_endpoint != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "sts_endpoint: it has no effect with self_signed; leave one of them out");
+        return cfr_err_set(err, CFR_E_CONFIG, "sts_endpoint: it has no effect with self_signed; leave one of them out");
     if (c->include_email && c->id_token_audience == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "include_email: it has no effect without id_token_audience");
     if (!c->access_token && c->id_token_audience == NULL)
@@ -252,7 +250,7 @@ static int check_pairs(const struct cfr_sts_gcp *c, struct cfr_err *err)
 }
 
 /* What is about impersonation; a credential file may name the account. */
-static int check_impersonation(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_impersonation(const struct cfr_gcp *c, struct cfr_err *err)
 {
     const char *key = c->delegates.count != 0        ? "delegates"
                       : c->lifetime_ms > 0           ? "lifetime"
@@ -264,11 +262,10 @@ static int check_impersonation(const struct cfr_sts_gcp *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "lifetime: it must be in whole seconds");
     if (c->service_account != NULL || c->credentials_file != NULL || key == NULL)
         return 0;
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "%s: it is for the impersonation of a service account; write `service_account: EMAIL`, "
-        "or leave this out",
-        key);
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: it is for the impersonation of a service account; write `service_account: EMAIL`, "
+                       "or leave this out",
+                       key);
 }
 
 static bool is_label(const char *text)
@@ -278,12 +275,10 @@ static bool is_label(const char *text)
     return text[n] == '\0' && text[0] != '-' && text[n - 1] != '-';
 }
 
-static int check_hosts(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_hosts(const struct cfr_gcp *c, struct cfr_err *err)
 {
     bool other = c->universe_domain != NULL && strcmp(c->universe_domain, "googleapis.com") != 0;
-    const char *key = c->location != NULL && strcmp(c->location, "global") != 0 ? "location"
-                      : c->mtls                                                 ? "mtls"
-                                                                                : NULL;
+    const char *key = c->location != NULL && strcmp(c->location, "global") != 0 ? "location" : c->mtls ? "mtls" : NULL;
 
     if (c->location != NULL && !is_label(c->location))
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -293,11 +288,9 @@ static int check_hosts(const struct cfr_sts_gcp *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with sts_endpoint; leave it out", key);
     if (key != NULL && other)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: such hosts are known for googleapis.com only; write the URL as sts_endpoint",
-                           key);
+                           "%s: such hosts are known for googleapis.com only; write the URL as sts_endpoint", key);
     if (c->mtls && c->location != NULL && strcmp(c->location, "global") != 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "location: there are no regional hosts with mtls; leave one out");
+        return cfr_err_set(err, CFR_E_CONFIG, "location: there are no regional hosts with mtls; leave one out");
     if (c->mtls && c->certificate_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "mtls: it needs certificate_file and key_file");
     return 0;
@@ -308,7 +301,7 @@ static bool is_http(const char *url)
     return url != NULL && strncmp(url, "http:", 5) == 0;
 }
 
-static int check_tls(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_tls(const struct cfr_gcp *c, struct cfr_err *err)
 {
     bool iam = c->service_account != NULL || c->credentials_file != NULL;
 
@@ -328,17 +321,16 @@ static int check_tls(const struct cfr_sts_gcp *c, struct cfr_err *err)
     return 0;
 }
 
-static int check_endpoints(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_endpoints(const struct cfr_gcp *c, struct cfr_err *err)
 {
     int rc = c->sts_endpoint != NULL ? cfr_gcp_check_endpoint(c->sts_endpoint, err) : 0;
 
     if (rc != 0)
         return named(rc, "sts_endpoint", err);
-    return c->iam_endpoint != NULL ? named(cfr_gcp_check_endpoint(c->iam_endpoint, err), "iam_endpoint", err)
-                                   : 0;
+    return c->iam_endpoint != NULL ? named(cfr_gcp_check_endpoint(c->iam_endpoint, err), "iam_endpoint", err) : 0;
 }
 
-static int check_lists(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_lists(const struct cfr_gcp *c, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -349,12 +341,11 @@ static int check_lists(const struct cfr_sts_gcp *c, struct cfr_err *err)
     for (size_t i = 0; rc == 0 && i < c->artifact_registry.count; i++) {
         const char *host = c->artifact_registry.items[i];
 
-        if (!cfr_registry_host_ok(cfr_view_of(host)))
-            rc = cfr_err_set(
-                err, CFR_E_CONFIG,
-                "artifact_registry: \"%.80s\" is no registry's host; write it as it stands before "
-                "the first `/` of an image's name",
-                host);
+        if (!cfr_docker_auths_host_ok(cfr_view_of(host)))
+            rc = cfr_err_set(err, CFR_E_CONFIG,
+                             "artifact_registry: \"%.80s\" is no registry's host; write it as it stands before "
+                             "the first `/` of an image's name",
+                             host);
         for (size_t k = 0; rc == 0 && k < i; k++) {
             if (strcmp(host, c->artifact_registry.items[k]) == 0)
                 rc = cfr_err_set(err, CFR_E_CONFIG, "artifact_registry: %.80s is there twice", host);
@@ -363,7 +354,7 @@ static int check_lists(const struct cfr_sts_gcp *c, struct cfr_err *err)
     return rc;
 }
 
-static int check_texts(const struct cfr_sts_gcp *c, struct cfr_err *err)
+static int check_texts(const struct cfr_gcp *c, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -377,8 +368,7 @@ static int check_texts(const struct cfr_sts_gcp *c, struct cfr_err *err)
         rc = named(cfr_gcp_check_user_project(cfr_view_of(c->user_project), cfr_view_of(c->audience), err),
                    "user_project", err);
     if (rc == 0 && c->subject_token_type != NULL && strncmp(c->subject_token_type, "urn:", 4) != 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "subject_token_type: it must be a URN such as %s",
-                         CFR_GCP_TYPE_JWT);
+        rc = cfr_err_set(err, CFR_E_CONFIG, "subject_token_type: it must be a URN such as %s", CFR_GCP_TYPE_JWT);
     if (rc == 0 && c->subject_token_type != NULL && strstr(c->subject_token_type, ":aws:") != NULL)
         rc = cfr_err_set(err, CFR_E_CONFIG,
                          "subject_token_type: credfresh does not sign AWS requests for Google; use a "
@@ -390,7 +380,7 @@ static int check_texts(const struct cfr_sts_gcp *c, struct cfr_err *err)
 
 static int check_gcp(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = node;
+    const struct cfr_gcp *c = node;
     int rc = c->credentials_file != NULL ? check_beside_file(c, err) : check_beside_none(c, err);
 
     if (rc == 0)
@@ -408,9 +398,9 @@ static int check_gcp(const void *node, struct cfr_err *err)
     return rc != 0 ? rc : check_tls(c, err);
 }
 
-const struct cfr_table cfr_sts_gcp_table = {
+const struct cfr_table cfr_gcp_table = {
     .name = "gcp exchange",
-    .size = sizeof(struct cfr_sts_gcp),
+    .size = sizeof(struct cfr_gcp),
     .fields = gcp_fields,
     .check = check_gcp,
     .late = true,

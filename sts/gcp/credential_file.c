@@ -155,11 +155,10 @@ static int take_impersonation(const struct cfr_json *value, struct cfr_gcp_file 
     if (at < 0 || url.n < (size_t)at + strlen(ACCOUNTS) + strlen(GENERATE) ||
         memcmp(url.p + url.n - strlen(GENERATE), GENERATE, strlen(GENERATE)) != 0)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: it must be https://iamcredentials.googleapis.com" ACCOUNTS "EMAIL" GENERATE,
-                           key);
+                           "%s: it must be https://iamcredentials.googleapis.com" ACCOUNTS "EMAIL" GENERATE, key);
     out->iam_url = (struct cfr_view){url.p, (size_t)at};
-    out->service_account = (struct cfr_view){url.p + at + strlen(ACCOUNTS),
-                                             url.n - (size_t)at - strlen(ACCOUNTS) - strlen(GENERATE)};
+    out->service_account =
+        (struct cfr_view){url.p + at + strlen(ACCOUNTS), url.n - (size_t)at - strlen(ACCOUNTS) - strlen(GENERATE)};
     rc = cfr_gcp_check_account(out->service_account, err);
     return rc != 0 && err != NULL ? cfr_err_prefix(err, "%s", key) : rc;
 }
@@ -176,18 +175,15 @@ static int take_lifetime(const struct cfr_json *object, struct cfr_gcp_file *out
     rc = take_members(object, lifetime_members, out, err);
     if (rc != 0 || value == NULL)
         return rc != 0 && err != NULL ? cfr_err_prefix(err, "service_account_impersonation") : rc;
-    if (!cfr_json_integer(value, &out->lifetime_s) || out->lifetime_s < LIFETIME_MIN ||
-        out->lifetime_s > LIFETIME_MAX)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "service_account_impersonation.token_lifetime_seconds: it must be a number from %d "
-            "to %d",
-            LIFETIME_MIN, LIFETIME_MAX);
-    return out->service_account.n != 0
-               ? 0
-               : cfr_err_set(err, CFR_E_CONFIG,
-                             "service_account_impersonation: it has no effect without "
-                             "service_account_impersonation_url");
+    if (!cfr_json_integer(value, &out->lifetime_s) || out->lifetime_s < LIFETIME_MIN || out->lifetime_s > LIFETIME_MAX)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "service_account_impersonation.token_lifetime_seconds: it must be a number from %d "
+                           "to %d",
+                           LIFETIME_MIN, LIFETIME_MAX);
+    return out->service_account.n != 0 ? 0
+                                       : cfr_err_set(err, CFR_E_CONFIG,
+                                                     "service_account_impersonation: it has no effect without "
+                                                     "service_account_impersonation_url");
 }
 
 static int take_format(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
@@ -206,13 +202,10 @@ static int take_format(const struct cfr_json *object, struct cfr_gcp_file *out, 
     if (cfr_view_is(type, "text"))
         return out->token_field.n == 0
                    ? 0
-                   : cfr_err_set(err, CFR_E_CONFIG,
-                                 "subject_token_field_name has no effect with the type text");
+                   : cfr_err_set(err, CFR_E_CONFIG, "subject_token_field_name has no effect with the type text");
     if (!cfr_view_is(type, "json"))
         return cfr_err_set(err, CFR_E_CONFIG, "its type must be text or json");
-    return out->token_field.n != 0
-               ? 0
-               : cfr_err_set(err, CFR_E_CONFIG, "the type json needs subject_token_field_name");
+    return out->token_field.n != 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "the type json needs subject_token_field_name");
 }
 
 static int take_certificate(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
@@ -391,9 +384,8 @@ int cfr_gcp_file_read(struct cfr_view json, struct cfr_gcp_file *out, struct cfr
     if (rc == CFR_E_NOMEM)
         return rc;
     if (rc != 0 || !cfr_json_is_object(out->doc))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "it is no JSON object; it must be the file as Google's console or gcloud wrote it");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "it is no JSON object; it must be the file as Google's console or gcloud wrote it");
     return read_document(out->doc, out, err);
 }
 

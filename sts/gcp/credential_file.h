@@ -25,16 +25,15 @@ struct cfr_gcp_file {
     struct cfr_view audience;
     struct cfr_view subject_token_type;
     struct cfr_view token_url;
-    struct cfr_view
-        iam_url; /* of the impersonation URL: what stands before /v1/projects/-/serviceAccounts/ */
+    struct cfr_view iam_url;         /* of the impersonation URL: what stands before /v1/projects/-/serviceAccounts/ */
     struct cfr_view service_account; /* the email (or unique id) in the impersonation URL */
     int64_t lifetime_s;              /* of the impersonated token; 0 = not given */
     struct cfr_view client_id;
     struct cfr_view client_secret;
     struct cfr_view user_project; /* workforce_pool_user_project */
     enum cfr_gcp_file_source source;
-    struct cfr_view token_path;  /* CFR_GCP_SOURCE_FILE */
-    struct cfr_view token_field; /* not empty: the token's file is a JSON object, and this its member */
+    struct cfr_view token_path;         /* CFR_GCP_SOURCE_FILE */
+    struct cfr_view token_field;        /* not empty: the token's file is a JSON object, and this its member */
     struct cfr_view certificate_config; /* CFR_GCP_SOURCE_CERTIFICATE: a path; empty = gcloud's own place */
     struct cfr_view trust_chain_path;
 

@@ -9,35 +9,32 @@
 #define HINT_CLOCK "check this machine's clock: Google takes no token from the future or older than an hour"
 #define HINT_BUG   "the service does not understand the request; check `sts_endpoint` and `iam_endpoint`"
 #define HINT_SCOPE "mend `scopes`: Google does not know one of them, or the caller may not have it"
-#define HINT_NUMBER                                                                                          \
-    "mend `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"     \
+#define HINT_NUMBER                                                                                                    \
+    "mend `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"               \
     "providers/PROVIDER, with the project's NUMBER, not its id"
 
 /* What any of the services may say. */
-#define COMMON_ROWS                                                                                          \
-    {"internal_failure", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                            \
-        {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                            \
-        {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                 \
-        {"slow_down", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},                                                  \
-        {"RESOURCE_EXHAUSTED", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},                                         \
-        {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                             \
-        {"INTERNAL", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                \
-        {"DEADLINE_EXCEEDED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                       \
-        {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                 \
-        {"CANCELLED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                               \
-        {"UNKNOWN", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                 \
-        {"UNIMPLEMENTED", NULL, 0, CFR_E_REJECTED, HINT_BUG},                                                \
-    {                                                                                                        \
-        .hint = NULL                                                                                         \
+#define COMMON_ROWS                                                                                                    \
+    {"internal_failure", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                      \
+        {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                      \
+        {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                           \
+        {"slow_down", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},                                                            \
+        {"RESOURCE_EXHAUSTED", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},                                                   \
+        {"UNAVAILABLE", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER}, {"INTERNAL", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER}, \
+        {"DEADLINE_EXCEEDED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                 \
+        {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER}, {"CANCELLED", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},    \
+        {"UNKNOWN", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER}, {"UNIMPLEMENTED", NULL, 0, CFR_E_REJECTED, HINT_BUG},     \
+    {                                                                                                                  \
+        .hint = NULL                                                                                                   \
     }
 
-#define HINT_STALE                                                                                           \
-    "the token has expired or is too old; it is tried again with the next one. Is the token file still "     \
+#define HINT_STALE                                                                                                     \
+    "the token has expired or is too old; it is tried again with the next one. Is the token file still "               \
     "renewed?"
-#define HINT_CONDITION                                                                                       \
+#define HINT_CONDITION                                                                                                 \
     "the provider's attribute condition does not accept {who}; mend the condition, or use another token"
 
-static const struct cfr_refusal_row sts_rows[] = {
+static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "stale to sign-in", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
     {"invalid_grant", "connecting to the given credential's issuer", 0, CFR_E_IDP,
@@ -56,8 +53,7 @@ static const struct cfr_refusal_row sts_rows[] = {
      "mend the keys that were uploaded to the provider: Google takes no x5c or x5t in them"},
     {"invalid_grant", "issuer", 0, CFR_E_DENIED,
      "the provider in `audience` is for another issuer than the token's; see `credfresh inspect`"},
-    {"invalid_grant", NULL, 0, CFR_E_TOKEN,
-     "Google does not take this token; look at it with `credfresh inspect`"},
+    {"invalid_grant", NULL, 0, CFR_E_TOKEN, "Google does not take this token; look at it with `credfresh inspect`"},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
     {"access_denied", NULL, 0, CFR_E_DENIED, "the provider does not accept {who}"},
     {"invalid_target", NULL, 0, CFR_E_DENIED,
@@ -70,18 +66,19 @@ static const struct cfr_refusal_row sts_rows[] = {
     {"invalid_client", NULL, 0, CFR_E_DENIED,
      "check `client_id` and the secret in `client_secret_file`; the client may have been deleted"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_BUG},
-    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "mend `subject_token_type`: the provider is for tokens of another type"},
+    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED,
+     "mend `subject_token_type`: the provider is for tokens of another type"},
     {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, HINT_NUMBER},
     {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
     {"PERMISSION_DENIED", NULL, 0, CFR_E_DENIED, "{who} may not use the pool, or its project"},
     COMMON_ROWS,
 };
 
-#define HINT_DELEGATION                                                                                      \
-    "for `subject` the domain's administrator has to allow the key's client for just these `scopes`; else "  \
+#define HINT_DELEGATION                                                                                                \
+    "for `subject` the domain's administrator has to allow the key's client for just these `scopes`; else "            \
     "leave it out"
 
-static const struct cfr_refusal_row key_rows[] = {
+static const struct cfr_error_table_row key_rows[] = {
     {"invalid_grant", "JWT signature", 0, CFR_E_DENIED,
      "the key of {who} was disabled or deleted; give a new one in credentials_file"},
     {"invalid_grant", "short-lived", 0, CFR_E_REJECTED, HINT_CLOCK},
@@ -95,25 +92,22 @@ static const struct cfr_refusal_row key_rows[] = {
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
     {"access_denied", NULL, 0, CFR_E_DENIED, HINT_DELEGATION},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
-    {"invalid_client", NULL, 0, CFR_E_DENIED,
-     "{who} does not exist; give the key of another one in credentials_file"},
+    {"invalid_client", NULL, 0, CFR_E_DENIED, "{who} does not exist; give the key of another one in credentials_file"},
     {"disabled_client", NULL, 0, CFR_E_DENIED, "{who} is disabled; enable it"},
-    {"deleted_client", NULL, 0, CFR_E_DENIED,
-     "{who} was deleted; give the key of another one in credentials_file"},
+    {"deleted_client", NULL, 0, CFR_E_DENIED, "{who} was deleted; give the key of another one in credentials_file"},
     {"invalid_request", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED,
      "this is not the token endpoint; mend the token_uri in credentials_file, or `sts_endpoint`"},
     COMMON_ROWS,
 };
 
-#define HINT_BINDING                                                                                         \
-    "grant {who} roles/iam.workloadIdentityUser (a service account: roles/iam.serviceAccountTokenCreator) "  \
-    "on "                                                                                                    \
+#define HINT_BINDING                                                                                                   \
+    "grant {who} roles/iam.workloadIdentityUser (a service account: roles/iam.serviceAccountTokenCreator) "            \
+    "on "                                                                                                              \
     "`service_account`, or mend its name; a new binding takes minutes"
-#define HINT_API                                                                                             \
-    "enable iamcredentials.googleapis.com in the project that the message names; that takes minutes"
+#define HINT_API "enable iamcredentials.googleapis.com in the project that the message names; that takes minutes"
 
-static const struct cfr_refusal_row iam_rows[] = {
+static const struct cfr_error_table_row iam_rows[] = {
     {"PERMISSION_DENIED", "implicitDelegation", 0, CFR_E_DENIED,
      "grant each of `delegates` roles/iam.serviceAccountTokenCreator on the next one"},
     {"PERMISSION_DENIED", "getAccessToken", 0, CFR_E_DENIED, HINT_BINDING},
@@ -135,12 +129,11 @@ static const struct cfr_refusal_row iam_rows[] = {
      "mend `delegates`: each must be the email address of a service account"},
     {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "mend `id_token_audience`, which Google does not take"},
     {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
-    {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED,
-     "the service account cannot be used as it is; is it enabled?"},
+    {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED, "the service account cannot be used as it is; is it enabled?"},
     COMMON_ROWS,
 };
 
-static const struct cfr_refusal_row *rows_of(enum cfr_gcp_step step)
+static const struct cfr_error_table_row *rows_of(enum cfr_gcp_step step)
 {
     switch (step) {
     case CFR_GCP_STEP_STS:
@@ -157,7 +150,7 @@ static const struct cfr_refusal_row *rows_of(enum cfr_gcp_step step)
 
 int cfr_gcp_error_set(const struct cfr_gcp_refusal *r, struct cfr_err *err)
 {
-    const struct cfr_refusal refusal = {
+    const struct cfr_error_table refusal = {
         .rows = rows_of(r->step),
         .status = r->reply->status,
         .code = cfr_oauth_answer_get(r->answer, CFR_OAUTH_ERROR),
@@ -169,5 +162,5 @@ int cfr_gcp_error_set(const struct cfr_gcp_refusal *r, struct cfr_err *err)
         .secret_count = r->secret_count,
     };
 
-    return cfr_refusal_set(&refusal, err);
+    return cfr_error_table_set(&refusal, err);
 }

@@ -42,9 +42,8 @@ static int check(const struct cfr_gcp_plan *p, struct cfr_err *err)
                            "an external_account file with a published token cannot stand for a certificate; "
                            "publish gcp-access-token instead");
     if (p->config->delegates.count != 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "an external_account file cannot name delegates; publish gcp-access-token instead");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "an external_account file cannot name delegates; publish gcp-access-token instead");
     return 0;
 }
 
@@ -71,8 +70,8 @@ static int fill(const struct cfr_gcp_plan *p, struct cfr_gcp_sdk *out, struct cf
     return rc != 0 ? rc : cfr_secret_append(&out->client_secret, p->client_secret, err);
 }
 
-int cfr_gcp_sdk_make(const struct cfr_sts_gcp *config, const struct cfr_sts_input *in,
-                     struct cfr_gcp_sdk *out, struct cfr_err *err)
+int cfr_gcp_sdk_make(const struct cfr_gcp *config, const struct cfr_sts_input *in, struct cfr_gcp_sdk *out,
+                     struct cfr_err *err)
 {
     struct cfr_gcp_plan plan;
     int rc = cfr_gcp_plan_make(config, in, &plan, err);

@@ -18,7 +18,7 @@
 /* A credential file may be a key; only its content tells. */
 static bool needs_token(const void *config)
 {
-    const struct cfr_sts_gcp *c = config;
+    const struct cfr_gcp *c = config;
 
     if (c->credentials_file != NULL)
         return false;
@@ -35,8 +35,8 @@ static int step_of(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *
     return 0;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
     enum cfr_gcp_step step = CFR_GCP_STEP_STS;
     struct cfr_gcp_plan plan;
@@ -45,8 +45,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (rc == 0)
         rc = step_of(x, &plan, &step, err);
     if (rc == 0)
-        rc = cfr_gcp_request_make(&plan, step, cfr_grant_get(&x->grant, CFR_FIELD_GCP_ACCESS_TOKEN), in, out,
-                                  err);
+        rc = cfr_gcp_request_make(&plan, step, cfr_grant_get(&x->grant, CFR_FIELD_GCP_ACCESS_TOKEN), in, out, err);
     cfr_gcp_plan_free(&plan);
     return rc;
 }
@@ -63,8 +62,8 @@ static int set_identity(const struct cfr_gcp_plan *p, const struct cfr_sts_input
         return cfr_grant_set_identity(g, account, err);
     if (end < 0 || in->subject.n == 0 || in->subject.n > 256 || !cfr_view_printable(in->subject))
         return cfr_grant_set_identity(g, p->audience, err);
-    (void)snprintf(text, sizeof text, "principal:%.*s/subject/%.*s", (int)end, p->audience.p,
-                   (int)in->subject.n, in->subject.p);
+    (void)snprintf(text, sizeof text, "principal:%.*s/subject/%.*s", (int)end, p->audience.p, (int)in->subject.n,
+                   in->subject.p);
     return cfr_grant_set_identity(g, cfr_view_of(text), err);
 }
 
@@ -72,7 +71,7 @@ static int set_identity(const struct cfr_gcp_plan *p, const struct cfr_sts_input
 static int finish(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
                   struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
     struct cfr_view access = cfr_grant_get(&x->grant, CFR_FIELD_GCP_ACCESS_TOKEN);
     struct cfr_view id = cfr_grant_get(&x->grant, CFR_FIELD_GCP_ID_TOKEN);
     struct cfr_grant final = {.issued_s = in->now_s, .expires_s = x->grant.expires_s};
@@ -83,8 +82,7 @@ static int finish(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, cons
     if (rc == 0 && id.n != 0)
         rc = cfr_grant_set(&final, CFR_FIELD_GCP_ID_TOKEN, id, err);
     for (size_t i = 0; rc == 0 && c->access_token && i < c->artifact_registry.count; i++)
-        rc = cfr_registry_add(&final, c->artifact_registry.items[i], cfr_view_of("oauth2accesstoken"), access,
-                              err);
+        rc = cfr_docker_auths_add(&final, c->artifact_registry.items[i], cfr_view_of("oauth2accesstoken"), access, err);
     if (rc == 0)
         rc = set_identity(p, in, &final, err);
     if (rc != 0) {
@@ -130,9 +128,8 @@ static int local(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, str
     return rc;
 }
 
-static int refuse(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p,
-                  const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
-                  const struct cfr_oauth_answer *answer, struct cfr_err *err)
+static int refuse(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
+                  const struct cfr_sts_reply *reply, const struct cfr_oauth_answer *answer, struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         in->token,
@@ -176,8 +173,8 @@ static int take(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const 
     return CFR_STS_MORE;
 }
 
-static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p,
-                      const struct cfr_sts_input *in, const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
+                      const struct cfr_sts_reply *reply, struct cfr_err *err)
 {
     enum cfr_gcp_step step;
     struct cfr_oauth_answer answer;
@@ -196,8 +193,8 @@ static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p,
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
     struct cfr_gcp_plan plan;
     int rc = cfr_gcp_plan_make(x->config, in, &plan, err);
@@ -210,14 +207,14 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
-    struct cfr_sts_gcp *c = config;
+    struct cfr_gcp *c = config;
 
-    return cfr_registry_default(&c->artifact_registry, host, "europe-docker.pkg.dev", err);
+    return cfr_docker_auths_default(&c->artifact_registry, host, "europe-docker.pkg.dev", err);
 }
 
-const struct cfr_sts_provider cfr_sts_gcp_provider = {
+const struct cfr_sts_provider cfr_gcp_provider = {
     .name = "gcp",
-    .table = &cfr_sts_gcp_table,
+    .table = &cfr_gcp_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .local = local,

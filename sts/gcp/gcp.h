@@ -13,7 +13,7 @@
 #define CFR_GCP_SCOPE     "https://www.googleapis.com/auth/cloud-platform"
 
 /* `exchange: gcp:` */
-struct cfr_sts_gcp {
+struct cfr_gcp {
     struct cfr_node node;
     char *audience;
     char *subject_token_type;
@@ -41,8 +41,8 @@ struct cfr_sts_gcp {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_sts_gcp_table;
-extern const struct cfr_sts_provider cfr_sts_gcp_provider;
+extern const struct cfr_table cfr_gcp_table;
+extern const struct cfr_sts_provider cfr_gcp_provider;
 
 /* What an SDK has to know that does the exchange by itself (an external_account file). Heap; NULL where not
  * there. */
@@ -61,8 +61,8 @@ struct cfr_gcp_sdk {
 
 /* IN is as for build, for what files hold. CFR_E_CONFIG: there is no such exchange (a service account's key,
  * a certificate), or it does what such a file cannot say. The caller frees OUT in every case. */
-int cfr_gcp_sdk_make(const struct cfr_sts_gcp *config, const struct cfr_sts_input *in,
-                     struct cfr_gcp_sdk *out, struct cfr_err *err);
+int cfr_gcp_sdk_make(const struct cfr_gcp *config, const struct cfr_sts_input *in, struct cfr_gcp_sdk *out,
+                     struct cfr_err *err);
 void cfr_gcp_sdk_free(struct cfr_gcp_sdk *s);
 
 #endif

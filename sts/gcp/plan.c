@@ -17,8 +17,8 @@ static struct cfr_view configured(const char *own, struct cfr_view of_file)
 }
 
 /* The content of a file that the configuration names: empty only if there is no such file. */
-static int take_content(const struct cfr_sts_input *in, const char *key, const char *path,
-                        struct cfr_view *out, struct cfr_err *err)
+static int take_content(const struct cfr_sts_input *in, const char *key, const char *path, struct cfr_view *out,
+                        struct cfr_err *err)
 {
     if (path == NULL)
         return 0;
@@ -40,7 +40,7 @@ static int read_file(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, str
 
 static int take_contents(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
     int rc = take_content(in, "client_secret_file", c->client_secret_file, &p->client_secret, err);
 
     if (rc == 0 && c->client_secret_file == NULL)
@@ -59,7 +59,7 @@ static struct cfr_view default_type(const struct cfr_gcp_plan *p)
 
 static void take_settings(struct cfr_gcp_plan *p)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
 
     p->key = p->file.doc != NULL && p->file.type == CFR_GCP_FILE_SERVICE_ACCOUNT;
     p->audience = configured(c->audience, p->file.audience);
@@ -84,7 +84,7 @@ static void take_settings(struct cfr_gcp_plan *p)
 /* The configuration against the credential file, which the table's rules have not seen. */
 static int check_against_file(const struct cfr_gcp_plan *p, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
     const struct cfr_gcp_file *f = &p->file;
 
     if (c->service_account != NULL && f->service_account.n != 0)
@@ -103,10 +103,9 @@ static int check_against_file(const struct cfr_gcp_plan *p, struct cfr_err *err)
     if (p->local && c->subject != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "subject: only keys of googleapis.com can act for users");
     if (p->certificate && c->certificate_file == NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "certificate_file: the credential_source of the credentials_file is a certificate; "
-            "write certificate_file and key_file with its paths");
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "certificate_file: the credential_source of the credentials_file is a certificate; "
+                           "write certificate_file and key_file with its paths");
     return 0;
 }
 
@@ -130,7 +129,7 @@ static int check_chain(const struct cfr_gcp_plan *p, struct cfr_err *err)
 /* Settings that would be without effect are refused rather than ignored. */
 static int check_effects(const struct cfr_gcp_plan *p, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
     bool iam = p->impersonates || (p->local && c->id_token_audience != NULL);
     const char *key = c->delegates.count != 0 && !p->impersonates                   ? "delegates"
                       : c->lifetime_ms > 0 && !p->impersonates                      ? "lifetime"
@@ -215,7 +214,7 @@ static int custom_url(char **out, const char *url, const char *path, struct cfr_
 
 static int make_token_url(struct cfr_gcp_plan *p, const char *universe, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
     bool regional = c->location != NULL && strcmp(c->location, "global") != 0;
 
     if (c->sts_endpoint != NULL)
@@ -226,13 +225,12 @@ static int make_token_url(struct cfr_gcp_plan *p, const char *universe, struct c
         return copy(&p->token_url, p->file.token_url, err);
     return compose(&p->token_url, err,
                    (const char *const[]){"https://sts.", regional ? c->location : "", regional ? ".rep." : "",
-                                         c->mtls || p->certificate ? "mtls." : "", universe, "/v1/token",
-                                         NULL});
+                                         c->mtls || p->certificate ? "mtls." : "", universe, "/v1/token", NULL});
 }
 
 static int make_iam_url(struct cfr_gcp_plan *p, const char *universe, struct cfr_err *err)
 {
-    const struct cfr_sts_gcp *c = p->config;
+    const struct cfr_gcp *c = p->config;
 
     if (c->iam_endpoint != NULL)
         return custom_url(&p->iam_url, c->iam_endpoint, NULL, err);
@@ -240,8 +238,8 @@ static int make_iam_url(struct cfr_gcp_plan *p, const char *universe, struct cfr
         return copy(&p->iam_url, p->file.iam_url, err);
     return compose(&p->iam_url, err,
                    (const char *const[]){"https://iamcredentials.",
-                                         c->mtls || (p->certificate && p->file.doc == NULL) ? "mtls." : "",
-                                         universe, NULL});
+                                         c->mtls || (p->certificate && p->file.doc == NULL) ? "mtls." : "", universe,
+                                         NULL});
 }
 
 static int make_urls(struct cfr_gcp_plan *p, struct cfr_err *err)
@@ -257,8 +255,8 @@ static int make_urls(struct cfr_gcp_plan *p, struct cfr_err *err)
     return rc;
 }
 
-int cfr_gcp_plan_make(const struct cfr_sts_gcp *config, const struct cfr_sts_input *in,
-                      struct cfr_gcp_plan *out, struct cfr_err *err)
+int cfr_gcp_plan_make(const struct cfr_gcp *config, const struct cfr_sts_input *in, struct cfr_gcp_plan *out,
+                      struct cfr_err *err)
 {
     int rc;
 

@@ -18,7 +18,7 @@ enum cfr_gcp_step {
 #define CFR_GCP_STEPS_MAX 3
 
 struct cfr_gcp_plan {
-    const struct cfr_sts_gcp *config;
+    const struct cfr_gcp *config;
     struct cfr_gcp_file file; /* zero without credentials_file */
     enum cfr_gcp_step steps[CFR_GCP_STEPS_MAX];
     unsigned count;
@@ -43,8 +43,8 @@ struct cfr_gcp_plan {
 
 /* CFR_E_CONFIG names the key, or the file's member, that is wrong or contradicts another; CFR_E_NOMEM. IN's
  * token is not looked at. The caller frees OUT in every case. */
-int cfr_gcp_plan_make(const struct cfr_sts_gcp *config, const struct cfr_sts_input *in,
-                      struct cfr_gcp_plan *out, struct cfr_err *err);
+int cfr_gcp_plan_make(const struct cfr_gcp *config, const struct cfr_sts_input *in, struct cfr_gcp_plan *out,
+                      struct cfr_err *err);
 void cfr_gcp_plan_free(struct cfr_gcp_plan *p);
 bool cfr_gcp_plan_has(const struct cfr_gcp_plan *p, enum cfr_gcp_step step);
 

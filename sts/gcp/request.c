@@ -24,23 +24,21 @@ static int refuse_without(const struct cfr_gcp_plan *p, struct cfr_err *err)
 
     if (path.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "this exchange needs a token: write `token: {file: PATH}`");
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "the credentials_file is an external_account, which needs a token: write `token: {file: "
-        "%.*s%s}`",
-        (int)(path.n < 200 ? path.n : 200), path.p, path.n > 200 ? "..." : "");
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "the credentials_file is an external_account, which needs a token: write `token: {file: "
+                       "%.*s%s}`",
+                       (int)(path.n < 200 ? path.n : 200), path.p, path.n > 200 ? "..." : "");
 }
 
 /* What goes into the form as subject_token. */
-static int add_subject_token(const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
-                             struct cfr_secret *body, struct cfr_err *err)
+static int add_subject_token(const struct cfr_gcp_plan *p, const struct cfr_sts_input *in, struct cfr_secret *body,
+                             struct cfr_err *err)
 {
     struct cfr_secret chain;
     int rc;
 
     if (!p->certificate)
-        return in->token.n != 0 ? cfr_form_add(body, "subject_token", in->token, err)
-                                : refuse_without(p, err);
+        return in->token.n != 0 ? cfr_form_add(body, "subject_token", in->token, err) : refuse_without(p, err);
     cfr_secret_init(&chain, CFR_STS_BODY_MAX);
     rc = cfr_jwt_chain(p->certificate_pem, &chain, err);
     if (rc == CFR_E_CONFIG && err != NULL)
@@ -68,13 +66,12 @@ static int add_options(const struct cfr_gcp_plan *p, struct cfr_secret *body, st
     /* With a client its own project counts. */
     if (p->user_project.n == 0 || p->client_id.n != 0)
         return 0;
-    (void)snprintf(text, sizeof text, "{\"userProject\":\"%.*s\"}", (int)p->user_project.n,
-                   p->user_project.p);
+    (void)snprintf(text, sizeof text, "{\"userProject\":\"%.*s\"}", (int)p->user_project.n, p->user_project.p);
     return cfr_form_add(body, "options", cfr_view_of(text), err);
 }
 
-static int set_exchange_body(const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
-                             struct cfr_secret *body, struct cfr_err *err)
+static int set_exchange_body(const struct cfr_gcp_plan *p, const struct cfr_sts_input *in, struct cfr_secret *body,
+                             struct cfr_err *err)
 {
     int rc = cfr_form_add(body, "grant_type", cfr_view_of(GRANT_EXCHANGE), err);
 
@@ -91,8 +88,8 @@ static int set_exchange_body(const struct cfr_gcp_plan *p, const struct cfr_sts_
     return rc != 0 ? rc : add_subject_token(p, in, body, err);
 }
 
-static int set_assertion_body(const struct cfr_gcp_plan *p, enum cfr_gcp_step step,
-                              const struct cfr_sts_input *in, struct cfr_secret *body, struct cfr_err *err)
+static int set_assertion_body(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, const struct cfr_sts_input *in,
+                              struct cfr_secret *body, struct cfr_err *err)
 {
     struct cfr_secret assertion;
     int rc = cfr_form_add(body, "grant_type", cfr_view_of(GRANT_BEARER), err);
@@ -107,8 +104,8 @@ static int set_assertion_body(const struct cfr_gcp_plan *p, enum cfr_gcp_step st
 }
 
 /* `"KEY":["PREFIX ITEM", ...]` */
-static int add_list(struct cfr_secret *body, const char *key, const char *prefix,
-                    const struct cfr_strings *list, struct cfr_err *err)
+static int add_list(struct cfr_secret *body, const char *key, const char *prefix, const struct cfr_strings *list,
+                    struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(body, key, err);
 
@@ -127,9 +124,7 @@ static int add_delegates(const struct cfr_gcp_plan *p, struct cfr_secret *body, 
 {
     const struct cfr_strings *delegates = &p->config->delegates;
 
-    return delegates->count != 0
-               ? add_list(body, ",\"delegates\":", "projects/-/serviceAccounts/", delegates, err)
-               : 0;
+    return delegates->count != 0 ? add_list(body, ",\"delegates\":", "projects/-/serviceAccounts/", delegates, err) : 0;
 }
 
 static int set_access_body(const struct cfr_gcp_plan *p, struct cfr_secret *body, struct cfr_err *err)

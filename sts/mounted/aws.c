@@ -55,8 +55,7 @@ static int read_line(const struct cfr_mounted_case *c, struct cfr_view line, str
         *to = cfr_view_trim((struct cfr_view){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     return to == NULL || cfr_view_printable(*to)
                ? 0
-               : cfr_err_set(c->err, CFR_E_CONFIG,
-                             "credentials has a value with a character that is not printable");
+               : cfr_err_set(c->err, CFR_E_CONFIG, "credentials has a value with a character that is not printable");
 }
 
 static int read_ini(const struct cfr_mounted_case *c, struct ini *ini)
@@ -87,12 +86,11 @@ static int read_ini(const struct cfr_mounted_case *c, struct ini *ini)
 
 static int set_common(const struct cfr_mounted_case *c, const struct ini *ini)
 {
-    struct cfr_sts_aws *aws = c->out->config;
+    struct cfr_aws *aws = c->out->config;
 
     /* With an endpoint of its own the configuration has said where to go. */
-    if (aws->regional == CFR_STS_AWS_REGIONAL_ENVIRONMENT && ini->regional.n != 0 && aws->endpoint == NULL)
-        aws->regional =
-            cfr_view_is_nocase(ini->regional, "legacy") ? CFR_STS_AWS_LEGACY : CFR_STS_AWS_REGIONAL;
+    if (aws->regional == CFR_AWS_REGIONAL_ENVIRONMENT && ini->regional.n != 0 && aws->endpoint == NULL)
+        aws->regional = cfr_view_is_nocase(ini->regional, "legacy") ? CFR_AWS_LEGACY : CFR_AWS_REGIONAL;
     return cfr_mounted_fill(c, "region", ini->region);
 }
 
@@ -104,12 +102,11 @@ static int judge_role(const struct cfr_mounted_case *c, const struct ini *ini)
         return rc;
     if (ini->access_key_id.n != 0 || cfr_mounted_get(c, "aws_access_key_id").n != 0)
         cfr_mounted_note(
-            c,
-            "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
-            "and aws_secret_access_key");
+            c, "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
+               "and aws_secret_access_key");
     if (c->wish->pass_on)
         return 0;
-    rc = cfr_mounted_exchange(c, &cfr_sts_aws_provider);
+    rc = cfr_mounted_exchange(c, &cfr_aws_provider);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "role_arn", ini->role_arn);
     if (rc == 0)
@@ -121,8 +118,8 @@ static int judge_role(const struct cfr_mounted_case *c, const struct ini *ini)
 static int find_keys(const struct cfr_mounted_case *c, const struct ini *ini, struct cfr_view *id,
                      struct cfr_view *secret)
 {
-    bool alone = cfr_mounted_get(c, "aws_access_key_id").p == NULL &&
-                 cfr_mounted_get(c, "aws_secret_access_key").p == NULL;
+    bool alone =
+        cfr_mounted_get(c, "aws_access_key_id").p == NULL && cfr_mounted_get(c, "aws_secret_access_key").p == NULL;
     int rc;
 
     *id = ini->access_key_id;
@@ -130,22 +127,20 @@ static int find_keys(const struct cfr_mounted_case *c, const struct ini *ini, st
     if (alone && id->n != 0 && secret->n != 0)
         return 0;
     if (alone && cfr_mounted_get(c, "credentials").n == 0)
-        return cfr_err_set(c->err, CFR_E_MISSING,
-                           "waiting for a value of the key credentials, which is empty");
+        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for a value of the key credentials, which is empty");
     rc = cfr_mounted_need(c, "aws_access_key_id", id);
     if (rc == 0)
         rc = cfr_mounted_need(c, "aws_secret_access_key", secret);
     if (rc == 0 && ((ini->access_key_id.n != 0 && !cfr_view_eq(*id, ini->access_key_id)) ||
                     (ini->secret_access_key.n != 0 && !cfr_secret_equal(*secret, ini->secret_access_key))))
         cfr_mounted_note(
-            c,
-            "aws_access_key_id and aws_secret_access_key are not those in credentials; the former are used");
+            c, "aws_access_key_id and aws_secret_access_key are not those in credentials; the former are used");
     return rc;
 }
 
 static int judge_keys(const struct cfr_mounted_case *c, const struct ini *ini)
 {
-    const struct cfr_sts_aws *aws;
+    const struct cfr_aws *aws;
     struct cfr_view id;
     struct cfr_view secret;
     int rc = find_keys(c, ini, &id, &secret);
@@ -153,11 +148,10 @@ static int judge_keys(const struct cfr_mounted_case *c, const struct ini *ini)
     if (rc != 0 || c->wish->pass_on)
         return rc;
     if (ini->session_token.n != 0)
-        return cfr_err_set(
-            c->err, CFR_E_CONFIG,
-            "credentials holds an aws_session_token, so its keys are short-lived already; write "
-            "pass_on: true to publish them as they are");
-    rc = cfr_mounted_exchange(c, &cfr_sts_aws_provider);
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "credentials holds an aws_session_token, so its keys are short-lived already; write "
+                           "pass_on: true to publish them as they are");
+    rc = cfr_mounted_exchange(c, &cfr_aws_provider);
     if (rc != 0)
         return rc;
     aws = c->out->config;
@@ -184,5 +178,5 @@ int cfr_mounted_aws(const struct cfr_mounted_case *c)
         rc = judge_role(c, &ini);
     else if (ini.role_arn.n == 0 && ini.token_file.n == 0)
         rc = judge_keys(c, &ini);
-    return rc == 0 && c->out->provider != NULL ? cfr_sts_aws_check_begin(c->out->config, c->err) : rc;
+    return rc == 0 && c->out->provider != NULL ? cfr_aws_check_begin(c->out->config, c->err) : rc;
 }

@@ -11,7 +11,7 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
     struct cfr_view tenant;
     struct cfr_view secret = {NULL, 0};
     struct cfr_view token = cfr_mounted_get(c, "azure_federated_token_file");
-    const struct cfr_sts_azure *azure;
+    const struct cfr_azure *azure;
     int rc = cfr_mounted_need(c, "azure_client_id", &client);
 
     if (rc == 0)
@@ -24,12 +24,11 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
         return rc;
     /* A patch that merges leaves the old key behind when a cluster moves to tokens. */
     if (token.n != 0 && cfr_mounted_get(c, "azure_client_secret").n != 0)
-        cfr_mounted_note(
-            c, "it holds a stale azure_client_secret beside azure_federated_token_file; the token file is "
-               "followed, delete the secret");
+        cfr_mounted_note(c, "it holds a stale azure_client_secret beside azure_federated_token_file; the token file is "
+                            "followed, delete the secret");
     if (c->wish->pass_on)
         return 0;
-    rc = cfr_mounted_exchange(c, &cfr_sts_azure_provider);
+    rc = cfr_mounted_exchange(c, &cfr_azure_provider);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "client_id", client);
     if (rc == 0)
@@ -37,7 +36,5 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
     if (rc != 0)
         return rc;
     azure = c->out->config;
-    return token.n == 0 && azure->certificate_file == NULL
-               ? cfr_mounted_content(c, "client_secret_file", secret)
-               : 0;
+    return token.n == 0 && azure->certificate_file == NULL ? cfr_mounted_content(c, "client_secret_file", secret) : 0;
 }

@@ -49,6 +49,6 @@ int cfr_mounted_gcp(const struct cfr_mounted_case *c)
         rc = take_token(c, &file);
     cfr_gcp_file_free(&file);
     if (rc == 0)
-        rc = cfr_mounted_exchange(c, &cfr_sts_gcp_provider);
+        rc = cfr_mounted_exchange(c, &cfr_gcp_provider);
     return rc == 0 ? cfr_mounted_content(c, "credentials_file", json) : rc;
 }

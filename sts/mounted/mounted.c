@@ -57,18 +57,16 @@ int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct 
     int rc = cfr_mounted_await(c, name, out);
 
     if (rc == 0 && !cfr_view_printable(*out))
-        rc = cfr_err_set(c->err, CFR_E_CONFIG,
-                         "the value of %s has a line break or a character that is not printable", name);
+        rc = cfr_err_set(c->err, CFR_E_CONFIG, "the value of %s has a line break or a character that is not printable",
+                         name);
     return rc;
 }
 
-int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text,
-                     struct cfr_yaml **out)
+int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out)
 {
     int line = 0;
 
-    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line)
-                                                         : 0;
+    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line) : 0;
 }
 
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
@@ -155,8 +153,7 @@ static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr
     if (inside.p[0] != '[')
         return CFR_MOUNTED_AWS;
     inside = cfr_view_trim((struct cfr_view){inside.p + 1, inside.n - 1});
-    return inside.n != 0 && (inside.p[0] == '{' || inside.p[0] == ']') ? CFR_MOUNTED_NUTANIX
-                                                                       : CFR_MOUNTED_AWS;
+    return inside.n != 0 && (inside.p[0] == '{' || inside.p[0] == ']') ? CFR_MOUNTED_NUTANIX : CFR_MOUNTED_AWS;
 }
 
 static enum cfr_mounted_kind kind_of(const struct cfr_mounted_key *key, enum cfr_mounted_kind expect)
@@ -185,8 +182,8 @@ static int recognise(const struct cfr_mounted_case *c, enum cfr_mounted_kind *ou
         if (*out != CFR_MOUNTED_UNKNOWN)
             return cfr_err_set(
                 c->err, CFR_E_CONFIG,
-                "it holds the key %.64s of kind %s and the key %.64s of kind %s; say which it is with `kind`",
-                first, cfr_mounted_kinds[*out], c->keys[i].name, cfr_mounted_kinds[kind]);
+                "it holds the key %.64s of kind %s and the key %.64s of kind %s; say which it is with `kind`", first,
+                cfr_mounted_kinds[*out], c->keys[i].name, cfr_mounted_kinds[kind]);
         *out = kind;
         first = c->keys[i].name;
     }
@@ -261,9 +258,8 @@ int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const str
         return cfr_err_set(err, CFR_E_CONFIG,
                            "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
                            cfr_mounted_kinds[out->kind], wish->provider->name);
-    return out->provider != NULL && out->provider->table->check != NULL
-               ? out->provider->table->check(out->config, err)
-               : 0;
+    return out->provider != NULL && out->provider->table->check != NULL ? out->provider->table->check(out->config, err)
+                                                                        : 0;
 }
 
 void cfr_mounted_free(struct cfr_mounted *m)

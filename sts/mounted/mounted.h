@@ -52,7 +52,7 @@ struct cfr_mounted {
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
     size_t content_count;
     struct cfr_secret own; /* what had to be taken out of a key (an ini file, YAML, JSON) */
-    char note[256]; /* what an operator should know of it: a stale key beside a newer form; empty = nothing */
+    char note[256];        /* what an operator should know of it: a stale key beside a newer form; empty = nothing */
 };
 
 /* Decides. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names it); CFR_E_CONFIG: of

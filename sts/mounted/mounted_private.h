@@ -22,8 +22,7 @@ int cfr_mounted_await(const struct cfr_mounted_case *c, const char *name, struct
 /* As cfr_mounted_await, of printable ASCII. CFR_E_CONFIG. */
 int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out);
 /* Reads TEXT, the value of KEY, as YAML. CFR_E_CONFIG. The caller frees *OUT. */
-int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text,
-                     struct cfr_yaml **out);
+int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out);
 /* Sets the note, if there is none yet. */
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note);
 /* The Secret tells where the token is: an absolute path. */

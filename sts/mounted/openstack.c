@@ -10,18 +10,15 @@
 /* The text at KEY of a mapping, or an empty view. */
 static struct cfr_view text_at(const struct cfr_yaml_node *map, const char *key)
 {
-    const struct cfr_yaml_node *v =
-        map != NULL && map->kind == CFR_YAML_MAP ? cfr_yaml_get(map, key, NULL) : NULL;
+    const struct cfr_yaml_node *v = map != NULL && map->kind == CFR_YAML_MAP ? cfr_yaml_get(map, key, NULL) : NULL;
 
-    return v != NULL && v->kind == CFR_YAML_SCALAR && !cfr_yaml_is_null(v) ? v->text
-                                                                           : (struct cfr_view){NULL, 0};
+    return v != NULL && v->kind == CFR_YAML_SCALAR && !cfr_yaml_is_null(v) ? v->text : (struct cfr_view){NULL, 0};
 }
 
 static int find_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *root,
                       const struct cfr_yaml_node **cloud)
 {
-    const struct cfr_yaml_node *clouds =
-        root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, "clouds", NULL) : NULL;
+    const struct cfr_yaml_node *clouds = root->kind == CFR_YAML_MAP ? cfr_yaml_get(root, "clouds", NULL) : NULL;
 
     if (clouds == NULL || clouds->kind != CFR_YAML_MAP || clouds->count == 0)
         return cfr_err_set(c->err, CFR_E_CONFIG, "clouds.yaml has no `clouds:` with a cloud below it");
@@ -31,9 +28,8 @@ static int find_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_no
     if (*cloud == NULL)
         return cfr_err_set(c->err, CFR_E_CONFIG, "clouds.yaml has %zu clouds, and none is named openstack",
                            clouds->count);
-    return (*cloud)->kind == CFR_YAML_MAP
-               ? 0
-               : cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml is no mapping");
+    return (*cloud)->kind == CFR_YAML_MAP ? 0
+                                          : cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml is no mapping");
 }
 
 /* A thing's id and name, each of which its domain may go with. clouds.yaml often says all of it. */
@@ -45,8 +41,8 @@ struct named {
 };
 
 /* As gophercloud reads it: a domain without a `user_` or `project_` before it stands for both. */
-static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth,
-                       const struct named *n, const struct named *other)
+static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth, const struct named *n,
+                       const struct named *other)
 {
     const char *const places[] = {n->domain_id,  n->domain_name,   "domain_id",
                                   "domain_name", other->domain_id, other->domain_name};
@@ -61,8 +57,8 @@ static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_n
 }
 
 /* The id alone where there is one: Keystone refuses what says the same twice. */
-static int fill_named(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth,
-                      const struct named *n, const struct named *other)
+static int fill_named(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth, const struct named *n,
+                      const struct named *other)
 {
     int rc;
 
@@ -83,19 +79,17 @@ static bool has_named(const char *id, const char *name)
 static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
 {
     static const struct named user = {"user_id", "username", "user_domain_id", "user_domain_name"};
-    static const struct named project = {"project_id", "project_name", "project_domain_id",
-                                         "project_domain_name"};
-    const struct cfr_sts_openstack *o = c->out->config;
+    static const struct named project = {"project_id", "project_name", "project_domain_id", "project_domain_name"};
+    const struct cfr_openstack *o = c->out->config;
     bool app = text_at(auth, "application_credential_secret").n != 0;
     bool by_id = text_at(auth, "application_credential_id").n != 0;
     bool scoped = has_named(o->project_id, o->project_name) || has_named(o->domain_id, o->domain_name) ||
-                  o->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE;
+                  o->system_scope != CFR_OPENSTACK_SYSTEM_NONE;
     int rc = cfr_mounted_fill(c, "auth_url", text_at(auth, "auth_url"));
 
     if (rc == 0 && app && !has_named(o->application_credential_id, o->application_credential_name))
-        rc = cfr_mounted_fill(
-            c, by_id ? "application_credential_id" : "application_credential_name",
-            text_at(auth, by_id ? "application_credential_id" : "application_credential_name"));
+        rc = cfr_mounted_fill(c, by_id ? "application_credential_id" : "application_credential_name",
+                              text_at(auth, by_id ? "application_credential_id" : "application_credential_name"));
     /* An application credential brings its project, and with its id its user. */
     if (rc == 0 && o->application_credential_id == NULL && !has_named(o->user_id, o->username))
         rc = fill_named(c, auth, &user, &project);
@@ -140,11 +134,10 @@ static int fill_ca(const struct cfr_mounted_case *c, const struct cfr_yaml_node 
 
 static void fill_interface(const struct cfr_mounted_case *c, struct cfr_view text)
 {
-    struct cfr_sts_openstack *o = c->out->config;
+    struct cfr_openstack *o = c->out->config;
 
-    for (int i = 0; o->interface == CFR_STS_OPENSTACK_PUBLIC && cfr_sts_openstack_interfaces[i] != NULL;
-         i++) {
-        if (cfr_view_is_nocase(text, cfr_sts_openstack_interfaces[i]))
+    for (int i = 0; o->interface == CFR_OPENSTACK_PUBLIC && cfr_openstack_interfaces[i] != NULL; i++) {
+        if (cfr_view_is_nocase(text, cfr_openstack_interfaces[i]))
             o->interface = i;
     }
 }
@@ -158,12 +151,10 @@ static int judge_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_n
         return cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml has no `auth:`");
     if (c->wish->pass_on)
         return 0;
-    if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") ||
-        cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
-        return cfr_err_set(
-            c->err, CFR_E_CONFIG,
-            "clouds.yaml turns the verification of certificates off; name the CA with `cacert` instead");
-    rc = cfr_mounted_exchange(c, &cfr_sts_openstack_provider);
+    if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") || cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
+        return cfr_err_set(c->err, CFR_E_CONFIG,
+                           "clouds.yaml turns the verification of certificates off; name the CA with `cacert` instead");
+    rc = cfr_mounted_exchange(c, &cfr_openstack_provider);
     if (rc == 0)
         rc = cfr_mounted_fill(c, "region_name", text_at(cloud, "region_name"));
     if (rc == 0)
@@ -175,7 +166,7 @@ static int judge_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_n
     if (rc != 0)
         return rc;
     fill_interface(c, text_at(cloud, "interface"));
-    return cfr_sts_openstack_check(c->out->config, c->err);
+    return cfr_openstack_check(c->out->config, c->err);
 }
 
 int cfr_mounted_openstack(const struct cfr_mounted_case *c)

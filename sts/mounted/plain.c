@@ -46,14 +46,12 @@ int cfr_mounted_ovirt(const struct cfr_mounted_case *c)
     if (rc == 0 && !is_go_bool(value))
         rc = cfr_err_set(c->err, CFR_E_CONFIG, "ovirt_insecure is neither true nor false");
     if (rc == 0 && cfr_mounted_get(c, "ovirt_ca_bundle").p == NULL)
-        rc = cfr_err_set(c->err, CFR_E_MISSING,
-                         "waiting for the key ovirt_ca_bundle, which it does not have yet");
+        rc = cfr_err_set(c->err, CFR_E_MISSING, "waiting for the key ovirt_ca_bundle, which it does not have yet");
     return rc;
 }
 
 /* Each vCenter has a pair. */
-static int check_pair(const struct cfr_mounted_case *c, const char *name, const char *suffix,
-                      const char *other)
+static int check_pair(const struct cfr_mounted_case *c, const char *name, const char *suffix, const char *other)
 {
     char want[300];
     size_t n = strlen(name);
@@ -88,12 +86,10 @@ static int check_nutanix(const struct cfr_mounted_case *c, const struct cfr_json
     struct cfr_view value;
 
     if (!cfr_json_string(cfr_json_get(item, "type"), &type) || !cfr_view_is(type, "basic_auth"))
-        return cfr_err_set(c->err, CFR_E_CONFIG,
-                           "credentials holds an item that is not of the type basic_auth");
+        return cfr_err_set(c->err, CFR_E_CONFIG, "credentials holds an item that is not of the type basic_auth");
     if (!cfr_json_string(cfr_json_path(item, user), &value) || value.n == 0 ||
         !cfr_json_string(cfr_json_path(item, password), &value) || value.n == 0)
-        return cfr_err_set(c->err, CFR_E_CONFIG,
-                           "credentials lacks data.prismCentral with username and password");
+        return cfr_err_set(c->err, CFR_E_CONFIG, "credentials lacks data.prismCentral with username and password");
     return 0;
 }
 

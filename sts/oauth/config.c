@@ -10,7 +10,7 @@
 #define DAY_MS        (86400 * SECOND_MS)
 #define URN           "urn:ietf:params:oauth:token-type:"
 
-#define OAUTH(member) offsetof(struct cfr_sts_oauth, member)
+#define OAUTH(member) offsetof(struct cfr_oauth, member)
 
 static const char *const grants[] = {"token-exchange", "jwt-bearer", "client-credentials", NULL};
 static const char *const clients[] = {"none", "basic", "post", "private_key_jwt", "token", NULL};
@@ -150,7 +150,7 @@ static const struct cfr_field fields[] = {
     {.key = NULL},
 };
 
-const char *cfr_sts_oauth_token_type(const char *type)
+const char *cfr_oauth_token_type(const char *type)
 {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(type, types[i].name) == 0)
@@ -161,14 +161,14 @@ const char *cfr_sts_oauth_token_type(const char *type)
 
 static int check_type(const char *key, const char *type, struct cfr_err *err)
 {
-    if (type == NULL || strchr(cfr_sts_oauth_token_type(type), ':') != NULL)
+    if (type == NULL || strchr(cfr_oauth_token_type(type), ':') != NULL)
         return 0;
-    return cfr_err_set(
-        err, CFR_E_CONFIG,
-        "%s: it must be a URI, or one of jwt, id_token, access_token, refresh_token, saml1 and saml2", key);
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s: it must be a URI, or one of jwt, id_token, access_token, refresh_token, saml1 and saml2",
+                       key);
 }
 
-static int check_types(const struct cfr_sts_oauth *c, struct cfr_err *err)
+static int check_types(const struct cfr_oauth *c, struct cfr_err *err)
 {
     const char *only_exchange = c->subject_token_type != NULL     ? "subject_token_type"
                                 : c->requested_token_type != NULL ? "requested_token_type"
@@ -182,20 +182,19 @@ static int check_types(const struct cfr_sts_oauth *c, struct cfr_err *err)
         rc = check_type("actor_token_type", c->actor_token_type, err);
     if (rc != 0)
         return rc;
-    if (c->grant != CFR_STS_OAUTH_TOKEN_EXCHANGE && only_exchange != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; leave it out",
-                           only_exchange, grants[c->grant]);
+    if (c->grant != CFR_OAUTH_TOKEN_EXCHANGE && only_exchange != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; leave it out", only_exchange,
+                           grants[c->grant]);
     if (c->actor_token_type != NULL && c->actor_token_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "actor_token_type: it needs actor_token_file beside it");
     return 0;
 }
 
 /* What each way of proof needs and excludes. */
-static int check_client(const struct cfr_sts_oauth *c, struct cfr_err *err)
+static int check_client(const struct cfr_oauth *c, struct cfr_err *err)
 {
-    bool by_secret =
-        c->client_authentication == CFR_STS_OAUTH_BASIC || c->client_authentication == CFR_STS_OAUTH_POST;
-    bool by_key = c->client_authentication == CFR_STS_OAUTH_PRIVATE_KEY_JWT;
+    bool by_secret = c->client_authentication == CFR_OAUTH_BASIC || c->client_authentication == CFR_OAUTH_POST;
+    bool by_key = c->client_authentication == CFR_OAUTH_PRIVATE_KEY_JWT;
     const char *name = clients[c->client_authentication];
     const char *only_key = c->client_key_file != NULL      ? "client_key_file"
                            : c->client_key_id != NULL      ? "client_key_id"
@@ -203,22 +202,20 @@ static int check_client(const struct cfr_sts_oauth *c, struct cfr_err *err)
                                                            : NULL;
 
     if (by_secret != (c->client_secret_file != NULL))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            by_secret ? "client_secret_file: `client_authentication: %s` needs it"
-                      : "client_secret_file: it has no effect with `client_authentication: %s`; write "
-                        "basic or post there",
-            name);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           by_secret ? "client_secret_file: `client_authentication: %s` needs it"
+                                     : "client_secret_file: it has no effect with `client_authentication: %s`; write "
+                                       "basic or post there",
+                           name);
     if (by_key && c->client_key_file == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "client_key_file: `client_authentication: %s` needs it", name);
     if (!by_key && only_key != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: it has no effect with `client_authentication: %s`; write private_key_jwt there", only_key,
-            name);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: it has no effect with `client_authentication: %s`; write private_key_jwt there",
+                           only_key, name);
     if ((by_secret || by_key) && c->client_id == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "client_id: `client_authentication: %s` needs it", name);
-    if (c->grant == CFR_STS_OAUTH_CLIENT_CREDENTIALS && c->client_authentication == CFR_STS_OAUTH_NONE)
+    if (c->grant == CFR_OAUTH_CLIENT_CREDENTIALS && c->client_authentication == CFR_OAUTH_NONE)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "client_authentication: `grant: client-credentials` is for clients that prove themselves; write "
@@ -232,15 +229,14 @@ static int check_text(const char *key, const struct cfr_strings *list, bool blan
         struct cfr_view item = cfr_view_of(list->items[i]);
 
         if (item.n == 0 || (!blanks && strpbrk(list->items[i], " \t\r\n\"\\") != NULL))
-            return cfr_err_set(
-                err, CFR_E_CONFIG, "%s: element %zu is empty%s", key, i + 1,
-                blanks ? "" : " or has a blank, a quote or a backslash; write one scope per element");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: element %zu is empty%s", key, i + 1,
+                               blanks ? "" : " or has a blank, a quote or a backslash; write one scope per element");
     }
     return 0;
 }
 
 /* Parameters that the provider writes itself. */
-static int check_parameters(const struct cfr_sts_oauth *c, struct cfr_err *err)
+static int check_parameters(const struct cfr_oauth *c, struct cfr_err *err)
 {
     static const char *const own[] = {"grant_type",
                                       "subject_token",
@@ -261,19 +257,19 @@ static int check_parameters(const struct cfr_sts_oauth *c, struct cfr_err *err)
         const char *key = c->parameters.items[i].key;
 
         if (key[0] == '\0' || !cfr_view_printable(cfr_view_of(key)))
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "parameters: the name of parameter %zu is empty or not printable", i + 1);
+            return cfr_err_set(err, CFR_E_CONFIG, "parameters: the name of parameter %zu is empty or not printable",
+                               i + 1);
         for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
             if (strcmp(key, own[k]) == 0)
-                return cfr_err_set(
-                    err, CFR_E_CONFIG,
-                    "parameters: %s cannot be set here; there is a key of its own for what it says", key);
+                return cfr_err_set(err, CFR_E_CONFIG,
+                                   "parameters: %s cannot be set here; there is a key of its own for what it says",
+                                   key);
         }
     }
     return 0;
 }
 
-static int check_resources(const struct cfr_sts_oauth *c, struct cfr_err *err)
+static int check_resources(const struct cfr_oauth *c, struct cfr_err *err)
 {
     for (size_t i = 0; i < c->resource.count; i++) {
         const char *uri = c->resource.items[i];
@@ -281,15 +277,14 @@ static int check_resources(const struct cfr_sts_oauth *c, struct cfr_err *err)
         if (strchr(uri, ':') == NULL || strpbrk(uri, " #\t\r\n") != NULL)
             return cfr_err_set(
                 err, CFR_E_CONFIG,
-                "resource: element %zu must be an absolute URI without fragment; names go under `audience`",
-                i + 1);
+                "resource: element %zu must be an absolute URI without fragment; names go under `audience`", i + 1);
     }
     return 0;
 }
 
 static int check(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_oauth *c = node;
+    const struct cfr_oauth *c = node;
     struct cfr_url url;
     int rc = cfr_url_parse(c->token_url, &url, err);
 
@@ -315,9 +310,9 @@ static int check(const void *node, struct cfr_err *err)
     return rc;
 }
 
-const struct cfr_table cfr_sts_oauth_table = {
+const struct cfr_table cfr_oauth_table = {
     .name = "oauth exchange",
-    .size = sizeof(struct cfr_sts_oauth),
+    .size = sizeof(struct cfr_oauth),
     .fields = fields,
     .check = check,
     .doc = "Exchange at any OAuth 2 server: token exchange (RFC 8693), JWT bearer grant (RFC 7523) or client "

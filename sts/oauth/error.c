@@ -4,15 +4,14 @@
 
 #include "base/error_table.h"
 
-#define HINT_CLIENT                                                                                          \
-    "the server does not know the client, or its proof is wrong: check `client_id`, "                        \
-    "`client_authentication` and what it "                                                                   \
+#define HINT_CLIENT                                                                                                    \
+    "the server does not know the client, or its proof is wrong: check `client_id`, "                                  \
+    "`client_authentication` and what it "                                                                             \
     "needs"
-#define HINT_EXPIRED                                                                                         \
-    "the token has expired; it is tried again with the next one. Is the token file still renewed?"
-#define HINT_AGAIN "the server is unavailable; it is tried again"
+#define HINT_EXPIRED "the token has expired; it is tried again with the next one. Is the token file still renewed?"
+#define HINT_AGAIN   "the server is unavailable; it is tried again"
 
-static const struct cfr_refusal_row rows[] = {
+static const struct cfr_error_table_row rows[] = {
     {"invalid_client", NULL, 0, CFR_E_DENIED, HINT_CLIENT},
     {"unauthorized_client", NULL, 0, CFR_E_DENIED, "allow the client this `grant` at the server"},
     {"invalid_grant", "expired", 0, CFR_E_TOKEN_EXPIRED, HINT_EXPIRED},
@@ -29,19 +28,14 @@ static const struct cfr_refusal_row rows[] = {
     {"invalid_request", "subject_token", 0, CFR_E_TOKEN,
      "the server does not accept the token of {who}: check `subject_token_type`, and the token with "
      "`credfresh inspect`"},
-    {"invalid_request", NULL, 0, CFR_E_REJECTED,
-     "a parameter is missing or wrong; mend what the message names"},
-    {"invalid_target", NULL, 0, CFR_E_REJECTED,
-     "the server has no such `audience` or `resource`, or not for {who}"},
+    {"invalid_request", NULL, 0, CFR_E_REJECTED, "a parameter is missing or wrong; mend what the message names"},
+    {"invalid_target", NULL, 0, CFR_E_REJECTED, "the server has no such `audience` or `resource`, or not for {who}"},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, "the server does not give these `scopes`; ask for others"},
-    {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED,
-     "the server does not know this `grant`; check `token_url` too"},
-    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED,
-     "check `subject_token_type` and `requested_token_type`"},
+    {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, "the server does not know this `grant`; check `token_url` too"},
+    {"unsupported_token_type", NULL, 0, CFR_E_REJECTED, "check `subject_token_type` and `requested_token_type`"},
     {"access_denied", NULL, 0, CFR_E_DENIED, "the server's policy does not let {who} have this token"},
     {"insufficient_scope", NULL, 0, CFR_E_DENIED, "the token of {who} does not allow this exchange"},
-    {"interaction_required", NULL, 0, CFR_E_DENIED,
-     "the server wants a person to take part; change its policy"},
+    {"interaction_required", NULL, 0, CFR_E_DENIED, "the server wants a person to take part; change its policy"},
     {"slow_down", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
     {"too_many_requests", NULL, 0, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},
     {"temporarily_unavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_AGAIN},
@@ -53,12 +47,11 @@ static const struct cfr_refusal_row rows[] = {
     {0},
 };
 
-int cfr_sts_oauth_refuse(const struct cfr_sts_oauth *config, const struct cfr_sts_input *in,
-                         const struct cfr_sts_reply *reply, struct cfr_view code, struct cfr_view message,
-                         struct cfr_err *err)
+int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                     struct cfr_view code, struct cfr_view message, struct cfr_err *err)
 {
     struct cfr_view secrets[CFR_STS_CONTENTS_MAX + 1] = {in->token};
-    struct cfr_refusal r = {
+    struct cfr_error_table r = {
         .rows = rows,
         .status = reply->status,
         .code = code,
@@ -72,5 +65,5 @@ int cfr_sts_oauth_refuse(const struct cfr_sts_oauth *config, const struct cfr_st
 
     for (size_t i = 0; i < in->content_count && r.secret_count < CFR_STS_CONTENTS_MAX + 1; i++)
         secrets[r.secret_count++] = in->contents[i].bytes;
-    return cfr_refusal_set(&r, err);
+    return cfr_error_table_set(&r, err);
 }

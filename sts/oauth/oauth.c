@@ -21,10 +21,9 @@ static const char *const grant_types[] = {GRANT "token-exchange", GRANT "jwt-bea
 
 static bool needs_token(const void *config)
 {
-    const struct cfr_sts_oauth *c = config;
+    const struct cfr_oauth *c = config;
 
-    return c->grant != CFR_STS_OAUTH_CLIENT_CREDENTIALS ||
-           c->client_authentication == CFR_STS_OAUTH_TOKEN_ASSERTION;
+    return c->grant != CFR_OAUTH_CLIENT_CREDENTIALS || c->client_authentication == CFR_OAUTH_TOKEN_ASSERTION;
 }
 
 /* The content of a file that must hold one word. */
@@ -37,14 +36,13 @@ static int word(const struct cfr_sts_input *in, const char *key, struct cfr_view
         if ((unsigned char)out->p[i] < 0x20 || out->p[i] == 0x7f)
             return cfr_err_set(
                 err, CFR_E_CONFIG,
-                "%s: the file holds more than one line or a control character; it must hold the value alone",
-                key);
+                "%s: the file holds more than one line or a control character; it must hold the value alone", key);
     }
     return 0;
 }
 
 /* RFC 6749, 2.3.1: both halves are form-encoded before they are joined. */
-static int add_basic(const struct cfr_sts_oauth *c, struct cfr_view secret, struct cfr_sts_request *out,
+static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct cfr_sts_request *out,
                      struct cfr_err *err)
 {
     struct cfr_secret plain;
@@ -70,8 +68,8 @@ static int add_basic(const struct cfr_sts_oauth *c, struct cfr_view secret, stru
 }
 
 /* Neither holds a secret. */
-static void write_assertion(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                            enum cfr_jwt_alg alg, struct cfr_str *header, struct cfr_str *claims)
+static void write_assertion(const struct cfr_oauth *c, const struct cfr_sts_input *in, enum cfr_jwt_alg alg,
+                            struct cfr_str *header, struct cfr_str *claims)
 {
     char id[CFR_JWT_UUID_MAX];
 
@@ -86,14 +84,13 @@ static void write_assertion(const struct cfr_sts_oauth *c, const struct cfr_sts_
     cfr_str_addz(claims, ",\"sub\":");
     cfr_str_add_json(claims, cfr_view_of(c->client_id));
     cfr_str_addz(claims, ",\"aud\":");
-    cfr_str_add_json(claims,
-                     cfr_view_of(c->assertion_audience != NULL ? c->assertion_audience : c->token_url));
-    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"exp\":%" PRId64 "}",
-                 cfr_jwt_uuid(in->nonce, id), in->now_s, in->now_s + ASSERTION_LIFE_S);
+    cfr_str_add_json(claims, cfr_view_of(c->assertion_audience != NULL ? c->assertion_audience : c->token_url));
+    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"exp\":%" PRId64 "}", cfr_jwt_uuid(in->nonce, id),
+                 in->now_s, in->now_s + ASSERTION_LIFE_S);
 }
 
-static int sign_assertion(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                          struct cfr_secret *out, struct cfr_err *err)
+static int sign_assertion(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *out,
+                          struct cfr_err *err)
 {
     struct cfr_view key = cfr_sts_input_content(in, "client_key_file");
     struct cfr_str header = {.limit = 4096};
@@ -126,15 +123,15 @@ static int add_assertion(struct cfr_view assertion, struct cfr_secret *body, str
     return rc != 0 ? rc : cfr_form_add(body, "client_assertion", assertion, err);
 }
 
-static int add_client(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                      struct cfr_sts_request *out, struct cfr_err *err)
+static int add_client(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                      struct cfr_err *err)
 {
-    bool basic = c->client_authentication == CFR_STS_OAUTH_BASIC;
+    bool basic = c->client_authentication == CFR_OAUTH_BASIC;
     struct cfr_view secret = {NULL, 0};
     struct cfr_secret assertion;
     int rc = 0;
 
-    if (basic || c->client_authentication == CFR_STS_OAUTH_POST)
+    if (basic || c->client_authentication == CFR_OAUTH_POST)
         rc = word(in, "client_secret_file", &secret, err);
     if (rc == 0 && basic)
         return add_basic(c, secret, out, err);
@@ -142,9 +139,9 @@ static int add_client(const struct cfr_sts_oauth *c, const struct cfr_sts_input 
         rc = cfr_form_add(&out->body, "client_id", cfr_view_of(c->client_id), err);
     if (rc == 0)
         rc = cfr_form_add(&out->body, "client_secret", secret, err);
-    if (rc == 0 && c->client_authentication == CFR_STS_OAUTH_TOKEN_ASSERTION)
+    if (rc == 0 && c->client_authentication == CFR_OAUTH_TOKEN_ASSERTION)
         return add_assertion(in->token, &out->body, err);
-    if (rc != 0 || c->client_authentication != CFR_STS_OAUTH_PRIVATE_KEY_JWT)
+    if (rc != 0 || c->client_authentication != CFR_OAUTH_PRIVATE_KEY_JWT)
         return rc;
     cfr_secret_init(&assertion, CFR_JWT_MAX);
     rc = sign_assertion(c, in, &assertion, err);
@@ -154,7 +151,7 @@ static int add_client(const struct cfr_sts_oauth *c, const struct cfr_sts_input 
     return rc;
 }
 
-static int add_actor(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *body,
+static int add_actor(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *body,
                      struct cfr_err *err)
 {
     const char *type = c->actor_token_type != NULL ? c->actor_token_type : "jwt";
@@ -163,26 +160,24 @@ static int add_actor(const struct cfr_sts_oauth *c, const struct cfr_sts_input *
 
     if (rc == 0)
         rc = cfr_form_add(body, "actor_token", actor, err);
-    return rc != 0 ? rc
-                   : cfr_form_add(body, "actor_token_type", cfr_view_of(cfr_sts_oauth_token_type(type)), err);
+    return rc != 0 ? rc : cfr_form_add(body, "actor_token_type", cfr_view_of(cfr_oauth_token_type(type)), err);
 }
 
-static int add_exchange(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                        struct cfr_secret *body, struct cfr_err *err)
+static int add_exchange(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *body,
+                        struct cfr_err *err)
 {
-    const char *type =
-        cfr_sts_oauth_token_type(c->subject_token_type != NULL ? c->subject_token_type : "jwt");
+    const char *type = cfr_oauth_token_type(c->subject_token_type != NULL ? c->subject_token_type : "jwt");
     int rc = cfr_form_add(body, "subject_token", in->token, err);
 
     if (rc == 0)
         rc = cfr_form_add(body, "subject_token_type", cfr_view_of(type), err);
     if (rc == 0 && c->requested_token_type != NULL)
-        rc = cfr_form_add(body, "requested_token_type",
-                          cfr_view_of(cfr_sts_oauth_token_type(c->requested_token_type)), err);
+        rc =
+            cfr_form_add(body, "requested_token_type", cfr_view_of(cfr_oauth_token_type(c->requested_token_type)), err);
     return rc != 0 || c->actor_token_file == NULL ? rc : add_actor(c, in, body, err);
 }
 
-static int add_wishes(const struct cfr_sts_oauth *c, struct cfr_secret *body, struct cfr_err *err)
+static int add_wishes(const struct cfr_oauth *c, struct cfr_secret *body, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -197,10 +192,10 @@ static int add_wishes(const struct cfr_sts_oauth *c, struct cfr_secret *body, st
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_oauth *c = x->config;
+    const struct cfr_oauth *c = x->config;
     int rc;
 
     if (x->step != 0)
@@ -218,17 +213,17 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
         rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc == 0)
         rc = cfr_form_add(&out->body, "grant_type", cfr_view_of(grant_types[c->grant]), err);
-    if (rc == 0 && c->grant == CFR_STS_OAUTH_TOKEN_EXCHANGE)
+    if (rc == 0 && c->grant == CFR_OAUTH_TOKEN_EXCHANGE)
         rc = add_exchange(c, in, &out->body, err);
-    if (rc == 0 && c->grant == CFR_STS_OAUTH_JWT_BEARER)
+    if (rc == 0 && c->grant == CFR_OAUTH_JWT_BEARER)
         rc = cfr_form_add(&out->body, "assertion", in->token, err);
     if (rc == 0)
         rc = add_wishes(c, &out->body, err);
     return rc != 0 ? rc : add_client(c, in, out, err);
 }
 
-static int take_expiry(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                       const struct cfr_oauth_answer *a, struct cfr_grant *g, struct cfr_err *err)
+static int take_expiry(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
+                       struct cfr_grant *g, struct cfr_err *err)
 {
     int64_t life_s = a->expires_in_s;
 
@@ -252,13 +247,12 @@ static int take_token(const struct cfr_oauth_answer *a, struct cfr_view *token, 
     if (!cfr_view_is_nocase(cfr_oauth_answer_get(a, CFR_OAUTH_TOKEN_TYPE), "N_A"))
         return cfr_oauth_answer_bearer(a, token, err);
     if (token->n == 0 || !cfr_view_printable(*token) || memchr(token->p, ' ', token->n) != NULL)
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the answer's access_token is empty, or has blanks or line breaks");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's access_token is empty, or has blanks or line breaks");
     return 0;
 }
 
-static int take(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
-                const struct cfr_oauth_answer *a, struct cfr_grant *g, struct cfr_err *err)
+static int take(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
+                struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view id_token = cfr_oauth_answer_get(a, CFR_OAUTH_ID_TOKEN);
     struct cfr_view token;
@@ -268,8 +262,7 @@ static int take(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
         rc = take_expiry(c, in, a, g, err);
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ACCESS_TOKEN, token, err);
-    if (rc == 0 && id_token.n != 0 &&
-        (!cfr_view_printable(id_token) || memchr(id_token.p, ' ', id_token.n) != NULL))
+    if (rc == 0 && id_token.n != 0 && (!cfr_view_printable(id_token) || memchr(id_token.p, ' ', id_token.n) != NULL))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer's id_token has blanks or line breaks");
     if (rc == 0 && id_token.n != 0)
         rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ID_TOKEN, id_token, err);
@@ -279,10 +272,10 @@ static int take(const struct cfr_sts_oauth *c, const struct cfr_sts_input *in,
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_oauth *c = x->config;
+    const struct cfr_oauth *c = x->config;
     struct cfr_oauth_answer answer;
     struct cfr_grant fresh = {0};
     struct cfr_view code;
@@ -293,8 +286,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     rc = cfr_oauth_answer_read(reply->content_type, reply->body, &answer, err);
     code = cfr_oauth_answer_get(&answer, CFR_OAUTH_ERROR);
     if (rc != CFR_E_NOMEM && (reply->status < 200 || reply->status > 201 || code.n != 0))
-        rc = cfr_sts_oauth_refuse(c, in, reply, code, cfr_oauth_answer_get(&answer, CFR_OAUTH_DESCRIPTION),
-                                  err);
+        rc = cfr_oauth_refuse(c, in, reply, code, cfr_oauth_answer_get(&answer, CFR_OAUTH_DESCRIPTION), err);
     else if (rc == 0)
         rc = take(c, in, &answer, &fresh, err);
     cfr_oauth_answer_free(&answer);
@@ -306,10 +298,10 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     return CFR_STS_DONE;
 }
 
-const struct cfr_sts_provider cfr_sts_oauth_provider = {
+const struct cfr_sts_provider cfr_oauth_provider = {
     .name = "oauth",
     .family = "oauth",
-    .table = &cfr_sts_oauth_table,
+    .table = &cfr_oauth_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .build = build,

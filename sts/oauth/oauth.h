@@ -7,32 +7,28 @@
 
 #include "sts/core/provider.h"
 
-enum cfr_sts_oauth_grant {
-    CFR_STS_OAUTH_TOKEN_EXCHANGE,
-    CFR_STS_OAUTH_JWT_BEARER,
-    CFR_STS_OAUTH_CLIENT_CREDENTIALS
-};
-enum cfr_sts_oauth_client {
-    CFR_STS_OAUTH_NONE,            /* at most client_id */
-    CFR_STS_OAUTH_BASIC,           /* client_secret_basic */
-    CFR_STS_OAUTH_POST,            /* client_secret_post */
-    CFR_STS_OAUTH_PRIVATE_KEY_JWT, /* an assertion signed with client_key_file */
-    CFR_STS_OAUTH_TOKEN_ASSERTION  /* the subject token is the assertion */
+enum cfr_oauth_grant { CFR_OAUTH_TOKEN_EXCHANGE, CFR_OAUTH_JWT_BEARER, CFR_OAUTH_CLIENT_CREDENTIALS };
+enum cfr_oauth_client {
+    CFR_OAUTH_NONE,            /* at most client_id */
+    CFR_OAUTH_BASIC,           /* client_secret_basic */
+    CFR_OAUTH_POST,            /* client_secret_post */
+    CFR_OAUTH_PRIVATE_KEY_JWT, /* an assertion signed with client_key_file */
+    CFR_OAUTH_TOKEN_ASSERTION  /* the subject token is the assertion */
 };
 
 /* `exchange: oauth:` */
-struct cfr_sts_oauth {
+struct cfr_oauth {
     struct cfr_node node;
     char *token_url;
-    int grant; /* enum cfr_sts_oauth_grant */
+    int grant; /* enum cfr_oauth_grant */
     struct cfr_strings audience;
     struct cfr_strings resource;
     struct cfr_strings scopes;
-    char *subject_token_type; /* as in the configuration; cfr_sts_oauth_token_type gives the URN */
+    char *subject_token_type; /* as in the configuration; cfr_oauth_token_type gives the URN */
     char *requested_token_type;
     char *actor_token_file;
     char *actor_token_type;
-    int client_authentication; /* enum cfr_sts_oauth_client */
+    int client_authentication; /* enum cfr_oauth_client */
     char *client_id;
     char *client_secret_file;
     char *client_key_file;
@@ -43,14 +39,13 @@ struct cfr_sts_oauth {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_sts_oauth_table;
-extern const struct cfr_sts_provider cfr_sts_oauth_provider;
+extern const struct cfr_table cfr_oauth_table;
+extern const struct cfr_sts_provider cfr_oauth_provider;
 
 /* The URN of a token type that may be written short ("jwt"), or TYPE itself. */
-const char *cfr_sts_oauth_token_type(const char *type);
+const char *cfr_oauth_token_type(const char *type);
 /* An error of RFC 6749, 5.2 or RFC 8693, 2.2.2 with class and advice. */
-int cfr_sts_oauth_refuse(const struct cfr_sts_oauth *config, const struct cfr_sts_input *in,
-                         const struct cfr_sts_reply *reply, struct cfr_view code, struct cfr_view message,
-                         struct cfr_err *err);
+int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                     struct cfr_view code, struct cfr_view message, struct cfr_err *err);
 
 #endif

@@ -36,8 +36,7 @@ static int parse(const struct cfr_sts_reply *reply, struct cfr_json **doc, struc
                        (int)(reply->content_type.n < SHOWN_TYPE ? reply->content_type.n : SHOWN_TYPE),
                        reply->content_type.p);
     return cfr_err_set(err, CFR_E_ANSWER,
-                       "the answer is no JSON (its type is %s), so it is not from Keystone; check auth_url",
-                       type);
+                       "the answer is no JSON (its type is %s), so it is not from Keystone; check auth_url", type);
 }
 
 static int take_token(const struct cfr_sts_reply *reply, struct cfr_grant *g, struct cfr_err *err)
@@ -63,8 +62,7 @@ static int take_times(const struct cfr_json *token, struct cfr_grant *g, struct 
     if (!cfr_time_parse(AT(token, "issued_at"), &g->issued_s))
         g->issued_s = 0;
     if (g->issued_s >= g->expires_s)
-        return cfr_err_set(err, CFR_E_ANSWER,
-                           "the answer's token.expires_at is not later than its token.issued_at");
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's token.expires_at is not later than its token.issued_at");
     return 0;
 }
 
@@ -79,9 +77,9 @@ static int set_id(struct cfr_grant *g, const char *name, struct cfr_view value, 
 }
 
 /* What was asked for and what came must be the same. */
-static int check_scope(const struct cfr_sts_openstack *c, const struct cfr_json *token, struct cfr_err *err)
+static int check_scope(const struct cfr_openstack *c, const struct cfr_json *token, struct cfr_err *err)
 {
-    bool system = c->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE;
+    bool system = c->system_scope != CFR_OPENSTACK_SYSTEM_NONE;
     bool domain = c->domain_id != NULL || c->domain_name != NULL;
     const char *kind = system ? "system" : (domain ? "domain" : "project");
     const char *id = domain ? c->domain_id : c->project_id;
@@ -95,7 +93,7 @@ static int check_scope(const struct cfr_sts_openstack *c, const struct cfr_json 
     return 0;
 }
 
-static int take_ids(const struct cfr_sts_openstack *c, const struct cfr_json *token, struct cfr_grant *g,
+static int take_ids(const struct cfr_openstack *c, const struct cfr_json *token, struct cfr_grant *g,
                     struct cfr_err *err)
 {
     bool all = false;
@@ -109,21 +107,20 @@ static int take_ids(const struct cfr_sts_openstack *c, const struct cfr_json *to
         rc = set_id(g, CFR_FIELD_OPENSTACK_PROJECT_ID, AT(token, "project", "id"), err);
     if (rc == 0)
         rc = set_id(g, CFR_FIELD_OPENSTACK_DOMAIN_ID, AT(token, "domain", "id"), err);
-    if (rc == 0 && cfr_json_bool(cfr_json_path(token, (const char *const[]){"system", "all", NULL}), &all) &&
-        all)
+    if (rc == 0 && cfr_json_bool(cfr_json_path(token, (const char *const[]){"system", "all", NULL}), &all) && all)
         rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_SYSTEM_SCOPE, cfr_view_of("all"), err);
     return rc;
 }
 
 /* What a client needs to log in by itself. */
-static int take_means(const struct cfr_sts_openstack *c, const struct cfr_sts_input *in,
-                      const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
+static int take_means(const struct cfr_openstack *c, const struct cfr_sts_input *in, const struct cfr_json *token,
+                      struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view id = AT(token, "application_credential", "id");
     int rc;
 
-    switch (cfr_sts_openstack_way_of(c)) {
-    case CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL:
+    switch (cfr_openstack_way_of(c)) {
+    case CFR_OPENSTACK_APPLICATION_CREDENTIAL:
         if (id.n == 0)
             id = cfr_view_of(c->application_credential_id);
         if (id.n == 0)
@@ -132,19 +129,19 @@ static int take_means(const struct cfr_sts_openstack *c, const struct cfr_sts_in
         return rc != 0 ? rc
                        : cfr_grant_set(g, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET,
                                        cfr_sts_input_content(in, CFR_OPENSTACK_SECRET_KEY), err);
-    case CFR_STS_OPENSTACK_PASSWORD:
-        return cfr_grant_set(g, CFR_FIELD_OPENSTACK_PASSWORD,
-                             cfr_sts_input_content(in, CFR_OPENSTACK_PASSWORD_KEY), err);
-    case CFR_STS_OPENSTACK_FEDERATION:
+    case CFR_OPENSTACK_PASSWORD:
+        return cfr_grant_set(g, CFR_FIELD_OPENSTACK_PASSWORD, cfr_sts_input_content(in, CFR_OPENSTACK_PASSWORD_KEY),
+                             err);
+    case CFR_OPENSTACK_FEDERATION:
         rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_IDENTITY_PROVIDER, cfr_view_of(c->identity_provider), err);
         return rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_OPENSTACK_PROTOCOL, cfr_view_of(c->protocol), err);
-    case CFR_STS_OPENSTACK_NO_WAY:
+    case CFR_OPENSTACK_NO_WAY:
         break;
     }
     return cfr_err_set(err, CFR_E_INTERNAL, "there is no way of authentication");
 }
 
-static int take_place(const struct cfr_sts_openstack *c, struct cfr_grant *g, struct cfr_err *err)
+static int take_place(const struct cfr_openstack *c, struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_str full = {.limit = CFR_URL_MAX + 8};
     struct cfr_url url;
@@ -159,8 +156,7 @@ static int take_place(const struct cfr_sts_openstack *c, struct cfr_grant *g, st
                      : cfr_grant_set(g, CFR_FIELD_OPENSTACK_AUTH_URL, cfr_str_view(&full), err);
     cfr_str_free(&full);
     if (rc == 0)
-        rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_INTERFACE,
-                           cfr_view_of(cfr_sts_openstack_interfaces[c->interface]), err);
+        rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_INTERFACE, cfr_view_of(cfr_openstack_interfaces[c->interface]), err);
     if (rc == 0 && c->region_name != NULL)
         rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_REGION_NAME, cfr_view_of(c->region_name), err);
     if (rc == 0 && c->ca_file != NULL)
@@ -201,14 +197,13 @@ static int take_identity(const struct cfr_json *token, struct cfr_grant *g, stru
 }
 
 /* Whether ENDPOINT is of the interface and in the region; notes the region of one that is elsewhere. */
-static bool serves(const struct cfr_json *endpoint, const struct cfr_sts_openstack *c,
-                   struct cfr_view *elsewhere)
+static bool serves(const struct cfr_json *endpoint, const struct cfr_openstack *c, struct cfr_view *elsewhere)
 {
     struct cfr_view region = AT(endpoint, "region_id");
 
     if (region.n == 0)
         region = AT(endpoint, "region");
-    if (!cfr_view_is(AT(endpoint, "interface"), cfr_sts_openstack_interfaces[c->interface]))
+    if (!cfr_view_is(AT(endpoint, "interface"), cfr_openstack_interfaces[c->interface]))
         return false;
     if (cfr_view_is(region, c->region_name))
         return true;
@@ -217,11 +212,11 @@ static bool serves(const struct cfr_json *endpoint, const struct cfr_sts_opensta
     return false;
 }
 
-static int check_catalog(const struct cfr_sts_openstack *c, const struct cfr_json *token, struct cfr_err *err)
+static int check_catalog(const struct cfr_openstack *c, const struct cfr_json *token, struct cfr_err *err)
 {
     const struct cfr_json *catalog = cfr_json_get(token, "catalog");
     struct cfr_view elsewhere = {NULL, 0};
-    char shown[CFR_SCRUB_MAX];
+    char shown[CFR_REDACT_MAX];
 
     if (!c->catalog)
         return 0;
@@ -233,18 +228,17 @@ static int check_catalog(const struct cfr_sts_openstack *c, const struct cfr_jso
                 return 0;
         }
     }
-    (void)cfr_scrub(elsewhere, NULL, 0, shown);
-    return cfr_err_set(err, CFR_E_REJECTED,
-                       "region_name: the token's catalog has no %s endpoint in the region \"%.64s\"%s%.64s%s",
-                       cfr_sts_openstack_interfaces[c->interface], c->region_name,
-                       shown[0] != '\0' ? "; it has one in \"" : "; it has none anywhere", shown,
-                       shown[0] != '\0' ? "\"" : "");
+    (void)cfr_redact(elsewhere, NULL, 0, shown);
+    return cfr_err_set(
+        err, CFR_E_REJECTED, "region_name: the token's catalog has no %s endpoint in the region \"%.64s\"%s%.64s%s",
+        cfr_openstack_interfaces[c->interface], c->region_name,
+        shown[0] != '\0' ? "; it has one in \"" : "; it has none anywhere", shown, shown[0] != '\0' ? "\"" : "");
 }
 
-static int take_rest(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                     const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
+static int take_rest(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_json *token,
+                     struct cfr_grant *g, struct cfr_err *err)
 {
-    const struct cfr_sts_openstack *c = x->config;
+    const struct cfr_openstack *c = x->config;
     int rc = take_ids(c, token, g, err);
 
     if (rc == 0)

@@ -32,8 +32,7 @@ static void member(struct writer *w, const char *key, const char *value)
 }
 
 /* The members by which something is known: its id, or its name and the domain of the name. */
-static void named(struct writer *w, const char *id, const char *name, const char *domain_id,
-                  const char *domain_name)
+static void named(struct writer *w, const char *id, const char *name, const char *domain_id, const char *domain_name)
 {
     member(w, id != NULL ? "id" : "name", id != NULL ? id : name);
     if (id == NULL && (domain_id != NULL || domain_name != NULL)) {
@@ -44,16 +43,16 @@ static void named(struct writer *w, const char *id, const char *name, const char
 }
 
 /* Left open for more members. */
-static void user(struct writer *w, const struct cfr_sts_openstack *c)
+static void user(struct writer *w, const struct cfr_openstack *c)
 {
     text(w, "\"user\":{");
     named(w, c->user_id, c->username, c->user_domain_id, c->user_domain_name);
 }
 
-static void scope(struct writer *w, const struct cfr_sts_openstack *c)
+static void scope(struct writer *w, const struct cfr_openstack *c)
 {
     text(w, ",\"scope\":{");
-    if (c->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE) {
+    if (c->system_scope != CFR_OPENSTACK_SYSTEM_NONE) {
         text(w, "\"system\":{\"all\":true}");
     } else if (c->domain_id != NULL || c->domain_name != NULL) {
         text(w, "\"domain\":{");
@@ -69,8 +68,7 @@ static void scope(struct writer *w, const struct cfr_sts_openstack *c)
 
 /* What an editor or a wrong file would leave in a secret is told here: Keystone would only say that it is
  * wrong. */
-static int secret_of(const struct cfr_sts_input *in, const char *key, struct cfr_view *out,
-                     struct cfr_err *err)
+static int secret_of(const struct cfr_sts_input *in, const char *key, struct cfr_view *out, struct cfr_err *err)
 {
     struct cfr_view rest = cfr_sts_input_content(in, key);
 
@@ -81,19 +79,17 @@ static int secret_of(const struct cfr_sts_input *in, const char *key, struct cfr
         size_t n = cfr_view_utf8_len(rest);
 
         if (n == 0 || (unsigned char)rest.p[0] < 0x20 || rest.p[0] == 0x7f)
-            return cfr_err_set(
-                err, CFR_E_CONFIG,
-                "%s: it holds more than one line, or what is no text (UTF-8); it must hold the secret "
-                "alone",
-                key);
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "%s: it holds more than one line, or what is no text (UTF-8); it must hold the secret "
+                               "alone",
+                               key);
         rest.p += n;
         rest.n -= n;
     }
     return 0;
 }
 
-static void application_credential(struct writer *w, const struct cfr_sts_openstack *c,
-                                   struct cfr_view secret)
+static void application_credential(struct writer *w, const struct cfr_openstack *c, struct cfr_view secret)
 {
     text(w, "\"application_credential\"],\"application_credential\":{");
     if (c->application_credential_id != NULL) {
@@ -109,7 +105,7 @@ static void application_credential(struct writer *w, const struct cfr_sts_openst
     text(w, "}}");
 }
 
-static void password(struct writer *w, const struct cfr_sts_openstack *c, struct cfr_view secret)
+static void password(struct writer *w, const struct cfr_openstack *c, struct cfr_view secret)
 {
     text(w, "\"password\"],\"password\":{");
     user(w, c);
@@ -119,7 +115,7 @@ static void password(struct writer *w, const struct cfr_sts_openstack *c, struct
     scope(w, c);
 }
 
-static void token(struct writer *w, const struct cfr_sts_openstack *c, struct cfr_view unscoped)
+static void token(struct writer *w, const struct cfr_openstack *c, struct cfr_view unscoped)
 {
     text(w, "\"token\"],\"token\":{\"id\":");
     string(w, unscoped);
@@ -127,24 +123,24 @@ static void token(struct writer *w, const struct cfr_sts_openstack *c, struct cf
     scope(w, c);
 }
 
-int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                       struct cfr_secret *body, struct cfr_err *err)
+int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_secret *body,
+                       struct cfr_err *err)
 {
-    const struct cfr_sts_openstack *c = x->config;
-    enum cfr_sts_openstack_way way = cfr_sts_openstack_way_of(c);
+    const struct cfr_openstack *c = x->config;
+    enum cfr_openstack_way way = cfr_openstack_way_of(c);
     struct cfr_view secret = cfr_grant_get(&x->grant, CFR_FIELD_OPENSTACK_TOKEN);
     struct writer w = {body, err, 0};
 
-    if (way == CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL)
+    if (way == CFR_OPENSTACK_APPLICATION_CREDENTIAL)
         w.rc = secret_of(in, CFR_OPENSTACK_SECRET_KEY, &secret, err);
-    else if (way == CFR_STS_OPENSTACK_PASSWORD)
+    else if (way == CFR_OPENSTACK_PASSWORD)
         w.rc = secret_of(in, CFR_OPENSTACK_PASSWORD_KEY, &secret, err);
     else if (secret.n == 0)
         w.rc = cfr_err_set(err, CFR_E_INTERNAL, "there is no unscoped token to show");
     text(&w, "{\"auth\":{\"identity\":{\"methods\":[");
-    if (way == CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL)
+    if (way == CFR_OPENSTACK_APPLICATION_CREDENTIAL)
         application_credential(&w, c, secret);
-    else if (way == CFR_STS_OPENSTACK_PASSWORD)
+    else if (way == CFR_OPENSTACK_PASSWORD)
         password(&w, c, secret);
     else
         token(&w, c, secret);

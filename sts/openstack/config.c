@@ -11,14 +11,12 @@
 #define ID_MAX   64
 #define NAME_MAX 255
 
-const char *const cfr_sts_openstack_interfaces[] = {"public", "internal", "admin", NULL};
+const char *const cfr_openstack_interfaces[] = {"public", "internal", "admin", NULL};
 static const char *const systems[] = {"none", "all", NULL};
 
-#define TEXT(member, most)                                                                                   \
-    .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_sts_openstack, member),          \
-    .min = 1, .max = (most)
-#define PATH(member)                                                                                         \
-    .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_sts_openstack, member)
+#define TEXT(member, most)                                                                                             \
+    .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_openstack, member), .min = 1, .max = (most)
+#define PATH(member) .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_openstack, member)
 
 static const struct cfr_field fields[] = {
     {TEXT(auth_url, CFR_URL_MAX), .doc = "URL of Keystone, with or without its last part `/v3`, such as "
@@ -28,10 +26,9 @@ static const struct cfr_field fields[] = {
     {TEXT(application_credential_id, ID_MAX), .doc = "Id of the application credential to authenticate with. "
                                                      "It is bound to one user and project, so no other "
                                                      "key names them."},
-    {TEXT(application_credential_name, NAME_MAX), .doc =
-                                                      "Name of the application credential, where its id is "
-                                                      "not known. Needs its owner beside it: `user_id`, or "
-                                                      "`username` with the user's domain."},
+    {TEXT(application_credential_name, NAME_MAX), .doc = "Name of the application credential, where its id is "
+                                                         "not known. Needs its owner beside it: `user_id`, or "
+                                                         "`username` with the user's domain."},
     {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = "File that holds the secret of the application credential. It is read before every exchange."},
     {TEXT(user_id, ID_MAX), .doc = "Id of the user: who logs in with a password, or who owns the application "
@@ -39,8 +36,7 @@ static const struct cfr_field fields[] = {
     {TEXT(username, NAME_MAX),
      .doc = "Name of the user, in place of `user_id`. Needs `user_domain_id` or `user_domain_name`."},
     {TEXT(user_domain_id, ID_MAX), .doc = "Id of the domain that `username` belongs to, often `default`."},
-    {TEXT(user_domain_name, ID_MAX),
-     .doc = "Name of the domain that `username` belongs to, often `Default`."},
+    {TEXT(user_domain_name, ID_MAX), .doc = "Name of the domain that `username` belongs to, often `Default`."},
     {PATH(password_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = "File that holds the user's password. It is read before every exchange. An application "
             "credential is the "
@@ -50,21 +46,17 @@ static const struct cfr_field fields[] = {
                                              "is exchanged as `v3oidcaccesstoken` does it."},
     {TEXT(protocol, ID_MAX),
      .doc = "Id of the federation protocol of `identity_provider`, often `openid` or `mapped`."},
-    {TEXT(project_id, ID_MAX),
-     .doc = "Id of the project that the token is for. Not with an application credential, "
-            "which has its own."},
-    {TEXT(project_name, ID_MAX),
-     .doc = "Name of the project that the token is for. Needs `project_domain_id` or "
-            "`project_domain_name`."},
-    {TEXT(project_domain_id, ID_MAX),
-     .doc = "Id of the domain that `project_name` belongs to, often `default`."},
-    {TEXT(project_domain_name, ID_MAX),
-     .doc = "Name of the domain that `project_name` belongs to, often `Default`."},
+    {TEXT(project_id, ID_MAX), .doc = "Id of the project that the token is for. Not with an application credential, "
+                                      "which has its own."},
+    {TEXT(project_name, ID_MAX), .doc = "Name of the project that the token is for. Needs `project_domain_id` or "
+                                        "`project_domain_name`."},
+    {TEXT(project_domain_id, ID_MAX), .doc = "Id of the domain that `project_name` belongs to, often `default`."},
+    {TEXT(project_domain_name, ID_MAX), .doc = "Name of the domain that `project_name` belongs to, often `Default`."},
     {TEXT(domain_id, ID_MAX), .doc = "Id of the domain that the token is for, in place of a project."},
     {TEXT(domain_name, ID_MAX), .doc = "Name of the domain that the token is for, in place of a project."},
     {.key = "system_scope",
      .type = CFR_FIELD_ENUM,
-     .offset = offsetof(struct cfr_sts_openstack, system_scope),
+     .offset = offsetof(struct cfr_openstack, system_scope),
      .fallback = "none",
      .choices = systems,
      .doc = "`all` asks for a token for the deployment itself, in place of a project."},
@@ -72,26 +64,24 @@ static const struct cfr_field fields[] = {
      .doc = "Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf."},
     {.key = "interface",
      .type = CFR_FIELD_ENUM,
-     .offset = offsetof(struct cfr_sts_openstack, interface),
+     .offset = offsetof(struct cfr_openstack, interface),
      .fallback = "public",
-     .choices = cfr_sts_openstack_interfaces,
+     .choices = cfr_openstack_interfaces,
      .doc = "Which of the services' endpoints the consumer uses; written by the formats clouds-yaml and "
             "clouds-conf."},
     {PATH(ca_file), .flags = CFR_FIELD_PATH,
-     .doc =
-         "Certificates (PEM) to trust for this exchange instead of the system's. The formats clouds-yaml and "
-         "clouds-conf name this file too, unless they have a `cacert` of their own."},
+     .doc = "Certificates (PEM) to trust for this exchange instead of the system's. The formats clouds-yaml and "
+            "clouds-conf name this file too, unless they have a `cacert` of their own."},
     {.key = "catalog",
      .type = CFR_FIELD_BOOL,
-     .offset = offsetof(struct cfr_sts_openstack, catalog),
+     .offset = offsetof(struct cfr_openstack, catalog),
      .fallback = "false",
-     .doc =
-         "Also ask for the catalog of services, and refuse a token whose catalog has no endpoint with this "
-         "`interface` in `region_name`."},
+     .doc = "Also ask for the catalog of services, and refuse a token whose catalog has no endpoint with this "
+            "`interface` in `region_name`."},
     {.key = NULL},
 };
 
-enum cfr_sts_openstack_way cfr_sts_openstack_way_of(const struct cfr_sts_openstack *c)
+enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c)
 {
     bool application = c->application_credential_id != NULL || c->application_credential_name != NULL ||
                        c->application_credential_secret_file != NULL;
@@ -99,12 +89,12 @@ enum cfr_sts_openstack_way cfr_sts_openstack_way_of(const struct cfr_sts_opensta
     bool user = c->user_id != NULL || c->username != NULL;
 
     if ((application && federation) || (c->password_file != NULL && (application || federation)))
-        return CFR_STS_OPENSTACK_NO_WAY;
+        return CFR_OPENSTACK_NO_WAY;
     if (application)
-        return CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL;
+        return CFR_OPENSTACK_APPLICATION_CREDENTIAL;
     if (federation)
-        return CFR_STS_OPENSTACK_FEDERATION;
-    return user || c->password_file != NULL ? CFR_STS_OPENSTACK_PASSWORD : CFR_STS_OPENSTACK_NO_WAY;
+        return CFR_OPENSTACK_FEDERATION;
+    return user || c->password_file != NULL ? CFR_OPENSTACK_PASSWORD : CFR_OPENSTACK_NO_WAY;
 }
 
 static void drop(char **text)
@@ -124,16 +114,16 @@ static void settle_named(const char *id, char **name, char **domain_id, char **d
         drop(domain_name);
 }
 
-void cfr_sts_openstack_settle(struct cfr_sts_openstack *c)
+void cfr_openstack_settle(struct cfr_openstack *c)
 {
-    if (cfr_sts_openstack_way_of(c) == CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL) {
+    if (cfr_openstack_way_of(c) == CFR_OPENSTACK_APPLICATION_CREDENTIAL) {
         drop(&c->project_id);
         drop(&c->project_name);
         drop(&c->project_domain_id);
         drop(&c->project_domain_name);
         drop(&c->domain_id);
         drop(&c->domain_name);
-        c->system_scope = CFR_STS_OPENSTACK_SYSTEM_NONE;
+        c->system_scope = CFR_OPENSTACK_SYSTEM_NONE;
     }
     if (c->application_credential_id != NULL) {
         drop(&c->application_credential_name);
@@ -165,17 +155,16 @@ struct named {
     const char *domain_name;
 };
 
-static struct named user_of(const struct cfr_sts_openstack *c)
+static struct named user_of(const struct cfr_openstack *c)
 {
     return (struct named){"user_id",        c->user_id,        "username",         c->username,
                           "user_domain_id", c->user_domain_id, "user_domain_name", c->user_domain_name};
 }
 
-static struct named project_of(const struct cfr_sts_openstack *c)
+static struct named project_of(const struct cfr_openstack *c)
 {
-    return (struct named){"project_id",          c->project_id,         "project_name",
-                          c->project_name,       "project_domain_id",   c->project_domain_id,
-                          "project_domain_name", c->project_domain_name};
+    return (struct named){"project_id",        c->project_id,        "project_name",        c->project_name,
+                          "project_domain_id", c->project_domain_id, "project_domain_name", c->project_domain_name};
 }
 
 /* The first key of it that is set, or NULL. */
@@ -193,39 +182,36 @@ static int check_named(const struct named *n, struct cfr_err *err)
     bool domain = n->domain_id != NULL || n->domain_name != NULL;
 
     if (n->id != NULL && n->name != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them",
-                           n->name_key, n->id_key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them", n->name_key,
+                           n->id_key);
     if (n->domain_id != NULL && n->domain_name != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them",
-                           n->domain_name_key, n->domain_id_key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them", n->domain_name_key,
+                           n->domain_id_key);
     if (domain && n->name == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without %s; remove it", domain_key,
-                           n->name_key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without %s; remove it", domain_key, n->name_key);
     if (n->name != NULL && !domain)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: names are unique in a domain only; write %s or %s beside it, or %s in its place",
-            n->name_key, n->domain_id_key, n->domain_name_key, n->id_key);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: names are unique in a domain only; write %s or %s beside it, or %s in its place",
+                           n->name_key, n->domain_id_key, n->domain_name_key, n->id_key);
     return 0;
 }
 
 /* The first key that asks for a scope, or NULL. */
-static const char *scope_key(const struct cfr_sts_openstack *c)
+static const char *scope_key(const struct cfr_openstack *c)
 {
     struct named project = project_of(c);
     const char *key = first_key(&project);
 
-    return key != NULL            ? key
-           : c->domain_id != NULL ? "domain_id"
-           : c->domain_name != NULL
-               ? "domain_name"
-               : (c->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE ? "system_scope" : NULL);
+    return key != NULL              ? key
+           : c->domain_id != NULL   ? "domain_id"
+           : c->domain_name != NULL ? "domain_name"
+                                    : (c->system_scope != CFR_OPENSTACK_SYSTEM_NONE ? "system_scope" : NULL);
 }
 
-static int check_scope(const struct cfr_sts_openstack *c, struct cfr_err *err)
+static int check_scope(const struct cfr_openstack *c, struct cfr_err *err)
 {
     struct named project = project_of(c);
-    bool system = c->system_scope != CFR_STS_OPENSTACK_SYSTEM_NONE;
+    bool system = c->system_scope != CFR_OPENSTACK_SYSTEM_NONE;
     int count = (first_key(&project) != NULL) + (c->domain_id != NULL) + (c->domain_name != NULL) + system;
 
     if (count == 0)
@@ -240,17 +226,16 @@ static int check_scope(const struct cfr_sts_openstack *c, struct cfr_err *err)
     return check_named(&project, err);
 }
 
-static int check_application_credential(const struct cfr_sts_openstack *c, struct cfr_err *err)
+static int check_application_credential(const struct cfr_openstack *c, struct cfr_err *err)
 {
     struct named user = user_of(c);
     const char *scope = scope_key(c);
 
     if (scope != NULL)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: an application credential is for the project in which it was made, and Keystone "
-            "refuses a request that names any; remove it",
-            scope);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "%s: an application credential is for the project in which it was made, and Keystone "
+                           "refuses a request that names any; remove it",
+                           scope);
     if (c->application_credential_id != NULL && c->application_credential_name != NULL)
         return refuse(err, "application_credential_name",
                       "application_credential_id beside it says the same; remove one of them");
@@ -265,13 +250,12 @@ static int check_application_credential(const struct cfr_sts_openstack *c, struc
         return refuse(err, "application_credential_id",
                       "it is missing; write it, or application_credential_name with its owner");
     if (c->user_id == NULL && c->username == NULL)
-        return refuse(
-            err, "application_credential_name",
-            "names are unique for a user only; write user_id, or username with user_domain_name, beside it");
+        return refuse(err, "application_credential_name",
+                      "names are unique for a user only; write user_id, or username with user_domain_name, beside it");
     return check_named(&user, err);
 }
 
-static int check_password(const struct cfr_sts_openstack *c, struct cfr_err *err)
+static int check_password(const struct cfr_openstack *c, struct cfr_err *err)
 {
     struct named user = user_of(c);
     int rc;
@@ -291,10 +275,9 @@ static bool path_segment(const char *text)
     return text[strspn(text, plain)] == '\0' && strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
 }
 
-static int check_federation(const struct cfr_sts_openstack *c, struct cfr_err *err)
+static int check_federation(const struct cfr_openstack *c, struct cfr_err *err)
 {
-    static const char letters[] =
-        "it becomes a part of a URL and may have only letters, digits, `-`, `.`, `_` and `~`";
+    static const char letters[] = "it becomes a part of a URL and may have only letters, digits, `-`, `.`, `_` and `~`";
     struct named user = user_of(c);
 
     if (c->identity_provider == NULL)
@@ -311,26 +294,25 @@ static int check_federation(const struct cfr_sts_openstack *c, struct cfr_err *e
     return check_scope(c, err);
 }
 
-static int check_way(const struct cfr_sts_openstack *c, struct cfr_err *err)
+static int check_way(const struct cfr_openstack *c, struct cfr_err *err)
 {
-    switch (cfr_sts_openstack_way_of(c)) {
-    case CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL:
+    switch (cfr_openstack_way_of(c)) {
+    case CFR_OPENSTACK_APPLICATION_CREDENTIAL:
         return check_application_credential(c, err);
-    case CFR_STS_OPENSTACK_PASSWORD:
+    case CFR_OPENSTACK_PASSWORD:
         return check_password(c, err);
-    case CFR_STS_OPENSTACK_FEDERATION:
+    case CFR_OPENSTACK_FEDERATION:
         return check_federation(c, err);
-    case CFR_STS_OPENSTACK_NO_WAY:
+    case CFR_OPENSTACK_NO_WAY:
         break;
     }
-    return refuse(
-        err, "auth_url",
-        "there must be exactly one way of authentication beside it: application_credential_id with "
-        "application_credential_secret_file, or user_id with password_file, or identity_provider with "
-        "protocol and a `token:`");
+    return refuse(err, "auth_url",
+                  "there must be exactly one way of authentication beside it: application_credential_id with "
+                  "application_credential_secret_file, or user_id with password_file, or identity_provider with "
+                  "protocol and a `token:`");
 }
 
-int cfr_sts_openstack_check(const struct cfr_sts_openstack *c, struct cfr_err *err)
+int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err)
 {
     struct cfr_url url;
     struct cfr_view base = {NULL, 0};
@@ -345,39 +327,37 @@ int cfr_sts_openstack_check(const struct cfr_sts_openstack *c, struct cfr_err *e
     if (c->ca_file != NULL && !url.tls)
         return refuse(err, "ca_file", "it has no effect with an http auth_url; leave it out");
     if (c->catalog && c->region_name == NULL)
-        return refuse(err, "catalog",
-                      "it is looked at for the region; write region_name beside it, or leave it out");
+        return refuse(err, "catalog", "it is looked at for the region; write region_name beside it, or leave it out");
     return check_way(c, err);
 }
 
 static int check_openstack(const void *node, struct cfr_err *err)
 {
-    const struct cfr_sts_openstack *c = node;
-    int rc = cfr_sts_openstack_check(c, err);
+    const struct cfr_openstack *c = node;
+    int rc = cfr_openstack_check(c, err);
 
     if (rc != 0)
         return rc;
-    switch (cfr_sts_openstack_way_of(c)) {
-    case CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL:
+    switch (cfr_openstack_way_of(c)) {
+    case CFR_OPENSTACK_APPLICATION_CREDENTIAL:
         if (c->application_credential_secret_file == NULL)
             return refuse(err, "application_credential_secret_file",
                           "it is missing; write the path of the file that holds the secret");
         return 0;
-    case CFR_STS_OPENSTACK_PASSWORD:
+    case CFR_OPENSTACK_PASSWORD:
         if (c->password_file == NULL)
-            return refuse(err, "password_file",
-                          "it is missing; write the path of the file that holds the password");
+            return refuse(err, "password_file", "it is missing; write the path of the file that holds the password");
         return 0;
-    case CFR_STS_OPENSTACK_FEDERATION:
-    case CFR_STS_OPENSTACK_NO_WAY:
+    case CFR_OPENSTACK_FEDERATION:
+    case CFR_OPENSTACK_NO_WAY:
         break;
     }
     return 0;
 }
 
-const struct cfr_table cfr_sts_openstack_table = {
+const struct cfr_table cfr_openstack_table = {
     .name = "openstack exchange",
-    .size = sizeof(struct cfr_sts_openstack),
+    .size = sizeof(struct cfr_openstack),
     .fields = fields,
     .check = check_openstack,
     .late = true,

@@ -7,29 +7,26 @@
 #include "base/error_table.h"
 
 /* The code that stands for an answer which asks for a second factor: such a one has no error in it. */
-#define RECEIPT "receipt"
+#define RECEIPT     "receipt"
 
-#define HINT_METHOD                                                                                          \
-    "this Keystone does not take this kind of login; its operator must add it to [auth] methods"
-#define HINT_URL "there is no Keystone v3 at this URL; check `auth_url`"
+#define HINT_METHOD "this Keystone does not take this kind of login; its operator must add it to [auth] methods"
+#define HINT_URL    "there is no Keystone v3 at this URL; check `auth_url`"
 
 /* What Keystone itself says, whatever was asked. */
-static const struct cfr_refusal_row keystone[] = {
+static const struct cfr_error_table_row keystone[] = {
     {RECEIPT, NULL, 401, CFR_E_DENIED,
      "{who} has to show more than one factor, which no agent can; use an application credential"},
     {NULL, "unsupported method", 401, CFR_E_REJECTED, HINT_METHOD},
-    {NULL, NULL, 400, CFR_E_REJECTED,
-     "Keystone does not understand the request; check the keys beside `auth_url`"},
+    {NULL, NULL, 400, CFR_E_REJECTED, "Keystone does not understand the request; check the keys beside `auth_url`"},
     {0},
 };
 
-static const struct cfr_refusal_row application_credential[] = {
+static const struct cfr_error_table_row application_credential[] = {
     {NULL, "cannot request a scope", 401, CFR_E_REJECTED,
      "something between here and Keystone adds a scope to the request, which has none"},
     {NULL, "Could not find user", 404, CFR_E_DENIED,
      "the owner of {who} does not exist; check `username` and its domain"},
-    {NULL, "Could not find domain", 404, CFR_E_DENIED,
-     "the domain of the owner of {who} does not exist; check it"},
+    {NULL, "Could not find domain", 404, CFR_E_DENIED, "the domain of the owner of {who} does not exist; check it"},
     {NULL, NULL, 404, CFR_E_DENIED,
      "{who} was deleted, or its owner, its project or one of its roles was; make a new one"},
     {NULL, NULL, 401, CFR_E_DENIED,
@@ -40,9 +37,8 @@ static const struct cfr_refusal_row application_credential[] = {
     {0},
 };
 
-static const struct cfr_refusal_row password[] = {
-    {NULL, "password is expired", 401, CFR_E_DENIED,
-     "give {who} a new password, and write that to `password_file`"},
+static const struct cfr_error_table_row password[] = {
+    {NULL, "password is expired", 401, CFR_E_DENIED, "give {who} a new password, and write that to `password_file`"},
     {NULL, "locked", 401, CFR_E_DENIED,
      "{who} is locked after too many failures; mend `password_file`, and wait or have it unlocked"},
     {NULL, NULL, 401, CFR_E_DENIED,
@@ -55,7 +51,7 @@ static const struct cfr_refusal_row password[] = {
 };
 
 /* Keystone behind the web server that took the token. */
-static const struct cfr_refusal_row federation[] = {
+static const struct cfr_error_table_row federation[] = {
     {NULL, "Could not find Identity Provider", 404, CFR_E_REJECTED,
      "there is no such identity provider in Keystone; check `identity_provider`"},
     {NULL, "protocol", 404, CFR_E_REJECTED, "the identity provider has no such protocol; check `protocol`"},
@@ -70,7 +66,7 @@ static const struct cfr_refusal_row federation[] = {
     {0},
 };
 
-static const struct cfr_refusal_row federation_web[] = {
+static const struct cfr_error_table_row federation_web[] = {
     {NULL, NULL, 401, CFR_E_DENIED,
      "the web server in front of Keystone does not take the token of {who}; does it know the token's issuer "
      "and keys, "
@@ -78,13 +74,12 @@ static const struct cfr_refusal_row federation_web[] = {
     {NULL, NULL, 302, CFR_E_REDIRECT,
      "the web server sends to a login page; this path must take bearer tokens (AuthType auth-openidc or "
      "oauth20)"},
-    {NULL, NULL, 303, CFR_E_REDIRECT,
-     "the web server sends to a login page; this path must take bearer tokens"},
+    {NULL, NULL, 303, CFR_E_REDIRECT, "the web server sends to a login page; this path must take bearer tokens"},
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no federation at this URL; check `auth_url`"},
     {0},
 };
 
-static const struct cfr_refusal_row scoping[] = {
+static const struct cfr_error_table_row scoping[] = {
     {NULL, "recognize", 404, CFR_E_UNAVAILABLE,
      "Keystone does not know the token that it has just given; do its nodes share their keys? It is tried "
      "again"},
@@ -98,9 +93,8 @@ static const struct cfr_refusal_row scoping[] = {
 };
 
 /* Answers that are not Keystone's own. */
-static const struct cfr_refusal_row web[] = {
-    {NULL, NULL, 300, CFR_E_REDIRECT,
-     "this is a list of the API's versions; write an `auth_url` that ends in /v3"},
+static const struct cfr_error_table_row web[] = {
+    {NULL, NULL, 300, CFR_E_REDIRECT, "this is a list of the API's versions; write an `auth_url` that ends in /v3"},
     {NULL, NULL, 401, CFR_E_DENIED, "what stands in front of Keystone refuses; check `auth_url`"},
     {NULL, NULL, 403, CFR_E_DENIED, "what stands in front of Keystone refuses; check `auth_url`"},
     {NULL, NULL, 404, CFR_E_REJECTED, HINT_URL},
@@ -131,43 +125,42 @@ static struct said listen(const struct cfr_json *doc)
     return s;
 }
 
-static bool fits(const struct cfr_refusal_row *rows, const struct cfr_refusal *r)
+static bool fits(const struct cfr_error_table_row *rows, const struct cfr_error_table *r)
 {
-    return cfr_refusal_find(rows, r->status, r->code, r->message) != NULL;
+    return cfr_error_table_find(rows, r->status, r->code, r->message) != NULL;
 }
 
 /* The table that says what R means. */
-static const struct cfr_refusal_row *rows_for(const struct cfr_sts_exchange *x, bool by_keystone,
-                                              const struct cfr_refusal *r)
+static const struct cfr_error_table_row *rows_for(const struct cfr_sts_exchange *x, bool by_keystone,
+                                                  const struct cfr_error_table *r)
 {
-    enum cfr_sts_openstack_way way = cfr_sts_openstack_way_of(x->config);
+    enum cfr_openstack_way way = cfr_openstack_way_of(x->config);
 
     if (!by_keystone)
         return cfr_openstack_presents_token(x) && fits(federation_web, r) ? federation_web : web;
     if (fits(keystone, r))
         return keystone;
-    if (way == CFR_STS_OPENSTACK_FEDERATION)
+    if (way == CFR_OPENSTACK_FEDERATION)
         return cfr_openstack_presents_token(x) ? federation : scoping;
-    return way == CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL ? application_credential : password;
+    return way == CFR_OPENSTACK_APPLICATION_CREDENTIAL ? application_credential : password;
 }
 
-static void name_caller(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                        struct cfr_refusal *r)
+static void name_caller(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_error_table *r)
 {
-    const struct cfr_sts_openstack *c = x->config;
+    const struct cfr_openstack *c = x->config;
 
-    switch (cfr_sts_openstack_way_of(c)) {
-    case CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL:
+    switch (cfr_openstack_way_of(c)) {
+    case CFR_OPENSTACK_APPLICATION_CREDENTIAL:
         r->who_is = "application credential";
         r->who = cfr_view_of(c->application_credential_id != NULL ? c->application_credential_id
                                                                   : c->application_credential_name);
         return;
-    case CFR_STS_OPENSTACK_PASSWORD:
+    case CFR_OPENSTACK_PASSWORD:
         r->who_is = "user";
         r->who = cfr_view_of(c->user_id != NULL ? c->user_id : c->username);
         return;
-    case CFR_STS_OPENSTACK_FEDERATION:
-    case CFR_STS_OPENSTACK_NO_WAY:
+    case CFR_OPENSTACK_FEDERATION:
+    case CFR_OPENSTACK_NO_WAY:
         r->who_is = "subject";
         r->who = in->subject;
         return;
@@ -184,7 +177,7 @@ int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_
         cfr_sts_input_content(in, CFR_OPENSTACK_PASSWORD_KEY),
         cfr_grant_get(&x->grant, CFR_FIELD_OPENSTACK_TOKEN),
     };
-    struct cfr_refusal r = {
+    struct cfr_error_table r = {
         .status = reply->status,
         .request_id = reply->request_id,
         .secrets = secrets,
@@ -203,7 +196,7 @@ int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_
     r.message = said.message;
     r.rows = rows_for(x, said.by_keystone, &r);
     name_caller(x, in, &r);
-    rc = cfr_refusal_set(&r, err);
+    rc = cfr_error_table_set(&r, err);
     cfr_json_free(doc);
     return rc;
 }

@@ -17,8 +17,7 @@ static bool ends(struct cfr_view text, const char *end)
     return text.n >= n && cfr_view_is((struct cfr_view){text.p + text.n - n, n}, end);
 }
 
-int cfr_openstack_base(const struct cfr_sts_openstack *c, struct cfr_url *url, struct cfr_view *base,
-                       struct cfr_err *err)
+int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struct cfr_view *base, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_of(c->auth_url);
     int rc = cfr_url_parse(c->auth_url, url, err);
@@ -42,7 +41,7 @@ int cfr_openstack_base(const struct cfr_sts_openstack *c, struct cfr_url *url, s
 
 static bool federated(const struct cfr_sts_exchange *x)
 {
-    return cfr_sts_openstack_way_of(x->config) == CFR_STS_OPENSTACK_FEDERATION;
+    return cfr_openstack_way_of(x->config) == CFR_OPENSTACK_FEDERATION;
 }
 
 bool cfr_openstack_presents_token(const struct cfr_sts_exchange *x)
@@ -52,12 +51,12 @@ bool cfr_openstack_presents_token(const struct cfr_sts_exchange *x)
 
 static bool needs_token(const void *config)
 {
-    return cfr_sts_openstack_way_of(config) == CFR_STS_OPENSTACK_FEDERATION;
+    return cfr_openstack_way_of(config) == CFR_OPENSTACK_FEDERATION;
 }
 
 static int set_url(const struct cfr_sts_exchange *x, struct cfr_sts_request *out, struct cfr_err *err)
 {
-    const struct cfr_sts_openstack *c = x->config;
+    const struct cfr_openstack *c = x->config;
     struct cfr_str text = {.limit = URL_MAX};
     struct cfr_url url;
     struct cfr_view base = {NULL, 0};
@@ -97,10 +96,10 @@ static int set_bearer(const struct cfr_sts_input *in, struct cfr_sts_request *ou
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 struct cfr_sts_request *out, struct cfr_err *err)
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+                 struct cfr_err *err)
 {
-    const struct cfr_sts_openstack *c = x->config;
+    const struct cfr_openstack *c = x->config;
     int rc;
 
     if (x->step > (federated(x) ? 1U : 0U))
@@ -118,8 +117,8 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     return rc != 0 ? rc : cfr_openstack_body(x, in, &out->body, err);
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                 const struct cfr_sts_reply *reply, struct cfr_err *err)
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+                 struct cfr_err *err)
 {
     struct cfr_grant fresh = {0};
     int rc;
@@ -140,9 +139,9 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
     return CFR_STS_MORE;
 }
 
-const struct cfr_sts_provider cfr_sts_openstack_provider = {
+const struct cfr_sts_provider cfr_openstack_provider = {
     .name = "openstack",
-    .table = &cfr_sts_openstack_table,
+    .table = &cfr_openstack_table,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .build = build,

@@ -6,17 +6,13 @@
 
 #include "sts/core/provider.h"
 
-enum cfr_sts_openstack_interface {
-    CFR_STS_OPENSTACK_PUBLIC,
-    CFR_STS_OPENSTACK_INTERNAL,
-    CFR_STS_OPENSTACK_ADMIN
-};
-enum cfr_sts_openstack_system { CFR_STS_OPENSTACK_SYSTEM_NONE, CFR_STS_OPENSTACK_SYSTEM_ALL };
+enum cfr_openstack_interface { CFR_OPENSTACK_PUBLIC, CFR_OPENSTACK_INTERNAL, CFR_OPENSTACK_ADMIN };
+enum cfr_openstack_system { CFR_OPENSTACK_SYSTEM_NONE, CFR_OPENSTACK_SYSTEM_ALL };
 
 /* `exchange: openstack:`. The secrets themselves come as contents, under the keys
  * application_credential_secret_file and password_file, also where they were not read from files of these
  * names. */
-struct cfr_sts_openstack {
+struct cfr_openstack {
     struct cfr_node node;
     char *auth_url;
     char *application_credential_id;
@@ -35,35 +31,35 @@ struct cfr_sts_openstack {
     char *project_domain_name;
     char *domain_id;
     char *domain_name;
-    int system_scope; /* enum cfr_sts_openstack_system */
+    int system_scope; /* enum cfr_openstack_system */
     char *region_name;
-    int interface; /* enum cfr_sts_openstack_interface */
+    int interface; /* enum cfr_openstack_interface */
     char *ca_file;
     bool catalog;
 };
 
 /* How a configuration authenticates. */
-enum cfr_sts_openstack_way {
-    CFR_STS_OPENSTACK_NO_WAY,
-    CFR_STS_OPENSTACK_APPLICATION_CREDENTIAL,
-    CFR_STS_OPENSTACK_PASSWORD,
-    CFR_STS_OPENSTACK_FEDERATION
+enum cfr_openstack_way {
+    CFR_OPENSTACK_NO_WAY,
+    CFR_OPENSTACK_APPLICATION_CREDENTIAL,
+    CFR_OPENSTACK_PASSWORD,
+    CFR_OPENSTACK_FEDERATION
 };
 
 /* Demands the secrets' files in addition to the rules below. */
-extern const struct cfr_table cfr_sts_openstack_table;
-extern const struct cfr_sts_provider cfr_sts_openstack_provider;
+extern const struct cfr_table cfr_openstack_table;
+extern const struct cfr_sts_provider cfr_openstack_provider;
 /* "public", "internal", "admin"; NULL-terminated. */
-extern const char *const cfr_sts_openstack_interfaces[];
+extern const char *const cfr_openstack_interfaces[];
 
 /* By the keys that are set; NO_WAY if there are none, or those of more than one. */
-enum cfr_sts_openstack_way cfr_sts_openstack_way_of(const struct cfr_sts_openstack *c);
+enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c);
 /* Drops (frees) what says the same again, as clients' files do and the rules refuse: names and domains beside
  * ids, the user and the scope beside an application credential. For a configuration made from a Secret,
  * before the check. */
-void cfr_sts_openstack_settle(struct cfr_sts_openstack *c);
+void cfr_openstack_settle(struct cfr_openstack *c);
 /* Every rule but that the secrets come from files: for a configuration made from a Secret. CFR_E_CONFIG, with
  * a text that begins with the key. */
-int cfr_sts_openstack_check(const struct cfr_sts_openstack *c, struct cfr_err *err);
+int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err);
 
 #endif

@@ -12,16 +12,15 @@
 #define CFR_OPENSTACK_TOKEN_HEADER "X-Subject-Token"
 
 /* Takes auth_url apart: BASE is what stands before `/v3`. CFR_E_CONFIG, without naming the key. */
-int cfr_openstack_base(const struct cfr_sts_openstack *c, struct cfr_url *url, struct cfr_view *base,
-                       struct cfr_err *err);
+int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struct cfr_view *base, struct cfr_err *err);
 /* The one request of a federated exchange that shows the subject token, and not the one for the scoped token.
  */
 bool cfr_openstack_presents_token(const struct cfr_sts_exchange *x);
 
 /* Sets OUT's body (JSON) to that of POST /v3/auth/tokens. CFR_E_MISSING or CFR_E_CONFIG if the secret's
  * content is missing or cannot be a secret. */
-int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                       struct cfr_secret *body, struct cfr_err *err);
+int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_secret *body,
+                       struct cfr_err *err);
 
 /* Reads the token document of a success into the empty G: token, expiry, and (unless the step is one that
  * will be followed by another) the ids, the identity and what a consumer needs to authenticate itself.

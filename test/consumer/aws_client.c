@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A client of an AWS API that runs for ever: it asks STS again and again who it is, each time with the keys of the newest
- * generation, and acknowledges a generation once a call with it has succeeded. Ends when standard input does.
+/* A client of an AWS API that runs for ever: it asks STS again and again who it is, each time with the keys of the
+ * newest generation, and acknowledges a generation once a call with it has succeeded. Ends when standard input does.
  * usage: aws_client DIRECTORY ENDPOINT ACKNOWLEDGE-FILE; environment: AWS_REGION, AWS_CA_BUNDLE */
 #include <credfresh.h>
 
@@ -69,7 +69,8 @@ static int get_keys(const char *lines, struct keys *k)
            get(lines, "aws_session_token", k->token_header + n, sizeof k->token_header - n);
 }
 
-static unsigned set_options(CURL *curl, const char *endpoint, const struct keys *k, struct curl_slist *headers, FILE *answer)
+static unsigned set_options(CURL *curl, const char *endpoint, const struct keys *k, struct curl_slist *headers,
+                            FILE *answer)
 {
     const char *region = getenv("AWS_REGION"), *ca_file = getenv("AWS_CA_BUNDLE");
     char sign[128];
@@ -150,7 +151,8 @@ int main(int argc, char **argv)
 
     options.names = names;
     options.name_count = 1;
-    if (argc != 4 || curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, wiping_free, wiping_realloc, strdup, calloc) != 0)
+    if (argc != 4 ||
+        curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, wiping_free, wiping_realloc, strdup, calloc) != 0)
         return 2;
     if (credfresh_open(&w, argv[1], &options, text, sizeof text) != 0)
         return fprintf(stderr, "%s\n", text), 1;

@@ -3,7 +3,7 @@
  * certificate is seen, and half-way the authority itself is exchanged, on both sides of mutual TLS.
  *
  *     tls_rotation PATH-OF-TLS_SERVER */
-#include "../unit/tls_fixture.h"
+#include "../unit/fixtures/tls_fixture.h"
 
 #include <openssl/err.h>
 
@@ -19,8 +19,8 @@ enum {
     ROTATIONS = 100,
     CLIENTS = 3,
     WAIT_LIMIT_S = 120,
-    BOTH_FROM = 40,   /* the new authority joins the bundle */
-    NEW_FROM = 50,    /* it signs from here on */
+    BOTH_FROM = 40,    /* the new authority joins the bundle */
+    NEW_FROM = 50,     /* it signs from here on */
     ONLY_NEW_FROM = 70 /* the old one leaves the bundle */
 };
 
@@ -39,7 +39,8 @@ static struct client clients[CLIENTS];
 /* True if the server's certificate verifies, ours is accepted, and the answer comes. */
 static bool talk(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     char answer[16] = "";
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     SSL *ssl = SSL_new(client_ctx);
@@ -84,11 +85,11 @@ static void give_up_if_late(time_t since, const char *what, int rotation)
 }
 
 /* Runs the follower of the clients' own context until CONDITION. */
-#define DISPATCH_UNTIL(condition, what, rotation)                                                                             \
-    for (time_t since_ = time(NULL); !(condition); give_up_if_late(since_, (what), (rotation))) {                             \
-        struct pollfd fd_ = {.fd = credfresh_tls_fd(tls), .events = POLLIN};                                                  \
-        if (poll(&fd_, 1, 5) == 1)                                                                                            \
-            (void)credfresh_tls_dispatch(tls);                                                                                \
+#define DISPATCH_UNTIL(condition, what, rotation)                                                                      \
+    for (time_t since_ = time(NULL); !(condition); give_up_if_late(since_, (what), (rotation))) {                      \
+        struct pollfd fd_ = {.fd = credfresh_tls_fd(tls), .events = POLLIN};                                           \
+        if (poll(&fd_, 1, 5) == 1)                                                                                     \
+            (void)credfresh_tls_dispatch(tls);                                                                         \
     }
 
 static uint64_t taken(struct credfresh_tls *tls)

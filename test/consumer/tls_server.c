@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A TLS server that never restarts: its certificate, key and CA bundle follow the directory that they are mounted in.
  *
- *     tls_server DIRECTORY [mutual]      prints its port, answers each client with one line, ends with its standard input
+ *     tls_server DIRECTORY [mutual]      prints its port, answers each client with one line, ends with its standard
+ * input
  *
- * Four threads shake hands from one SSL_CTX; the main thread has the event loop, in which the follower takes two lines. */
+ * Four threads shake hands from one SSL_CTX; the main thread has the event loop, in which the follower takes two lines.
+ */
 #include <credfresh-tls.h>
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Worker threads that ask before each piece of work whether there is a new token, and acknowledge it, while one thread does
- * nothing but follow. usage: workers DIRECTORY ACKNOWLEDGE-FILE; prints the token with which each worker ends. */
+/* Worker threads that ask before each piece of work whether there is a new token, and acknowledge it, while one thread
+ * does nothing but follow. usage: workers DIRECTORY ACKNOWLEDGE-FILE; prints the token with which each worker ends. */
 #include <credfresh.h>
 
 #include <pthread.h>

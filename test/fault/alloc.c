@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST 100000
+#define MOST  100000
 #define NOW_S 1767323045
 #define FILES 4
 
@@ -69,32 +69,32 @@ void free(void *p)
 }
 
 /* In these, each @ stands for a value. */
-static const char config_text[] =
-    "version: 1\n"
-    "state_dir: @/state\n"
-    "credentials:\n"
-    "  - name: demo\n"
-    "    token: {file: @/token}\n"
-    "    exchange:\n"
-    "      aws:\n"
-    "        role_arn: arn:aws:iam::123456789012:role/demo\n"
-    "        region: us-east-1\n"
-    "        endpoint: http://127.0.0.1:1/\n"
-    "        policy_arns: [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"
-    "    publish:\n"
-    "      - directory: @/out\n"
-    "        files:\n"
-    "          - {name: credentials, format: aws-credentials, mode: \"0640\"}\n"
-    "          - {name: creds.json, format: json}\n"
-    "      - file: {path: @/creds.env, format: env}\n"
-    "      - profile: {path: @/aws, name: demo, format: aws-credentials}\n"
-    "    reload:\n"
-    "      - exec: [/bin/true]\n";
+static const char config_text[] = "version: 1\n"
+                                  "state_dir: @/state\n"
+                                  "credentials:\n"
+                                  "  - name: demo\n"
+                                  "    token: {file: @/token}\n"
+                                  "    exchange:\n"
+                                  "      aws:\n"
+                                  "        role_arn: arn:aws:iam::123456789012:role/demo\n"
+                                  "        region: us-east-1\n"
+                                  "        endpoint: http://127.0.0.1:1/\n"
+                                  "        policy_arns: [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"
+                                  "    publish:\n"
+                                  "      - directory: @/out\n"
+                                  "        files:\n"
+                                  "          - {name: credentials, format: aws-credentials, mode: \"0640\"}\n"
+                                  "          - {name: creds.json, format: json}\n"
+                                  "      - file: {path: @/creds.env, format: env}\n"
+                                  "      - profile: {path: @/aws, name: demo, format: aws-credentials}\n"
+                                  "    reload:\n"
+                                  "      - exec: [/bin/true]\n";
 
 /* {"alg":"RS256"} {"iss":"a","sub":"b","aud":["c"],"iat":1767320000,"exp":1767330000} */
-static const char token[] = "eyJhbGciOiJSUzI1NiJ9."
-                            "eyJpc3MiOiJhIiwic3ViIjoiYiIsImF1ZCI6WyJjIl0sImlhdCI6MTc2NzMyMDAwMCwiZXhwIjoxNzY3MzMwMDAwfQ."
-                            "c2lnbmF0dXJlc2lnbmF0dXJl";
+static const char token[] =
+    "eyJhbGciOiJSUzI1NiJ9."
+    "eyJpc3MiOiJhIiwic3ViIjoiYiIsImF1ZCI6WyJjIl0sImlhdCI6MTc2NzMyMDAwMCwiZXhwIjoxNzY3MzMwMDAwfQ."
+    "c2lnbmF0dXJlc2lnbmF0dXJl";
 
 static const char xml[] =
     "<AssumeRoleWithWebIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">"
@@ -117,7 +117,7 @@ static const char *const names[FILES] = {"out/credentials", "out/creds.json", "c
 static const char *root;
 static char config[4096];
 static int state_fd = -1;
-static struct cfr_record record;
+static struct cfr_publish_record record;
 
 static const char *no_env(const char *name)
 {
@@ -152,7 +152,8 @@ static int exchange(const struct cfr_config_credential *c, const char *text, con
 {
     struct cfr_sts_exchange x = {.provider = NULL};
     struct cfr_sts_request request = {.method = NULL};
-    struct cfr_sts_input in = {.credential = "demo", .token = cfr_view_of(token), .subject = cfr_view_of("b"), .now_s = NOW_S, .env = no_env};
+    struct cfr_sts_input in = {
+        .credential = "demo", .token = cfr_view_of(token), .subject = cfr_view_of("b"), .now_s = NOW_S, .env = no_env};
     struct cfr_sts_reply reply = {.status = 200, .content_type = cfr_view_of(type), .body = cfr_view_of(text)};
     int rc;
 
@@ -179,13 +180,13 @@ static int decode(struct cfr_err *err)
 
 static int remember(struct cfr_err *err)
 {
-    struct cfr_record again;
-    int rc = cfr_record_save(state_fd, "demo", &record, err);
+    struct cfr_publish_record again;
+    int rc = cfr_publish_record_save(state_fd, "demo", &record, err);
 
     if (rc == 0)
-        rc = cfr_record_load(state_fd, "demo", &again, err);
+        rc = cfr_publish_record_load(state_fd, "demo", &again, err);
     if (rc == 0)
-        cfr_record_free(&again);
+        cfr_publish_record_free(&again);
     return rc;
 }
 
@@ -252,7 +253,8 @@ static void check_view(unsigned long n, unsigned long newest, bool all, unsigned
         die(n, "out", "is mixed");
 }
 
-static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[FILES], unsigned long codes[CFR_EI_COUNT])
+static unsigned long attempt(unsigned long n, bool as_json, unsigned long seen[FILES],
+                             unsigned long codes[CFR_EI_COUNT])
 {
     static unsigned long number;
     struct cfr_err err = {0};

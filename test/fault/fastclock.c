@@ -5,7 +5,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
-#define SPEED 60
+#define SPEED     60
 #define SECOND_NS INT64_C(1000000000)
 
 int clock_gettime(clockid_t id, struct timespec *out);

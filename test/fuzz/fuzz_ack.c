@@ -12,8 +12,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int64_t touched_s[] = {-86400, -1, 0, 1, 60, 3600, 90000, INT64_C(7000000000)};
-    struct cfr_ack ack = {.consumers = {{.limit_ms = 1000, .behind_after_ms = 1000}}, .count = 1};
-    struct cfr_ack_file file = {.mtime_ns = 0};
+    struct cfr_hook_ack ack = {.consumers = {{.limit_ms = 1000, .behind_after_ms = 1000}}, .count = 1};
+    struct cfr_hook_ack_file file = {.mtime_ns = 0};
     uint64_t number = 0;
     uint64_t has;
     bool again = false;
@@ -23,12 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file.text = (struct cfr_view){(const char *)data + 1, size - 1};
     file.whole = (data[0] & 8) != 0;
     file.mtime_ns = PUBLISHED_NS + touched_s[data[0] & 7] * SECOND_NS;
-    has = cfr_ack_read(&file, CURRENT, PUBLISHED_NS, PUBLISHED_NS + 7200 * SECOND_NS, &again);
+    has = cfr_hook_ack_read(&file, CURRENT, PUBLISHED_NS, PUBLISHED_NS + 7200 * SECOND_NS, &again);
     CFR_FUZZ_MUST(has <= CURRENT && (!again || has == 0));
-    if (cfr_ack_number(file.text, &number))
+    if (cfr_hook_ack_number(file.text, &number))
         CFR_FUZZ_MUST(number != 0 && has == (number <= CURRENT ? number : 0));
-    cfr_ack_published(&ack, CURRENT, 0);
-    CFR_FUZZ_MUST(cfr_ack_said(&ack, 0, number, 1) == (number != 0 && number <= CURRENT));
-    CFR_FUZZ_MUST(cfr_ack_is_current(&ack, 0) == (number == CURRENT));
+    cfr_hook_ack_published(&ack, CURRENT, 0);
+    CFR_FUZZ_MUST(cfr_hook_ack_said(&ack, 0, number, 1) == (number != 0 && number <= CURRENT));
+    CFR_FUZZ_MUST(cfr_hook_ack_is_current(&ack, 0) == (number == CURRENT));
     return 0;
 }

@@ -24,18 +24,17 @@ static void check_grant(const struct cfr_grant *g)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 403, 500, 302, 429, 503, 0};
-    struct cfr_sts_aws_step step = {.role_arn = (char[]){"arn:aws:iam::210987654321:role/second"},
-                                    .duration_ms = 3600000};
-    struct cfr_sts_aws config = {.role_arn = (char[]){"arn:aws:iam::123456789012:role/first"},
-                                 .region = (char[]){"eu-west-1"},
-                                 .duration_ms = 3600000,
-                                 .then_assume = {&step, 1}};
+    struct cfr_aws_step step = {.role_arn = (char[]){"arn:aws:iam::210987654321:role/second"}, .duration_ms = 3600000};
+    struct cfr_aws config = {.role_arn = (char[]){"arn:aws:iam::123456789012:role/first"},
+                             .region = (char[]){"eu-west-1"},
+                             .duration_ms = 3600000,
+                             .then_assume = {&step, 1}};
     struct cfr_sts_input in = {.credential = "registry",
                                .token = {TOKEN, sizeof TOKEN - 1},
                                .subject = cfr_view_of("system:serviceaccount:ns-a:sa-b"),
                                .now_s = 1767323045,
                                .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_aws_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;

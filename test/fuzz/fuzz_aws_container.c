@@ -35,10 +35,10 @@ static void try_url(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 403, 404, 500, 302, 429, 200};
-    struct cfr_sts_aws_container config = {.region = (char[]){"eu-west-1"}};
+    struct cfr_aws_container config = {.region = (char[]){"eu-west-1"}};
     struct cfr_sts_input in = {
         .credential = "registry", .token = {TOKEN, sizeof TOKEN - 1}, .now_s = 1767323045, .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_container_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_aws_container_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;

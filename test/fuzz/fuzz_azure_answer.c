@@ -21,8 +21,7 @@ static void check_grant(const struct cfr_sts_exchange *x, unsigned step)
 
     CFR_FUZZ_MUST(g->expires_s > NOW_S && g->refresh_s >= 0);
     if (step == 0)
-        CFR_FUZZ_MUST(cfr_grant_get(g, CFR_FIELD_AZURE_ACCESS_TOKEN).n != 0 && g->identity != NULL &&
-                      x->step == 1);
+        CFR_FUZZ_MUST(cfr_grant_get(g, CFR_FIELD_AZURE_ACCESS_TOKEN).n != 0 && g->identity != NULL && x->step == 1);
     else
         CFR_FUZZ_MUST(cfr_grant_get(g, CFR_FIELD_REGISTRY_AUTHS).n != 0 && x->step == 1);
 }
@@ -31,9 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 401, 500, 302, 429, 503, 0};
     char *registries[] = {(char[]){"reg.azurecr.io"}};
-    struct cfr_sts_azure config = {.tenant_id = (char[]){"72f988bf-86f1-41af-91ab-2d7cd011db47"},
-                                   .client_id = (char[]){"11111111-2222-3333-4444-555555555555"},
-                                   .acr = {registries, 1}};
+    struct cfr_azure config = {.tenant_id = (char[]){"72f988bf-86f1-41af-91ab-2d7cd011db47"},
+                               .client_id = (char[]){"11111111-2222-3333-4444-555555555555"},
+                               .acr = {registries, 1}};
     struct cfr_sts_content content = {"client_secret_file", {SECRET, sizeof SECRET - 1}};
     struct cfr_sts_input in = {.credential = "registry",
                                .token = {TOKEN, sizeof TOKEN - 1},
@@ -42,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .content_count = 1,
                                .now_s = NOW_S,
                                .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_azure_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     unsigned step;

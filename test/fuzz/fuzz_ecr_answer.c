@@ -24,9 +24,8 @@ static void fill(struct cfr_grant *g)
     CFR_FUZZ_MUST(cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_view_of(SECRET), NULL) == 0);
     CFR_FUZZ_MUST(cfr_grant_set(g, CFR_FIELD_AWS_SESSION_TOKEN, cfr_view_of(TOKEN), NULL) == 0);
     CFR_FUZZ_MUST(cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, cfr_view_of("123456789012"), NULL) == 0);
-    CFR_FUZZ_MUST(
-        cfr_grant_set_identity(g, cfr_view_of("arn:aws:sts::123456789012:assumed-role/reporting/ns-a.sa-b"),
-                               NULL) == 0);
+    CFR_FUZZ_MUST(cfr_grant_set_identity(g, cfr_view_of("arn:aws:sts::123456789012:assumed-role/reporting/ns-a.sa-b"),
+                                         NULL) == 0);
     g->expires_s = 1767326645;
 }
 
@@ -40,8 +39,7 @@ static void check_auths(const struct cfr_grant *g)
     if (auths.n == 0)
         return;
     cfr_secret_init(&whole, CFR_GRANT_VALUE_MAX + 2);
-    CFR_FUZZ_MUST(cfr_secret_append_str(&whole, "{", NULL) == 0 &&
-                  cfr_secret_append(&whole, auths, NULL) == 0 &&
+    CFR_FUZZ_MUST(cfr_secret_append_str(&whole, "{", NULL) == 0 && cfr_secret_append(&whole, auths, NULL) == 0 &&
                   cfr_secret_append_str(&whole, "}", NULL) == 0);
     CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&whole), &doc, NULL) == 0);
     CFR_FUZZ_MUST(cfr_json_members(doc) == 1);
@@ -53,14 +51,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 403, 500, 302, 429, 503, 200};
     char *hosts[] = {(char[]){"123456789012.dkr.ecr.eu-west-1.amazonaws.com"}};
-    struct cfr_sts_ecr ecr = {.registries = {hosts, 1}, .with_public = true};
-    struct cfr_sts_aws config = {.role_arn = (char[]){"arn:aws:iam::123456789012:role/reporting"},
-                                 .region = (char[]){"eu-west-1"},
-                                 .duration_ms = 3600000,
-                                 .verify = true,
-                                 .ecr = &ecr};
+    struct cfr_aws_ecr ecr = {.registries = {hosts, 1}, .with_public = true};
+    struct cfr_aws config = {.role_arn = (char[]){"arn:aws:iam::123456789012:role/reporting"},
+                             .region = (char[]){"eu-west-1"},
+                             .duration_ms = 3600000,
+                             .verify = true,
+                             .ecr = &ecr};
     struct cfr_sts_input in = {.credential = "registry", .now_s = 1767323045, .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_aws_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_aws_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     const char *nul;

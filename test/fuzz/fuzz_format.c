@@ -142,11 +142,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct cfr_format_gcp gcp = {.audience = "//iam.googleapis.com/projects/1",
                                               .subject_token_type = "urn:ietf:params:oauth:token-type:jwt",
                                               .token_url = "https://sts.googleapis.com/v1/token"};
-    struct cfr_format_input in = {.credential = "registry",
-                                  .generation = 1,
-                                  .role_arn = "arn:aws:iam::1:role/a",
-                                  .key = "k",
-                                  .gcp = &gcp};
+    struct cfr_format_input in = {
+        .credential = "registry", .generation = 1, .role_arn = "arn:aws:iam::1:role/a", .key = "k", .gcp = &gcp};
     struct cfr_grant grant = {0};
     struct values v = {.count = 0};
     struct cfr_secret out;

@@ -29,9 +29,8 @@ static void check_grant(const struct cfr_sts_exchange *x, bool done)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 403, 500, 302, 429, 503, 0};
-    struct cfr_sts_gcp config = {
-        .audience =
-            (char[]){"//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x"},
+    struct cfr_gcp config = {
+        .audience = (char[]){"//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x"},
         .service_account = (char[]){"deployer@example-project.iam.gserviceaccount.com"},
         .id_token_audience = (char[]){"https://svc.example"},
         .access_token = true,
@@ -41,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .subject = cfr_view_of("system:serviceaccount:ns-a:sa-b"),
                                .now_s = 1767323045,
                                .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_gcp_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_gcp_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     unsigned step;

@@ -30,7 +30,7 @@ static void check_file(const struct cfr_gcp_file *f)
 /* Everything that follows from a good file: a token by the key alone, or a request. */
 static void use(struct cfr_view json)
 {
-    struct cfr_sts_gcp config = {.credentials_file = (char[]){"/f"}, .access_token = true};
+    struct cfr_gcp config = {.credentials_file = (char[]){"/f"}, .access_token = true};
     struct cfr_sts_content content = {"credentials_file", json};
     struct cfr_sts_input in = {.credential = "c",
                                .token = cfr_view_of("e30.e30.c2ln"),
@@ -38,7 +38,7 @@ static void use(struct cfr_view json)
                                .content_count = 1,
                                .now_s = 1767323045,
                                .env = no_env};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_gcp_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_gcp_provider, .config = &config};
     struct cfr_sts_request r = {0};
     struct cfr_gcp_sdk sdk;
     struct cfr_err err = {0};

@@ -10,8 +10,7 @@
 static void sign(struct cfr_view pem)
 {
     static const struct cfr_view claims = {"{\"iss\":\"a\"}", 11};
-    static const char *const headers[] = {"{\"alg\":\"RS256\"}", "{\"alg\":\"PS256\"}",
-                                          "{\"alg\":\"ES256\"}"};
+    static const char *const headers[] = {"{\"alg\":\"RS256\"}", "{\"alg\":\"PS256\"}", "{\"alg\":\"ES256\"}"};
     enum cfr_jwt_alg alg;
     struct cfr_secret out;
     struct cfr_err err = {0};
@@ -42,8 +41,7 @@ static void certificates(struct cfr_view pem)
     CFR_FUZZ_MUST((cfr_jwt_thumbprint_sha1(pem, older, NULL) == 0) == (rc == 0));
     cfr_secret_init(&chain, 1 << 20);
     if (cfr_jwt_chain(pem, &chain, NULL) == 0) {
-        CFR_FUZZ_MUST(rc == 0 && cfr_json_parse(cfr_secret_view(&chain), &doc, NULL) == 0 &&
-                      cfr_json_count(doc) != 0);
+        CFR_FUZZ_MUST(rc == 0 && cfr_json_parse(cfr_secret_view(&chain), &doc, NULL) == 0 && cfr_json_count(doc) != 0);
         cfr_json_free(doc);
     }
     cfr_secret_free(&chain);

@@ -11,14 +11,14 @@
 static void token_request(struct cfr_view body)
 {
     char *audiences[] = {(char[]){"sts.amazonaws.com"}, (char[]){"vault"}};
-    struct cfr_token_request r = {.namespace_name = "ns-a",
-                                  .service_account = "sa-b",
-                                  .audiences = audiences,
-                                  .audience_count = 1,
-                                  .expiration_s = 3600};
-    struct cfr_token_grant g;
+    struct cfr_k8s_token_request r = {.namespace_name = "ns-a",
+                                      .service_account = "sa-b",
+                                      .audiences = audiences,
+                                      .audience_count = 1,
+                                      .expiration_s = 3600};
+    struct cfr_k8s_token_grant g;
     struct cfr_err err = {0};
-    int rc = cfr_token_request_answer(&r, body, &g, &err);
+    int rc = cfr_k8s_token_request_answer(&r, body, &g, &err);
 
     if (rc == 0)
         CFR_FUZZ_MUST(g.token.len != 0 && g.expires_s > 0 && g.granted_s >= 0 &&
@@ -26,46 +26,46 @@ static void token_request(struct cfr_view body)
     else
         CFR_FUZZ_MUST(rc == err.code && g.token.p == NULL && g.expires_s == 0 &&
                       cfr_view_printable(cfr_view_of(err.text)));
-    cfr_token_grant_free(&g);
+    cfr_k8s_token_grant_free(&g);
 }
 
 static void refusal(long status, struct cfr_view body)
 {
     static const struct cfr_view secret = {TOKEN, sizeof TOKEN - 1};
-    struct cfr_kube_asked asked = {.what = "a token for the service account ns-a/sa-b",
-                                   .verb = "create",
-                                   .resource = "serviceaccounts/token",
-                                   .name = "sa-b",
-                                   .namespace_name = "ns-a",
-                                   .audience = "sts.amazonaws.com",
-                                   .secrets = &secret,
-                                   .secret_count = 1};
+    struct cfr_k8s_asked asked = {.what = "a token for the service account ns-a/sa-b",
+                                  .verb = "create",
+                                  .resource = "serviceaccounts/token",
+                                  .name = "sa-b",
+                                  .namespace_name = "ns-a",
+                                  .audience = "sts.amazonaws.com",
+                                  .secrets = &secret,
+                                  .secret_count = 1};
     struct cfr_err err = {0};
     int64_t retry_after_s = -1;
 
-    check_refusal(cfr_kube_refusal(status, body, &asked, &retry_after_s, &err), &err);
+    check_refusal(cfr_k8s_refusal(status, body, &asked, &retry_after_s, &err), &err);
     CFR_FUZZ_MUST(retry_after_s == -1 || (retry_after_s > 0 && retry_after_s <= 86400));
 }
 
 static void secret(bool adopt, bool conflict, struct cfr_view body)
 {
-    const struct cfr_secret_key key = {"token", {"FAKE", 4}};
-    struct cfr_secret_object o = {.namespace_name = "ns-a",
-                                  .name = "cloud-creds",
-                                  .type = "Opaque",
-                                  .keys = &key,
-                                  .key_count = 1,
-                                  .credential = "registry"};
+    const struct cfr_k8s_secret_key key = {"token", {"FAKE", 4}};
+    struct cfr_k8s_secret_object o = {.namespace_name = "ns-a",
+                                      .name = "cloud-creds",
+                                      .type = "Opaque",
+                                      .keys = &key,
+                                      .key_count = 1,
+                                      .credential = "registry"};
     struct cfr_err err = {0};
     int rc;
 
     if (conflict) {
-        rc = cfr_secret_apply_conflict(&o, body, &err);
+        rc = cfr_k8s_secret_apply_conflict(&o, body, &err);
         CFR_FUZZ_MUST(rc == CFR_E_CONFLICT || rc == CFR_E_UNAVAILABLE);
         CFR_FUZZ_MUST(err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
         return;
     }
-    rc = cfr_secret_apply_may(&o, body, adopt, &err);
+    rc = cfr_k8s_secret_apply_may(&o, body, adopt, &err);
     CFR_FUZZ_MUST(rc == 0 || rc == CFR_E_ANSWER || rc == CFR_E_CONFLICT || rc == CFR_E_UNAVAILABLE);
     CFR_FUZZ_MUST(err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
 }

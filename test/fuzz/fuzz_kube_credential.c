@@ -11,9 +11,9 @@
 
 static void exec_credential(struct cfr_view text)
 {
-    struct cfr_exec_credential c;
+    struct cfr_k8s_exec_credential c;
     struct cfr_err err = {0};
-    int rc = cfr_exec_credential_read("client.authentication.k8s.io/v1", text, &c, &err);
+    int rc = cfr_k8s_exec_credential_read("client.authentication.k8s.io/v1", text, &c, &err);
 
     if (rc == 0) {
         CFR_FUZZ_MUST(c.token.len != 0 || (c.cert.len != 0 && c.key.len != 0));
@@ -22,24 +22,24 @@ static void exec_credential(struct cfr_view text)
         CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
         CFR_FUZZ_MUST(c.token.p == NULL && c.cert.p == NULL && c.key.p == NULL);
     }
-    cfr_exec_credential_free(&c);
+    cfr_k8s_exec_credential_free(&c);
 }
 
 static void image_request(struct cfr_view text)
 {
-    struct cfr_image_request r;
+    struct cfr_k8s_image_request r;
     struct cfr_err err = {0};
-    int rc = cfr_image_request_read(text, &r, &err);
+    int rc = cfr_k8s_image_request_read(text, &r, &err);
 
     if (rc == 0) {
         CFR_FUZZ_MUST(r.image.n != 0 && r.registry.n != 0 && cfr_view_printable(r.registry));
         CFR_FUZZ_MUST(memchr(r.registry.p, '/', r.registry.n) == NULL);
-        (void)cfr_image_request_annotation(&r, "example.net/role");
-        (void)cfr_image_match("*.dkr.ecr.*.amazonaws.com", r.image);
+        (void)cfr_k8s_image_request_annotation(&r, "example.net/role");
+        (void)cfr_k8s_image_match("*.dkr.ecr.*.amazonaws.com", r.image);
     } else {
         CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
     }
-    cfr_image_request_free(&r);
+    cfr_k8s_image_request_free(&r);
 }
 
 /* What comes out must be JSON again. */
@@ -50,11 +50,10 @@ static void image_response(struct cfr_view auths)
     struct cfr_err err = {0};
     int rc;
 
-    cfr_secret_init(&out, CFR_IMAGE_RESPONSE_MAX);
-    rc = cfr_image_response(auths, 3600, &out, &err);
+    cfr_secret_init(&out, CFR_K8S_IMAGE_RESPONSE_MAX);
+    rc = cfr_k8s_image_response(auths, 3600, &out, &err);
     if (rc == 0)
-        CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, &err) == 0 &&
-                      cfr_json_get(doc, "auth") != NULL);
+        CFR_FUZZ_MUST(cfr_json_parse(cfr_secret_view(&out), &doc, &err) == 0 && cfr_json_get(doc, "auth") != NULL);
     else
         CFR_FUZZ_MUST(rc == CFR_E_ANSWER && err.code == rc && cfr_view_printable(cfr_view_of(err.text)));
     cfr_json_free(doc);
@@ -74,12 +73,12 @@ static void match(struct cfr_view text)
     pattern = cfr_str_dup(line);
     if (pattern == NULL)
         return;
-    good = cfr_image_match_check(pattern, &err) == 0;
+    good = cfr_k8s_image_match_check(pattern, &err) == 0;
     CFR_FUZZ_MUST(good || err.text[0] != '\0');
-    CFR_FUZZ_MUST(!cfr_image_match(pattern, rest) || good);
+    CFR_FUZZ_MUST(!cfr_k8s_image_match(pattern, rest) || good);
     if (good && strlen(pattern) == line.n && strpbrk(pattern, "*") == NULL)
-        CFR_FUZZ_MUST(cfr_image_match(pattern, line) &&
-                      (cfr_image_match(pattern, rest) == false || cfr_view_starts(rest, pattern)));
+        CFR_FUZZ_MUST(cfr_k8s_image_match(pattern, line) &&
+                      (cfr_k8s_image_match(pattern, rest) == false || cfr_view_starts(rest, pattern)));
     free(pattern);
 }
 

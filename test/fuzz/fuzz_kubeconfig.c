@@ -28,8 +28,7 @@ static void check_config(const struct cfr_kube_config *c)
     CFR_FUZZ_MUST(cert == key);
     CFR_FUZZ_MUST(c->token_file == NULL || (c->token_file[0] == '/' && c->token.len == 0));
     CFR_FUZZ_MUST(c->ca_file == NULL || c->ca_file[0] == '/');
-    CFR_FUZZ_MUST((c->token.len != 0 || c->token_file != NULL) + (c->basic.len != 0) + (c->plugin != NULL) <=
-                  1);
+    CFR_FUZZ_MUST((c->token.len != 0 || c->token_file != NULL) + (c->basic.len != 0) + (c->plugin != NULL) <= 1);
     for (size_t i = 0; i < c->header_count; i++) {
         CFR_FUZZ_MUST(cfr_view_starts(cfr_secret_view(&c->headers[i]), "Impersonate-"));
         CFR_FUZZ_MUST(strlen(c->headers[i].p) == c->headers[i].len);
@@ -51,9 +50,9 @@ static void check_veil(struct cfr_view text)
     struct cfr_secret out;
 
     cfr_secret_init(&out, text.n * 2 + 64);
-    CFR_FUZZ_MUST(cfr_kube_veil(text, &out, &original, NULL) == 0);
+    CFR_FUZZ_MUST(cfr_kube_yaml_mask(text, &out, &original, NULL) == 0);
     rest = cfr_secret_view(&out);
-    while (cfr_kube_veil_next(&rest, original, &piece)) {
+    while (cfr_kube_yaml_mask_next(&rest, original, &piece)) {
         CFR_FUZZ_MUST(piece.n <= text.n && memcmp(piece.p, text.p, piece.n) == 0);
         text.p += piece.n;
         text.n -= piece.n;

@@ -11,21 +11,20 @@
 
 #define NAME "credfresh-registry-7-0badcafe"
 
-static const struct cfr_mint_gcp gcp = {.service_account =
-                                            (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
-static const struct cfr_mint_openstack openstack = {.lifetime_ms = -1};
-static const struct cfr_mint_azure azure = {.client_id = (char[]){"66666666-7777-8888-9999-aaaaaaaaaaaa"},
-                                            .lifetime_ms = -1};
+static const struct cfr_rotation_gcp gcp = {.service_account = (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
+static const struct cfr_rotation_openstack openstack = {.lifetime_ms = -1};
+static const struct cfr_rotation_azure azure = {.client_id = (char[]){"66666666-7777-8888-9999-aaaaaaaaaaaa"},
+                                                .lifetime_ms = -1};
 
 static const struct {
-    const struct cfr_mint_provider *provider;
+    const struct cfr_rotation_provider *provider;
     const void *config;
     const char *secret; /* the field that holds it */
 } clouds[] = {
-    {&cfr_mint_gcp_provider, &gcp, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY},
-    {&cfr_mint_openstack_provider, &openstack, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET},
-    {&cfr_mint_azure_provider, &azure, CFR_FIELD_AZURE_CLIENT_SECRET},
-    {&cfr_mint_gcp_provider, &gcp, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY},
+    {&cfr_rotation_gcp_provider, &gcp, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY},
+    {&cfr_rotation_openstack_provider, &openstack, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET},
+    {&cfr_rotation_azure_provider, &azure, CFR_FIELD_AZURE_CLIENT_SECRET},
+    {&cfr_rotation_gcp_provider, &gcp, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY},
 };
 
 static void set(struct cfr_grant *g, const char *name, const char *value)
@@ -44,19 +43,18 @@ static void fill(struct cfr_grant *g)
     set(g, CFR_FIELD_AZURE_TENANT_ID, "contoso.com");
 }
 
-static void check_key(const struct cfr_mint_key *key)
+static void check_key(const struct cfr_rotation_key *key)
 {
-    CFR_FUZZ_MUST(key->id[0] != '\0' && cfr_view_printable(cfr_view_of(key->id)) &&
-                  strchr(key->id, ' ') == NULL);
+    CFR_FUZZ_MUST(key->id[0] != '\0' && cfr_view_printable(cfr_view_of(key->id)) && strchr(key->id, ' ') == NULL);
     CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(key->name)));
 }
 
-static void check_good(const struct cfr_mint_ask *ask, const struct cfr_mint_answer *out, const char *secret)
+static void check_good(const struct cfr_rotation_ask *ask, const struct cfr_rotation_answer *out, const char *secret)
 {
-    CFR_FUZZ_MUST(out->keys.count <= CFR_MINT_KEYS_MAX && out->next[0] == '\0');
+    CFR_FUZZ_MUST(out->keys.count <= CFR_ROTATION_KEYS_MAX && out->next[0] == '\0');
     for (size_t i = 0; i < out->keys.count; i++)
         check_key(&out->keys.key[i]);
-    if (ask->op != CFR_MINT_CREATE)
+    if (ask->op != CFR_ROTATION_CREATE)
         return;
     check_key(&out->made);
     CFR_FUZZ_MUST(cfr_grant_get(&out->grant, secret).n != 0);
@@ -66,12 +64,12 @@ static void check_good(const struct cfr_mint_ask *ask, const struct cfr_mint_ans
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 201, 204, 400, 401, 403, 404, 503};
-    static const enum cfr_mint_op ops[] = {CFR_MINT_LIST, CFR_MINT_CREATE, CFR_MINT_DEACTIVATE,
-                                           CFR_MINT_DELETE};
+    static const enum cfr_rotation_op ops[] = {CFR_ROTATION_LIST, CFR_ROTATION_CREATE, CFR_ROTATION_DEACTIVATE,
+                                               CFR_ROTATION_DELETE};
     struct cfr_grant admin = {0};
-    struct cfr_mint_ask ask = {.id = "key-1", .name = NAME, .now_s = 1767323045, .admin = &admin};
-    struct cfr_mint_answer out = {.used_s = 0};
-    struct cfr_mint_reply reply = {0};
+    struct cfr_rotation_ask ask = {.id = "key-1", .name = NAME, .now_s = 1767323045, .admin = &admin};
+    struct cfr_rotation_answer out = {.used_s = 0};
+    struct cfr_rotation_reply reply = {0};
     struct cfr_err err = {0};
     size_t cloud;
     int rc;
@@ -89,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_good(&ask, &out, clouds[cloud].secret);
     else
         check_refusal(rc, &err);
-    cfr_mint_answer_free(&out);
+    cfr_rotation_answer_free(&out);
     cfr_grant_free(&admin);
     return 0;
 }

@@ -13,11 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 200, 400, 403, 404, 409, 500, 302};
     char *regions[] = {(char[]){"us-east-1"}};
-    struct cfr_mint_aws config = {.user_name = (char[]){"robot"}, .regions = {regions, 1}};
+    struct cfr_rotation_aws config = {.user_name = (char[]){"robot"}, .regions = {regions, 1}};
     struct cfr_grant keys = {0};
-    struct cfr_mint_ask ask = {.id = "AKIAEXAMPLE000000000", .admin = &keys, .fresh = &keys};
-    struct cfr_mint_answer answer = {.used_s = 0};
-    struct cfr_mint_reply reply = {.status = 200};
+    struct cfr_rotation_ask ask = {.id = "AKIAEXAMPLE000000000", .admin = &keys, .fresh = &keys};
+    struct cfr_rotation_answer answer = {.used_s = 0};
+    struct cfr_rotation_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;
 
@@ -25,19 +25,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     CFR_FUZZ_MUST(cfr_grant_set(&keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_view_of(SECRET), NULL) == 0);
     reply.status = statuses[data[0] & 7];
-    ask.op = (enum cfr_mint_op)((data[0] >> 3) % (CFR_MINT_DELETE + 1));
+    ask.op = (enum cfr_rotation_op)((data[0] >> 3) % (CFR_ROTATION_DELETE + 1));
     reply.body = (struct cfr_view){(const char *)data + 1, size - 1};
-    rc = cfr_mint_aws_provider.parse(&config, &ask, &reply, &answer, &err);
+    rc = cfr_rotation_aws_provider.parse(&config, &ask, &reply, &answer, &err);
     if (rc != 0) {
         CFR_FUZZ_MUST(err.code == rc && err.text[0] != '\0' && cfr_view_printable(cfr_view_of(err.text)));
         CFR_FUZZ_MUST(strstr(err.text, "c2VjcmV0LWtl") == NULL);
     }
-    if (rc == 0 && ask.op == CFR_MINT_CREATE)
+    if (rc == 0 && ask.op == CFR_ROTATION_CREATE)
         CFR_FUZZ_MUST(strlen(answer.made.id) >= 16 &&
                       cfr_grant_get(&answer.grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY).n != 0);
     for (size_t i = 0; rc == 0 && i < answer.keys.count; i++)
         CFR_FUZZ_MUST(strlen(answer.keys.key[i].id) >= 16);
-    cfr_mint_answer_free(&answer);
+    cfr_rotation_answer_free(&answer);
     cfr_grant_free(&keys);
     return 0;
 }

@@ -12,39 +12,38 @@
 
 #define SEAL "registry+mint.seal"
 
-static const struct cfr_mint_gcp gcp = {.service_account =
-                                            (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
+static const struct cfr_rotation_gcp gcp = {.service_account = (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
 
-static void check_same(const struct cfr_minter_seal *a, const struct cfr_minter_seal *b)
+static void check_same(const struct cfr_rotator_seal *a, const struct cfr_rotator_seal *b)
 {
     CFR_FUZZ_MUST(b->held && b->stored && strcmp(a->name, b->name) == 0 && strcmp(a->key.id, b->key.id) == 0);
     CFR_FUZZ_MUST(a->key.created_s == b->key.created_s && a->grant.field_count == b->grant.field_count);
     for (size_t i = 0; i < a->grant.field_count; i++)
-        CFR_FUZZ_MUST(cfr_view_eq(cfr_secret_view(&a->grant.fields[i].value),
-                                  cfr_grant_get(&b->grant, a->grant.fields[i].name)));
+        CFR_FUZZ_MUST(
+            cfr_view_eq(cfr_secret_view(&a->grant.fields[i].value), cfr_grant_get(&b->grant, a->grant.fields[i].name)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {SEAL, NULL};
     struct cfr_config_credential config = {.name = (char[]){"registry"}};
-    struct cfr_minter m = {.world = {.state_fd = stored_folder(names)},
-                           .config = &config,
-                           .provider = &cfr_mint_gcp_provider,
-                           .provider_config = &gcp};
-    struct cfr_minter again = m;
+    struct cfr_rotator m = {.world = {.state_fd = stored_folder(names)},
+                            .config = &config,
+                            .provider = &cfr_rotation_gcp_provider,
+                            .provider_config = &gcp};
+    struct cfr_rotator again = m;
     struct cfr_view text = {(const char *)data, size};
     struct cfr_err err = {0};
 
     cfr_json_setup();
     cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
     stored_write(m.world.state_fd, SEAL, text);
-    CFR_FUZZ_MUST(cfr_minter_load(&m, &err) == 0 && m.seal.stored);
+    CFR_FUZZ_MUST(cfr_rotator_load(&m, &err) == 0 && m.seal.stored);
     if (m.seal.held && is_utf8(text)) {
-        CFR_FUZZ_MUST(cfr_minter_save_seal(&m, &err) == 0 && cfr_minter_load(&again, &err) == 0);
+        CFR_FUZZ_MUST(cfr_rotator_save_seal(&m, &err) == 0 && cfr_rotator_load(&again, &err) == 0);
         check_same(&m.seal, &again.seal);
-        cfr_minter_free_seal(&again.seal);
+        cfr_rotator_free_seal(&again.seal);
     }
-    CFR_FUZZ_MUST(cfr_minter_drop_seal(&m, &err) == 0 && m.seal.grant.field_count == 0);
+    CFR_FUZZ_MUST(cfr_rotator_drop_seal(&m, &err) == 0 && m.seal.grant.field_count == 0);
     return 0;
 }

@@ -20,16 +20,16 @@ static void check_grant(const struct cfr_grant *g)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {200, 400, 401, 403, 500, 302, 429, 201};
-    struct cfr_sts_oauth config = {.token_url = (char[]){"https://login.example/token"},
-                                   .client_id = (char[]){"me"},
-                                   .default_lifetime_ms = size != 0 && (data[0] & 8) != 0 ? 900000 : -1};
+    struct cfr_oauth config = {.token_url = (char[]){"https://login.example/token"},
+                               .client_id = (char[]){"me"},
+                               .default_lifetime_ms = size != 0 && (data[0] & 8) != 0 ? 900000 : -1};
     const struct cfr_sts_content content = {"client_secret_file", {SECRET, sizeof SECRET - 1}};
     struct cfr_sts_input in = {.credential = "registry",
                                .token = {TOKEN, sizeof TOKEN - 1},
                                .contents = &content,
                                .content_count = 1,
                                .now_s = 1767323045};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_oauth_provider, .config = &config};
+    struct cfr_sts_exchange x = {.provider = &cfr_oauth_provider, .config = &config};
     struct cfr_sts_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;

@@ -9,7 +9,7 @@
 #define SECRET   "dG9wLXNlY3JldC1vZi10aGUtcm9ib3Q"
 #define UNSCOPED "gAAAAABunscoped-token_of-the_first-step"
 
-static const struct cfr_sts_openstack configs[] = {
+static const struct cfr_openstack configs[] = {
     {.auth_url = (char[]){"https://k.test/v3"},
      .application_credential_id = (char[]){"0a1b"},
      .region_name = (char[]){"RegionOne"},
@@ -19,9 +19,7 @@ static const struct cfr_sts_openstack configs[] = {
      .identity_provider = (char[]){"k8s"},
      .protocol = (char[]){"openid"},
      .domain_id = (char[]){"d9"}},
-    {.auth_url = (char[]){"https://k.test/v3"},
-     .application_credential_name = (char[]){"n"},
-     .user_id = (char[]){"u"}},
+    {.auth_url = (char[]){"https://k.test/v3"}, .application_credential_name = (char[]){"n"}, .user_id = (char[]){"u"}},
 };
 
 static void check_grant(const struct cfr_grant *g, bool last)
@@ -41,15 +39,14 @@ static void check_grant(const struct cfr_grant *g, bool last)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const long statuses[] = {201, 401, 404, 403, 302, 400, 503, 200};
-    const struct cfr_sts_content contents[] = {
-        {"application_credential_secret_file", {SECRET, sizeof SECRET - 1}},
-        {"password_file", {SECRET, sizeof SECRET - 1}}};
+    const struct cfr_sts_content contents[] = {{"application_credential_secret_file", {SECRET, sizeof SECRET - 1}},
+                                               {"password_file", {SECRET, sizeof SECRET - 1}}};
     struct cfr_sts_input in = {.credential = "c",
                                .token = {TOKEN, sizeof TOKEN - 1},
                                .subject = {"a", 1},
                                .contents = contents,
                                .content_count = 2};
-    struct cfr_sts_exchange x = {.provider = &cfr_sts_openstack_provider};
+    struct cfr_sts_exchange x = {.provider = &cfr_openstack_provider};
     struct cfr_sts_reply reply = {0};
     struct cfr_err err = {0};
     int rc;
@@ -61,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     x.config = &configs[data[0] >> 3 & 3];
     x.step = x.config == &configs[2] ? data[0] >> 5 & 1 : 0;
     if (x.step == 1)
-        (void)cfr_grant_set(&x.grant, CFR_FIELD_OPENSTACK_TOKEN,
-                            (struct cfr_view){UNSCOPED, sizeof UNSCOPED - 1}, NULL);
+        (void)cfr_grant_set(&x.grant, CFR_FIELD_OPENSTACK_TOKEN, (struct cfr_view){UNSCOPED, sizeof UNSCOPED - 1},
+                            NULL);
     reply.body = (struct cfr_view){(const char *)data + 1, size - 1};
     (void)cfr_view_line(&reply.body, &reply.header);
     rc = x.provider->parse(&x, &in, &reply, &err);

@@ -23,8 +23,8 @@ static size_t shared(struct cfr_view a, struct cfr_view b, bool back)
 static void check_rest(struct cfr_view old, struct cfr_view new)
 {
     size_t head = shared(old, new, false);
-    size_t tail = shared((struct cfr_view){old.p + head, old.n - head},
-                         (struct cfr_view){new.p + head, new.n - head}, true);
+    size_t tail =
+        shared((struct cfr_view){old.p + head, old.n - head}, (struct cfr_view){new.p + head, new.n - head}, true);
     struct cfr_view gone = {old.p + head, old.n - head - tail};
     struct cfr_view line;
 

@@ -10,19 +10,18 @@
 
 static const char *const names[] = {"registry", "t\xc3\xb6ken", "a/b c"};
 
-static void get(void *ctx, size_t index, struct cfr_status_credential *out)
+static void get(void *ctx, size_t index, struct cfr_api_status_credential *out)
 {
     (void)ctx;
-    *out = (struct cfr_status_credential){.name = names[index],
-                                          .state = "fresh",
-                                          .provider = "aws",
-                                          .required = true,
-                                          .published = index != 1,
-                                          .expires_s = 2000};
+    *out = (struct cfr_api_status_credential){.name = names[index],
+                                              .state = "fresh",
+                                              .provider = "aws",
+                                              .required = true,
+                                              .published = index != 1,
+                                              .expires_s = 2000};
 }
 
-static const struct cfr_status status = {
-    .version = "1", .now_s = 1000, .config_ok = true, .count = 3, .get = get};
+static const struct cfr_api_status status = {.version = "1", .now_s = 1000, .config_ok = true, .count = 3, .get = get};
 
 static bool clean(const char *text)
 {
@@ -33,7 +32,7 @@ static bool clean(const char *text)
     return true;
 }
 
-static void check_answer(struct cfr_response *out)
+static void check_answer(struct cfr_httpd_response *out)
 {
     struct cfr_json *doc = NULL;
 
@@ -47,8 +46,8 @@ static void check_answer(struct cfr_response *out)
     cfr_str_free(&out->body);
 }
 
-static void check_wish(const struct cfr_action *action, const struct cfr_request *req,
-                       const struct cfr_response *out)
+static void check_wish(const struct cfr_action *action, const struct cfr_httpd_request *req,
+                       const struct cfr_httpd_response *out)
 {
     bool known = action->wish == CFR_WISH_RELOAD && action->name[0] == '\0';
 
@@ -61,9 +60,9 @@ static void check_wish(const struct cfr_action *action, const struct cfr_request
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cfr_view body = {(const char *)data, size};
-    struct cfr_request req = {0};
+    struct cfr_httpd_request req = {0};
     struct cfr_view line = {0};
-    struct cfr_response out;
+    struct cfr_httpd_response out;
     struct cfr_action action;
     const char *mark;
 
@@ -78,9 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         req.query = (struct cfr_view){mark + 1, req.path.n - (size_t)(mark - req.path.p) - 1};
         req.path.n = (size_t)(mark - req.path.p);
     }
-    cfr_routes_health(&req, &status, &out);
+    cfr_api_routes_health(&req, &status, &out);
     check_answer(&out);
-    cfr_routes_control(&req, &status, &action, &out);
+    cfr_api_routes_control(&req, &status, &action, &out);
     if (action.wish == CFR_WISH_NONE)
         check_answer(&out);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any request to any shape of the local endpoints. The input is a byte that chooses the shape, one that chooses what there
- * is to offer, a line "METHOD PATH?QUERY", lines "Name: value" up to an empty one, and a body. */
+/* Any request to any shape of the local endpoints. The input is a byte that chooses the shape, one that chooses what
+ * there is to offer, a line "METHOD PATH?QUERY", lines "Name: value" up to an empty one, and a body. */
 #include "fuzz.h"
 
 #include "base/json.h"
@@ -46,32 +46,34 @@ static char file[] = "/run/auth";
 static char role[] = "a/role b";
 static char place[] = "us-east-1";
 static char object_id[] = "22222222-2222-2222-2222-222222222222";
-static char resource_id[] = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i";
+static char resource_id[] =
+    "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i";
 static char email[] = "app@p.iam.gserviceaccount.com";
 static char number[] = "123456789012";
 static char audience[] = "https://a.example/x?y=z";
 
-static struct cfr_serve_gce_identity id_tokens[] = {{.audience = audience, .credential = name}};
-static struct cfr_serve_gce_account accounts[] = {
+static struct cfr_sdk_gce_identity id_tokens[] = {{.audience = audience, .credential = name}};
+static struct cfr_sdk_gce_account accounts[] = {
     {.credential = name, .email = email, .identities = {id_tokens, COUNT(id_tokens)}},
     {.identities = {id_tokens, COUNT(id_tokens)}},
 };
-static struct cfr_serve_azure_identity identities[] = {
+static struct cfr_sdk_azure_identity identities[] = {
     {.credential = name},
     {.credential = name, .client_id = number, .object_id = object_id, .resource_id = resource_id},
 };
 
-static const struct cfr_serve_aws_container container = {.credential = name, .path = path, .authorization_file = file};
-static const struct cfr_serve_ec2_imds imds[] = {{.credential = name, .region = place}, {.credential = name, .role = role}};
-static const struct cfr_serve_gce_metadata gce = {.project_id = place,
-                                                  .numeric_project_id = number,
-                                                  .zone = place,
-                                                  .universe_domain = place,
-                                                  .instance_name = name,
-                                                  .cluster_name = name,
-                                                  .accounts = {accounts, COUNT(accounts)}};
-static const struct cfr_serve_azure azure = {.identities = {identities, COUNT(identities)}};
-static const struct cfr_serve_azure app_service = {.identities = {identities, COUNT(identities)}, .header_file = file};
+static const struct cfr_sdk_aws_container container = {.credential = name, .path = path, .authorization_file = file};
+static const struct cfr_sdk_ec2_imds imds[] = {{.credential = name, .region = place},
+                                               {.credential = name, .role = role}};
+static const struct cfr_sdk_gce_metadata gce = {.project_id = place,
+                                                .numeric_project_id = number,
+                                                .zone = place,
+                                                .universe_domain = place,
+                                                .instance_name = name,
+                                                .cluster_name = name,
+                                                .accounts = {accounts, COUNT(accounts)}};
+static const struct cfr_sdk_azure azure = {.identities = {identities, COUNT(identities)}};
+static const struct cfr_sdk_azure app_service = {.identities = {identities, COUNT(identities)}, .header_file = file};
 
 static bool offer(void *ctx, const char *credential, struct cfr_offer *out)
 {
@@ -116,47 +118,45 @@ static struct cfr_view header(void *ctx, const char *wanted)
     return (struct cfr_view){NULL, 0};
 }
 
-static const struct cfr_endpoint_world *world_of(struct input *in)
+static const struct cfr_sdk_endpoint_world *world_of(struct input *in)
 {
-    static struct cfr_endpoint_world w;
+    static struct cfr_sdk_endpoint_world w;
     static struct cfr_ec2_signer *signer;
 
     if (signer == NULL)
-        CFR_FUZZ_MUST(cfr_ec2_signer_open((struct cfr_view){MARK "-key-of-32-bytes-or-more--", 32}, &signer, NULL) == 0);
-    w = (struct cfr_endpoint_world){.now_s = NOW_S,
-                                    .offer = offer,
-                                    .secret_file = secret_file,
-                                    .ctx = in,
-                                    .signer = signer};
+        CFR_FUZZ_MUST(
+            cfr_sdk_ec2_signer_open((struct cfr_view){MARK "-key-of-32-bytes-or-more--", 32}, &signer, NULL) == 0);
+    w = (struct cfr_sdk_endpoint_world){
+        .now_s = NOW_S, .offer = offer, .secret_file = secret_file, .ctx = in, .signer = signer};
     return &w;
 }
 
-static bool call(unsigned shape, const struct cfr_endpoint_request *r, const struct cfr_endpoint_world *w,
-                 struct cfr_endpoint_answer *out)
+static bool call(unsigned shape, const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
+                 struct cfr_sdk_endpoint_answer *out)
 {
     switch (shape % 7) {
     case 0:
-        return cfr_serve_aws_container(&container, r, w, out);
+        return cfr_sdk_aws_container(&container, r, w, out);
     case 1:
     case 2:
-        return cfr_serve_ec2_imds(&imds[shape % 7 - 1], r, w, out);
+        return cfr_sdk_ec2_imds(&imds[shape % 7 - 1], r, w, out);
     case 3:
-        return cfr_serve_gce_metadata(&gce, r, w, out);
+        return cfr_sdk_gce_metadata(&gce, r, w, out);
     case 4:
-        return cfr_serve_azure_imds(&azure, r, w, out);
+        return cfr_sdk_azure_imds(&azure, r, w, out);
     case 5:
-        return cfr_serve_azure_app_service(&app_service, r, w, out);
+        return cfr_sdk_azure_app_service(&app_service, r, w, out);
     default:
-        return cfr_serve_token(r, w, out);
+        return cfr_sdk_token(r, w, out);
     }
 }
 
-static void check_headers(const struct cfr_endpoint_answer *a)
+static void check_headers(const struct cfr_sdk_endpoint_answer *a)
 {
     bool allow = false;
     bool retry = false;
 
-    CFR_FUZZ_MUST(a->header_count <= CFR_ENDPOINT_HEADERS_MAX);
+    CFR_FUZZ_MUST(a->header_count <= CFR_SDK_ENDPOINT_HEADERS_MAX);
     for (size_t i = 0; i < a->header_count; i++) {
         struct cfr_view value = cfr_view_of(a->headers[i].value);
 
@@ -169,7 +169,7 @@ static void check_headers(const struct cfr_endpoint_answer *a)
 }
 
 /* Who is given a secret has shown what the shape demands. */
-static bool entitled(unsigned shape, const struct input *in, const struct cfr_endpoint_request *r)
+static bool entitled(unsigned shape, const struct input *in, const struct cfr_sdk_endpoint_request *r)
 {
     struct input look = *in;
 
@@ -190,12 +190,13 @@ static bool entitled(unsigned shape, const struct input *in, const struct cfr_en
     case 4:
         return header(&look, "Metadata").p != NULL;
     default:
-        return cfr_view_is(header(&look, "X-IDENTITY-HEADER"), PASSWORD) || cfr_view_is(header(&look, "Secret"), PASSWORD);
+        return cfr_view_is(header(&look, "X-IDENTITY-HEADER"), PASSWORD) ||
+               cfr_view_is(header(&look, "Secret"), PASSWORD);
     }
 }
 
-static void check(unsigned shape, const struct input *in, const struct cfr_endpoint_request *r,
-                  struct cfr_endpoint_answer *a)
+static void check(unsigned shape, const struct input *in, const struct cfr_sdk_endpoint_request *r,
+                  struct cfr_sdk_endpoint_answer *a)
 {
     struct cfr_view body = cfr_secret_view(&a->body);
     struct cfr_json *doc = NULL;
@@ -210,21 +211,21 @@ static void check(unsigned shape, const struct input *in, const struct cfr_endpo
     cfr_json_free(doc);
 }
 
-static void check_helpers(const struct cfr_endpoint_request *r, struct cfr_view host)
+static void check_helpers(const struct cfr_sdk_endpoint_request *r, struct cfr_view host)
 {
     char to[24];
-    int found = cfr_endpoint_parameter(r->query, "resource", to, sizeof to);
+    int found = cfr_sdk_endpoint_parameter(r->query, "resource", to, sizeof to);
 
     CFR_FUZZ_MUST(found >= -1 && found <= 1 && memchr(to, '\0', sizeof to) != NULL && (found == 1 || to[0] == '\0'));
-    CFR_FUZZ_MUST(cfr_endpoint_decode(r->path, to, sizeof to) || to[0] == '\0');
+    CFR_FUZZ_MUST(cfr_sdk_endpoint_decode(r->path, to, sizeof to) || to[0] == '\0');
     CFR_FUZZ_MUST(memchr(to, '\0', sizeof to) != NULL);
-    if (cfr_endpoint_host_is(host, "127.0.0.1:9911"))
+    if (cfr_sdk_endpoint_host_is(host, "127.0.0.1:9911"))
         CFR_FUZZ_MUST(cfr_view_find(host, "127.0.0.1") >= 0 || cfr_view_starts(host, "[127.0.0.1]") ||
                       cfr_view_is_nocase((struct cfr_view){host.p, 9}, "localhost"));
-    (void)cfr_endpoint_host_is(host, "[::1]:9911");
+    (void)cfr_sdk_endpoint_host_is(host, "[::1]:9911");
 }
 
-static void read_request(struct cfr_view text, struct input *in, struct cfr_endpoint_request *r)
+static void read_request(struct cfr_view text, struct input *in, struct cfr_sdk_endpoint_request *r)
 {
     struct cfr_view line = {0};
     const char *mark;
@@ -248,10 +249,10 @@ static void read_request(struct cfr_view text, struct input *in, struct cfr_endp
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input in = {.session = {.limit = CFR_EC2_TOKEN_LENGTH}};
-    struct cfr_endpoint_request r = {.header = header, .header_ctx = &in, .peer = "127.0.0.1"};
-    struct cfr_endpoint_answer a = {0};
-    const struct cfr_endpoint_world *w = world_of(&in);
+    struct input in = {.session = {.limit = CFR_SDK_EC2_TOKEN_LENGTH}};
+    struct cfr_sdk_endpoint_request r = {.header = header, .header_ctx = &in, .peer = "127.0.0.1"};
+    struct cfr_sdk_endpoint_answer a = {0};
+    const struct cfr_sdk_endpoint_world *w = world_of(&in);
 
     if (size < 2)
         return 0;
@@ -259,8 +260,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     in.kind = (enum kind)(data[1] % KINDS);
     for (size_t i = 0; i < COUNT(fields) && in.kind != EMPTY; i++)
         CFR_FUZZ_MUST(cfr_grant_set(&in.grant, fields[i].name, cfr_view_of(fields[i].value), NULL) == 0);
-    CFR_FUZZ_MUST(cfr_grant_set_identity(&in.grant, cfr_view_of("arn:aws:sts::123456789012:assumed-role/r/s"), NULL) == 0);
-    CFR_FUZZ_MUST(cfr_ec2_token_make(w->signer, name, NOW_S + 60, &in.session) == 0);
+    CFR_FUZZ_MUST(cfr_grant_set_identity(&in.grant, cfr_view_of("arn:aws:sts::123456789012:assumed-role/r/s"), NULL) ==
+                  0);
+    CFR_FUZZ_MUST(cfr_sdk_ec2_token_make(w->signer, name, NOW_S + 60, &in.session) == 0);
     in.has_mark = cfr_view_find((struct cfr_view){(const char *)data, size}, MARK) >= 0;
     read_request((struct cfr_view){(const char *)data + 2, size - 2}, &in, &r);
     check_helpers(&r, header(&in, "Host"));
@@ -268,7 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(data[0], &in, &r, &a);
     else
         CFR_FUZZ_MUST(a.status == 0 && a.body.p == NULL);
-    cfr_endpoint_answer_free(&a);
+    cfr_sdk_endpoint_answer_free(&a);
     cfr_secret_free(&in.session);
     cfr_grant_free(&in.grant);
     return 0;

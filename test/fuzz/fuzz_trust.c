@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_view document = {(const char *)data, size};
     struct cfr_view audiences[] = {{"a", 1}, {"b", 1}};
     struct cfr_str out = {.limit = 65536};
-    struct cfr_trust_token token = {.aud = audiences, .aud_count = 2};
-    struct cfr_trust_cel cel = {NULL, NULL};
+    struct cfr_doctor_policy_token token = {.aud = audiences, .aud_count = 2};
+    struct cfr_doctor_policy_cel cel = {NULL, NULL};
     struct cfr_json *claims = NULL;
 
     cfr_json_setup();
@@ -31,12 +31,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     token.iss = cfr_view_of("https://oidc.example.net/id/1");
     token.sub = cfr_view_of("system:serviceaccount:ns-a:sa-b");
     token.claims = claims;
-    cfr_trust_aws(document, "arn:aws:iam::123456789012:role/app", &token, &sink);
-    cfr_trust_azure(document, &token, &sink);
-    cfr_trust_gcp(document, "//iam.googleapis.com/projects/1", &token, &sink);
-    cel = (struct cfr_trust_cel){claims, claims};
-    (void)cfr_trust_cel_text(&cel, document, &out);
-    (void)cfr_trust_cel_true(&cel, document);
+    cfr_doctor_policy_aws(document, "arn:aws:iam::123456789012:role/app", &token, &sink);
+    cfr_doctor_policy_azure(document, &token, &sink);
+    cfr_doctor_policy_gcp(document, "//iam.googleapis.com/projects/1", &token, &sink);
+    cel = (struct cfr_doctor_policy_cel){claims, claims};
+    (void)cfr_doctor_policy_cel_text(&cel, document, &out);
+    (void)cfr_doctor_policy_cel_true(&cel, document);
     cfr_str_free(&out);
     cfr_json_free(claims);
     return 0;

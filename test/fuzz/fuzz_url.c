@@ -17,8 +17,7 @@ static bool is_near(struct cfr_view host)
 static bool has_any(struct cfr_view text, const char *chars)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] <= 0x20 || (unsigned char)text.p[i] >= 0x7f ||
-            strchr(chars, text.p[i]) != NULL)
+        if ((unsigned char)text.p[i] <= 0x20 || (unsigned char)text.p[i] >= 0x7f || strchr(chars, text.p[i]) != NULL)
             return true;
     }
     return false;
@@ -44,13 +43,13 @@ static void check_url(const char *text)
 
 static void check_host(struct cfr_view host)
 {
-    struct cfr_ecr_host ecr;
+    struct cfr_aws_ecr_host ecr;
 
     if (cfr_url_host_ok(host))
         CFR_FUZZ_MUST(!has_any(host, "/@?#\\%"));
-    if (cfr_registry_host_ok(host))
+    if (cfr_docker_auths_host_ok(host))
         CFR_FUZZ_MUST(!has_any(host, "/@?#\\%\""));
-    if (cfr_ecr_host_parse(host, &ecr))
+    if (cfr_aws_ecr_host_parse(host, &ecr))
         CFR_FUZZ_MUST(ecr.account.n == 12 && !has_any(cfr_view_of(ecr.region), "./"));
 }
 

@@ -303,7 +303,7 @@ def test_online_token_of_another_issuer(machine, shared_cloud):
 def test_the_reference_mentions_every_key():
     page = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
     root = pathlib.Path(__file__).resolve().parents[2]
-    sources = [*sorted((root / "agent").glob("config_tables*.c")), *sorted((root / "sts").glob("*_config.c"))]
+    sources = [*sorted((root / "agent/config").glob("schema*.c")), *sorted((root / "sts").glob("*/*config.c"))]
     text = "\n".join(line for path in sources for line in path.read_text().splitlines() if "#define" not in line)
     keys = {a or b for a, b in re.findall(r'\.key = "(\w+)"|\bFIELD\w*\("?(\w+)"?,', text)}
     assert {"timeout", "command", "role_arn", "keep_previous"} <= keys

@@ -41,7 +41,7 @@ def rows(path):
     def expand(text):
         return re.sub(rf"{TEXT}|\b[A-Z][A-Z_]+\b", lambda m: expand(macros[m[0]]) if m[0] in macros else m[0], text)
 
-    for table in re.findall(r"const struct (?:cfr_refusal_)?row \w+\[\] = \{(.*?)\n\};", source, re.S):
+    for table in re.findall(r"const struct (?:cfr_error_table_)?row \w+\[\] = \{(.*?)\n\};", source, re.S):
         table = expand(table)
         found = re.findall(rf"\{{(?:(NULL|{TEXT}), )??(NULL|{TEXT}|\d+), (NULL|{TEXT}|\d+), CFR_E_\w+,\s*((?:\s*{TEXT})+)"
                            r"(?:,\s*ADVICE_(\w+))?\}", table)

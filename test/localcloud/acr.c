@@ -18,16 +18,15 @@ enum { REFRESH_S = 10800, ACCESS_S = 4500 };
 static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
 {
     const char *host = lc_visit_host(visit);
-    char *challenge =
-        lc_text_format("Bearer realm=\"https://%s/acr/oauth2/token\",service=\"%s\"", host, host);
+    char *challenge = lc_text_format("Bearer realm=\"https://%s/acr/oauth2/token\",service=\"%s\"", host, host);
 
     if (refusal->status == 401 && challenge != NULL) {
         lc_reply_header(visit->reply, "WWW-Authenticate", challenge);
     }
     free(challenge);
-    lc_visit_json(visit, refusal->status,
-                  json_pack("{s:[{s:s,s:s,s:n}]}", "errors", "code", refusal->code, "message",
-                            refusal->message, "detail"));
+    lc_visit_json(
+        visit, refusal->status,
+        json_pack("{s:[{s:s,s:s,s:n}]}", "errors", "code", refusal->code, "message", refusal->message, "detail"));
 }
 
 static int unauthorized(struct lc_visit *visit, const char *text)
@@ -49,8 +48,7 @@ static json_t *find_registry(struct lc_visit *visit, const char *service)
     json_array_foreach(json_object_get(visit->settings, "registries"), index, registry)
     {
         const char *name = json_string_value(json_object_get(registry, "service"));
-        if (strcmp(name, service) == 0 ||
-            (strcmp(name, "*") == 0 && strcmp(lc_visit_host(visit), service) == 0)) {
+        if (strcmp(name, service) == 0 || (strcmp(name, "*") == 0 && strcmp(lc_visit_host(visit), service) == 0)) {
             return registry;
         }
     }
@@ -58,17 +56,16 @@ static json_t *find_registry(struct lc_visit *visit, const char *service)
 }
 
 /* A token of a registry; kind is its grant_type claim. The caller frees it. */
-static char *issue(struct lc_visit *visit, const char *kind, const char *service, const char *subject,
-                   int64_t life_s, json_t *access)
+static char *issue(struct lc_visit *visit, const char *kind, const char *service, const char *subject, int64_t life_s,
+                   json_t *access)
 {
     json_int_t now = (json_int_t)lc_time_now();
-    json_t *claims = json_pack("{s:s,s:s,s:I,s:I,s:s,s:s,s:s,s:s,s:O*}", "jti", visit->id, "sub", subject,
-                               "nbf", now, "iat", now, "iss", ISSUER, "aud", service, "version", "1.0",
-                               "grant_type", kind, "access", access);
+    json_t *claims =
+        json_pack("{s:s,s:s,s:I,s:I,s:s,s:s,s:s,s:s,s:O*}", "jti", visit->id, "sub", subject, "nbf", now, "iat", now,
+                  "iss", ISSUER, "aud", service, "version", "1.0", "grant_type", kind, "access", access);
     char *token = NULL;
 
-    lc_visit_put_expiry(visit, claims, "exp",
-                        json_integer((json_int_t)lc_visit_until(lc_visit_life_s(visit, life_s))),
+    lc_visit_put_expiry(visit, claims, "exp", json_integer((json_int_t)lc_visit_until(lc_visit_life_s(visit, life_s))),
                         json_integer(now - 3600));
     token = lc_token_key_sign(visit->cloud->token_key, claims);
     json_decref(claims);
@@ -101,8 +98,7 @@ static int check_access(struct lc_visit *visit, json_t *registry, const struct l
     bool arm = !json_is_false(json_object_get(registry, "arm_audience"));
 
     if (access->claims == NULL || access->expired) {
-        return unauthorized(visit, access->expired ? "the access token has expired"
-                                                   : "the access token is not valid");
+        return unauthorized(visit, access->expired ? "the access token has expired" : "the access token is not valid");
     }
     if (!lc_azure_same_resource(access->audience, "https://containerregistry.azure.net") &&
         !(arm && (lc_azure_same_resource(access->audience, "https://management.azure.com") ||
@@ -168,9 +164,9 @@ static json_t *read_scopes(const struct lc_params *params)
             json_decref(access);
             return NULL;
         }
-        (void)json_array_append_new(access, json_pack("{s:s%,s:s%,s:[s]}", "type", scope,
-                                                      (size_t)(first - scope), "name", first + 1,
-                                                      (size_t)(last - first - 1), "actions", last + 1));
+        (void)json_array_append_new(access,
+                                    json_pack("{s:s%,s:s%,s:[s]}", "type", scope, (size_t)(first - scope), "name",
+                                              first + 1, (size_t)(last - first - 1), "actions", last + 1));
     }
     return access;
 }
@@ -179,8 +175,7 @@ static void answer_token(struct lc_visit *visit, const struct lc_params *params,
 {
     const char *service = lc_params_get(params, "service");
     json_t *access = read_scopes(params);
-    json_t *claims =
-        service == NULL || refresh == NULL ? NULL : open_token(visit, "refresh_token", service, refresh);
+    json_t *claims = service == NULL || refresh == NULL ? NULL : open_token(visit, "refresh_token", service, refresh);
     char *token = NULL;
 
     if (service == NULL || access == NULL) {
@@ -188,8 +183,8 @@ static void answer_token(struct lc_visit *visit, const struct lc_params *params,
     } else if (claims == NULL) {
         (void)unauthorized(visit, "the refresh token is not valid");
     } else {
-        token = issue(visit, "access_token", service, json_string_value(json_object_get(claims, "sub")),
-                      ACCESS_S, access);
+        token =
+            issue(visit, "access_token", service, json_string_value(json_object_get(claims, "sub")), ACCESS_S, access);
         lc_visit_granted(visit, token == NULL ? "" : token);
         lc_visit_json(visit, 200, json_pack("{s:s*}", "access_token", token));
     }
@@ -242,14 +237,13 @@ static void v2(struct lc_visit *visit)
     }
     lc_reply_header(visit->reply, "Docker-Distribution-Api-Version", "registry/2.0");
     if (claims == NULL) {
-        (void)unauthorized(
-            visit, "authentication required, visit https://aka.ms/acr/authorization for more information.");
+        (void)unauthorized(visit,
+                           "authentication required, visit https://aka.ms/acr/authorization for more information.");
     } else {
         json_int_t expires = json_integer_value(json_object_get(claims, "exp"));
         lc_visit_json(visit, 200,
                       json_pack("{s:O,s:O,s:I}", "identity", json_object_get(claims, "sub"), "service",
-                                json_object_get(claims, "aud"), "expires_in",
-                                (json_int_t)lc_visit_left_s(expires)));
+                                json_object_get(claims, "aud"), "expires_in", (json_int_t)lc_visit_left_s(expires)));
     }
     free(user);
     free(password);
@@ -258,8 +252,7 @@ static void v2(struct lc_visit *visit)
 
 static int check_registry(json_t *registry, struct lc_fail *fail)
 {
-    static const char *const known[] = {"service",    "tenant",       "identities",
-                                        "lifetime_s", "arm_audience", NULL};
+    static const char *const known[] = {"service", "tenant", "identities", "lifetime_s", "arm_audience", NULL};
     const char *service = "";
     const char *tenant = "";
     json_t *identities = NULL;
@@ -275,8 +268,7 @@ static int check_registry(json_t *registry, struct lc_fail *fail)
         return -1;
     }
     if (*service == '\0' || *tenant == '\0') {
-        return lc_fail_set(fail,
-                           "registries: \"service\" is the login server's name and \"tenant\" a tenant's id");
+        return lc_fail_set(fail, "registries: \"service\" is the login server's name and \"tenant\" a tenant's id");
     }
     (void)json_object_set_new(registry, "lifetime_s", json_integer(life_s));
     return 0;
@@ -313,8 +305,8 @@ static const struct lc_action actions[] = {
     {"acr.v2", "GET", "/acr/v2/", v2, NULL, true},
 };
 
-#define DEMO_REGISTRY(service)                                                                               \
-    "{\"service\":\"" service "\",\"tenant\":\"11111111-2222-3333-4444-555555555555\","                      \
+#define DEMO_REGISTRY(service)                                                                                         \
+    "{\"service\":\"" service "\",\"tenant\":\"11111111-2222-3333-4444-555555555555\","                                \
     "\"identities\":[\"66666666-7777-8888-9999-aaaaaaaaaaaa\"]}"
 
 const struct lc_service lc_acr_service = {

@@ -15,16 +15,14 @@
 
 /* Each action gets the request's JSON object (empty when there is no body) and returns the answer, or NULL
  * with the reason for a 400. */
-typedef json_t *(*act)(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                       struct lc_fail *fail);
+typedef json_t *(*act)(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail);
 
 static json_t *ok(void)
 {
     return json_pack("{s:b}", "ok", 1);
 }
 
-static json_t *get_health(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                          struct lc_fail *fail)
+static json_t *get_health(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)cloud;
     (void)request;
@@ -33,8 +31,7 @@ static json_t *get_health(struct lc_cloud *cloud, const struct lc_request *reque
     return ok();
 }
 
-static json_t *get_stats(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                         struct lc_fail *fail)
+static json_t *get_stats(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     struct lc_params params = {0};
     const char *text = NULL;
@@ -51,15 +48,13 @@ static json_t *get_stats(struct lc_cloud *cloud, const struct lc_request *reques
         (void)lc_fail_set(fail, "log must be a number from 0 to 2000");
     } else {
         report = lc_stats_report(cloud->stats, (size_t)entries);
-        (void)json_object_set_new(report, "tokens_minted",
-                                  json_integer((json_int_t)lc_issuer_minted(cloud->issuer)));
+        (void)json_object_set_new(report, "tokens_minted", json_integer((json_int_t)lc_issuer_minted(cloud->issuer)));
     }
     lc_params_free(&params);
     return report;
 }
 
-static json_t *reset_stats(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                           struct lc_fail *fail)
+static json_t *reset_stats(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     (void)body;
@@ -68,8 +63,7 @@ static json_t *reset_stats(struct lc_cloud *cloud, const struct lc_request *requ
     return ok();
 }
 
-static json_t *get_faults(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                          struct lc_fail *fail)
+static json_t *get_faults(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     (void)body;
@@ -77,8 +71,7 @@ static json_t *get_faults(struct lc_cloud *cloud, const struct lc_request *reque
     return lc_faults_report(cloud->faults);
 }
 
-static json_t *post_fault(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                          struct lc_fail *fail)
+static json_t *post_fault(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     return lc_faults_add(cloud->faults, body, fail) == 0 ? ok() : NULL;
@@ -102,7 +95,8 @@ static json_t *get_iam(struct lc_cloud *cloud, const struct lc_request *request,
     return lc_iam_report(cloud);
 }
 
-static json_t *post_iam_key(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
+static json_t *post_iam_key(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                            struct lc_fail *fail)
 {
     (void)request;
     return lc_iam_change(cloud, body, fail) == 0 ? lc_iam_report(cloud) : NULL;
@@ -116,8 +110,7 @@ static json_t *get_minted(struct lc_cloud *cloud, const struct lc_request *reque
     return lc_minted_report(cloud->minted);
 }
 
-static json_t *get_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                          struct lc_fail *fail)
+static json_t *get_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     (void)body;
@@ -125,23 +118,20 @@ static json_t *get_issuer(struct lc_cloud *cloud, const struct lc_request *reque
     return lc_issuer_report(cloud->issuer);
 }
 
-static json_t *rotate(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                      struct lc_fail *fail)
+static json_t *rotate(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     static const char *const known[] = {"phase", NULL};
     const char *phase = "all";
 
     (void)request;
-    if (lc_json_keys(body, "rotate", known, fail) != 0 ||
-        lc_json_text(body, "rotate", "phase", &phase, fail) != 0 ||
+    if (lc_json_keys(body, "rotate", known, fail) != 0 || lc_json_text(body, "rotate", "phase", &phase, fail) != 0 ||
         lc_issuer_rotate(cloud->issuer, phase, fail) != 0) {
         return NULL;
     }
     return lc_issuer_report(cloud->issuer);
 }
 
-static json_t *get_volumes(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                           struct lc_fail *fail)
+static json_t *get_volumes(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     (void)body;
@@ -149,8 +139,7 @@ static json_t *get_volumes(struct lc_cloud *cloud, const struct lc_request *requ
     return lc_kubelet_report(cloud->kubelet);
 }
 
-static json_t *post_volume(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                           struct lc_fail *fail)
+static json_t *post_volume(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     return lc_kubelet_add(cloud->kubelet, body, fail) == 0 ? lc_kubelet_report(cloud->kubelet) : NULL;
@@ -176,8 +165,7 @@ static int read_alg(const char *alg, enum lc_jwt_sign *how, struct lc_fail *fail
     return lc_fail_set(fail, "token: \"alg\" must be RS256, RS384, RS512, HS256 or none");
 }
 
-static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                          struct lc_fail *fail)
+static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     static const char *const known[] = {"namespace",    "service_account",
                                         "audience",     "expires_in_s",
@@ -202,8 +190,7 @@ static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *reque
         lc_json_object(body, "token", "extra_claims", &wish.extra_claims, fail) != 0 ||
         lc_json_text(body, "token", "alg", &alg, fail) != 0 ||
         lc_json_text(body, "token", "kid", &wish.kid, fail) != 0 ||
-        lc_json_bool(body, "token", "stray_key", &wish.stray_key, fail) != 0 ||
-        read_alg(alg, &wish.how, fail) != 0) {
+        lc_json_bool(body, "token", "stray_key", &wish.stray_key, fail) != 0 || read_alg(alg, &wish.how, fail) != 0) {
         return NULL;
     }
     wish.audience = audience != NULL ? json_incref(audience) : json_pack("[s]", "sts.amazonaws.com");
@@ -216,16 +203,14 @@ static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *reque
     return answer;
 }
 
-static json_t *post_outage(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                           struct lc_fail *fail)
+static json_t *post_outage(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     static const char *const known[] = {"on", "service", NULL};
     const char *service = NULL;
     bool on = false;
 
     (void)request;
-    if (lc_json_keys(body, "outage", known, fail) != 0 ||
-        lc_json_bool(body, "outage", "on", &on, fail) != 0 ||
+    if (lc_json_keys(body, "outage", known, fail) != 0 || lc_json_bool(body, "outage", "on", &on, fail) != 0 ||
         lc_json_text(body, "outage", "service", &service, fail) != 0) {
         return NULL;
     }
@@ -239,22 +224,19 @@ static json_t *post_outage(struct lc_cloud *cloud, const struct lc_request *requ
     return json_pack("{s:b,s:s*}", "on", on ? 1 : 0, "service", service);
 }
 
-static json_t *post_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                         struct lc_fail *fail)
+static json_t *post_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     return lc_trust_put_role(cloud->trust, body, fail) == 0 ? ok() : NULL;
 }
 
-static json_t *post_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                           struct lc_fail *fail)
+static json_t *post_issuer(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     return lc_trust_put_issuer(cloud->trust, body, fail) == 0 ? ok() : NULL;
 }
 
-static json_t *drop_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                         struct lc_fail *fail)
+static json_t *drop_role(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     static const char *const known[] = {"arn", NULL};
     const char *arn = "";
@@ -283,15 +265,14 @@ static json_t *post_keystone_user(struct lc_cloud *cloud, const struct lc_reques
     return lc_keystone_user(cloud->keystone, body, fail) == 0 ? ok() : NULL;
 }
 
-static json_t *post_keystone_credential(struct lc_cloud *cloud, const struct lc_request *request,
-                                        json_t *body, struct lc_fail *fail)
+static json_t *post_keystone_credential(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
+                                        struct lc_fail *fail)
 {
     (void)request;
     return lc_keystone_credential(cloud->keystone, body, fail) == 0 ? ok() : NULL;
 }
 
-static json_t *get_kube(struct lc_cloud *cloud, const struct lc_request *request, json_t *body,
-                        struct lc_fail *fail)
+static json_t *get_kube(struct lc_cloud *cloud, const struct lc_request *request, json_t *body, struct lc_fail *fail)
 {
     (void)request;
     (void)body;
@@ -473,8 +454,7 @@ static void handle_service(struct lc_cloud *cloud, const struct lc_request *requ
         finish(reply, 200, lc_service_settings(cloud, service));
     } else if (strcmp(request->method, "POST") != 0) {
         refuse(reply, 405, "only GET and POST");
-    } else if ((body = read_body(request, &fail)) == NULL ||
-               lc_service_set(cloud, service, body, &fail) != 0) {
+    } else if ((body = read_body(request, &fail)) == NULL || lc_service_set(cloud, service, body, &fail) != 0) {
         refuse(reply, 400, fail.text);
     } else {
         finish(reply, 200, ok());
@@ -513,6 +493,5 @@ void lc_admin_handle(void *owner, const struct lc_request *request, struct lc_re
             return;
         }
     }
-    refuse(reply, path_known ? 405 : 404,
-           path_known ? "this path has other methods" : "there is no such path");
+    refuse(reply, path_known ? 405 : 404, path_known ? "this path has other methods" : "there is no such path");
 }

@@ -86,8 +86,7 @@ void lc_answer_start(struct lc_answer *answer, struct lc_buf *out, bool json, co
         lc_buf_text(out, "{");
         answer->fresh = true;
     } else {
-        lc_buf_format(out, "<%s xmlns=\"%s\">\n", root,
-                      xml_namespace == NULL ? STS_NAMESPACE : xml_namespace);
+        lc_buf_format(out, "<%s xmlns=\"%s\">\n", root, xml_namespace == NULL ? STS_NAMESPACE : xml_namespace);
     }
     answer->depth = 1;
 }
@@ -196,8 +195,7 @@ void lc_answer_end(struct lc_answer *answer, const char *root)
     }
 }
 
-void lc_answer_refusal(const struct lc_refusal *refusal, bool json, const char *request_id,
-                       struct lc_buf *out)
+void lc_answer_refusal(const struct lc_refusal *refusal, bool json, const char *request_id, struct lc_buf *out)
 {
     struct lc_answer answer;
 
@@ -205,8 +203,7 @@ void lc_answer_refusal(const struct lc_refusal *refusal, bool json, const char *
         answer = (struct lc_answer){.out = out, .json = true, .fresh = true};
         lc_buf_text(out, "{");
     } else {
-        lc_answer_start(&answer, out, false, "ErrorResponse",
-                        refusal->front_end ? FRONT_END_NAMESPACE : NULL);
+        lc_answer_start(&answer, out, false, "ErrorResponse", refusal->front_end ? FRONT_END_NAMESPACE : NULL);
     }
     lc_answer_open(&answer, "Error");
     lc_answer_text(&answer, "Type", refusal->type);

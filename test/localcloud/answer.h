@@ -40,7 +40,6 @@ void lc_answer_integer(struct lc_answer *answer, const char *name, long value);
 void lc_answer_time(struct lc_answer *answer, const char *name, int64_t when_s);
 void lc_answer_end(struct lc_answer *answer, const char *root);
 
-void lc_answer_refusal(const struct lc_refusal *refusal, bool json, const char *request_id,
-                       struct lc_buf *out);
+void lc_answer_refusal(const struct lc_refusal *refusal, bool json, const char *request_id, struct lc_buf *out);
 
 #endif

@@ -33,25 +33,22 @@ static bool is_region(const char *region)
            dash[1 + strspn(dash + 1, "0123456789")] == '\0';
 }
 
-static int check_scope(const char *service, const char *wanted, const struct lc_sigv4 *sig,
-                       struct lc_refusal *refusal)
+static int check_scope(const char *service, const char *wanted, const struct lc_sigv4 *sig, struct lc_refusal *refusal)
 {
     bool region = wanted != NULL ? strcmp(sig->region, wanted) == 0 : is_region(sig->region);
 
     if (!region) {
-        return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
-                         "Credential should be scoped to a valid region. ");
+        return lc_refuse(refusal, 403, "SignatureDoesNotMatch", "Credential should be scoped to a valid region. ");
     }
     if (strcmp(sig->service, service) != 0) {
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
                          "Credential should be scoped to correct service: '%s'. ", service);
     }
     if (strncmp(sig->date, sig->amz_date, 8) != 0 || strlen(sig->date) != 8) {
-        return lc_refuse(
-            refusal, 403, "SignatureDoesNotMatch",
-            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
-            "'%.40s' != '%.8s', from '%.20s'.",
-            sig->date, sig->amz_date, sig->amz_date);
+        return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
+                         "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+                         "'%.40s' != '%.8s', from '%.20s'.",
+                         sig->date, sig->amz_date, sig->amz_date);
     }
     return 0;
 }
@@ -67,22 +64,21 @@ static int check_time(const struct lc_sigv4 *sig, struct lc_refusal *refusal)
     if (sig->signed_at_s + life_s < now_s) {
         lc_time_basic(now_s - life_s, limit);
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
-                         "Signature expired: %s is now earlier than %s (%s - %lld min.)", sig->amz_date,
-                         limit, now, (long long)life_s / 60);
+                         "Signature expired: %s is now earlier than %s (%s - %lld min.)", sig->amz_date, limit, now,
+                         (long long)life_s / 60);
     }
     if (sig->signed_at_s > now_s + SKEW_S) {
         lc_time_basic(now_s + SKEW_S, limit);
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
-                         "Signature not yet current: %s is still later than %s (%s + 15 min.)", sig->amz_date,
-                         limit, now);
+                         "Signature not yet current: %s is still later than %s (%s + 15 min.)", sig->amz_date, limit,
+                         now);
     }
     return 0;
 }
 
 static int invalid_token(struct lc_refusal *refusal)
 {
-    return lc_refuse(refusal, 403, "InvalidClientTokenId",
-                     "The security token included in the request is invalid.");
+    return lc_refuse(refusal, 403, "InvalidClientTokenId", "The security token included in the request is invalid.");
 }
 
 static int check_signature(const struct lc_request *request, const struct lc_sigv4 *sig, const char *secret,
@@ -92,10 +88,9 @@ static int check_signature(const struct lc_request *request, const struct lc_sig
         return -1;
     }
     if (!lc_sigv4_check(request, sig, secret)) {
-        return lc_refuse(
-            refusal, 403, "SignatureDoesNotMatch",
-            "The request signature we calculated does not match the signature you provided. Check your "
-            "AWS Secret Access Key and signing method. Consult the service documentation for details.");
+        return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
+                         "The request signature we calculated does not match the signature you provided. Check your "
+                         "AWS Secret Access Key and signing method. Consult the service documentation for details.");
     }
     return 0;
 }
@@ -124,8 +119,8 @@ static int by_role_session(struct lc_cloud *cloud, struct lc_session *session, s
     if (role == NULL || strcmp(role->id, session->role_id) != 0) {
         return invalid_token(refusal);
     }
-    out->arn = lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account, role->name,
-                              session->name);
+    out->arn =
+        lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account, role->name, session->name);
     out->principal = strdup(role->arn);
     memcpy(out->account, role->account, sizeof out->account);
     out->user_id = lc_text_format("%s:%s", role->id, session->name);
@@ -149,8 +144,7 @@ static int by_session(struct lc_cloud *cloud, const struct lc_request *request, 
     result = lc_text_starts(session.role_id, "AIDA") ? by_user_session(cloud, &session, out, refusal)
                                                      : by_role_session(cloud, &session, out, refusal);
     if (result == 0 && session.expires_at_s <= (int64_t)lc_time_now()) {
-        result =
-            lc_refuse(refusal, 403, "ExpiredToken", "The security token included in the request is expired");
+        result = lc_refuse(refusal, 403, "ExpiredToken", "The security token included in the request is expired");
     }
     if (result == 0) {
         result = check_signature(request, sig, session.secret, refusal);
@@ -160,8 +154,8 @@ static int by_session(struct lc_cloud *cloud, const struct lc_request *request, 
     return result;
 }
 
-static int by_iam_key(const struct lc_iam_key *key, const struct lc_request *request,
-                      const struct lc_sigv4 *sig, struct lc_caller *out, struct lc_refusal *refusal)
+static int by_iam_key(const struct lc_iam_key *key, const struct lc_request *request, const struct lc_sigv4 *sig,
+                      struct lc_caller *out, struct lc_refusal *refusal)
 {
     if (check_signature(request, sig, key->secret, refusal) != 0) {
         return -1;

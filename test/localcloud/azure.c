@@ -159,16 +159,15 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
     lc_reply_header(visit->reply, "Pragma", "no-cache");
     lc_reply_header(visit->reply, "x-ms-request-id", visit->id);
     if (lc_text_starts(visit->request->path, "/azure/adfs/")) {
-        document = json_pack("{s:s,s:s}", "error", error_of(refusal, row_of(number)), "error_description",
-                             refusal->message);
+        document =
+            json_pack("{s:s,s:s}", "error", error_of(refusal, row_of(number)), "error_description", refusal->message);
     } else {
-        text =
-            lc_text_format("%s%s%s Trace ID: %s Correlation ID: %s Timestamp: %s", coded ? refusal->code : "",
-                           coded ? ": " : "", refusal->message, visit->id, correlation, stamp);
-        document = json_pack("{s:s,s:s*,s:o*,s:s,s:s,s:s}", "error", error_of(refusal, row_of(number)),
-                             "error_description", text, "error_codes",
-                             coded ? json_pack("[I]", (json_int_t)number) : NULL, "timestamp", stamp,
-                             "trace_id", visit->id, "correlation_id", correlation);
+        text = lc_text_format("%s%s%s Trace ID: %s Correlation ID: %s Timestamp: %s", coded ? refusal->code : "",
+                              coded ? ": " : "", refusal->message, visit->id, correlation, stamp);
+        document =
+            json_pack("{s:s,s:s*,s:o*,s:s,s:s,s:s}", "error", error_of(refusal, row_of(number)), "error_description",
+                      text, "error_codes", coded ? json_pack("[I]", (json_int_t)number) : NULL, "timestamp", stamp,
+                      "trace_id", visit->id, "correlation_id", correlation);
         if (coded) {
             (void)json_object_set_new(document, "error_uri", json_string(uri == NULL ? "" : uri));
         }
@@ -183,8 +182,8 @@ void lc_azure_open(struct lc_cloud *cloud, const char *token, struct lc_azure_ac
     json_t *claims = lc_token_key_open(cloud->token_key, token);
 
     *out = (struct lc_azure_access){0};
-    if (json_unpack(claims, "{s:s,s:s,s:s}", "tid", &out->tenant, "appid", &out->client_id, "aud",
-                    &out->audience) != 0) {
+    if (json_unpack(claims, "{s:s,s:s,s:s}", "tid", &out->tenant, "appid", &out->client_id, "aud", &out->audience) !=
+        0) {
         json_decref(claims);
         *out = (struct lc_azure_access){0};
         return;
@@ -210,9 +209,9 @@ static void answer_whoami(struct lc_visit *visit, const struct lc_azure_access *
 
     (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", access->client_id);
     lc_visit_json(visit, 200,
-                  json_pack("{s:s,s:s,s:s,s:I,s:[s*]}", "identity", access->client_id, "tenant",
-                            access->tenant, "resource", access->audience, "expires_in",
-                            (json_int_t)lc_visit_left_s(expires), "scopes", scope));
+                  json_pack("{s:s,s:s,s:s,s:I,s:[s*]}", "identity", access->client_id, "tenant", access->tenant,
+                            "resource", access->audience, "expires_in", (json_int_t)lc_visit_left_s(expires), "scopes",
+                            scope));
     free(scope);
 }
 
@@ -238,11 +237,10 @@ static void whoami(struct lc_visit *visit)
         } else if (access.expired) {
             (void)lc_visit_refuse(visit, 401, "ExpiredAuthenticationToken", "The access token has expired.");
         } else if (!lc_azure_same_resource(access.audience, resource)) {
-            (void)lc_visit_refuse(
-                visit, 401, "InvalidAuthenticationTokenAudience",
-                "The access token has been obtained for wrong audience or resource '%.300s'. It "
-                "should exactly match '%.300s'.",
-                access.audience, resource);
+            (void)lc_visit_refuse(visit, 401, "InvalidAuthenticationTokenAudience",
+                                  "The access token has been obtained for wrong audience or resource '%.300s'. It "
+                                  "should exactly match '%.300s'.",
+                                  access.audience, resource);
         } else {
             answer_whoami(visit, &access);
         }
@@ -263,10 +261,10 @@ static const struct lc_action actions[] = {
     {"azure.whoami", "GET", "/azure/whoami", whoami, NULL, true},
 };
 
-#define DEMO_APPLICATION                                                                                     \
-    "{\"client_id\":\"66666666-7777-8888-9999-aaaaaaaaaaaa\","                                               \
-    "\"federated\":[{\"subject\":\"system:serviceaccount:default:demo\",\"audience\":\"api://"               \
-    "AzureADTokenExchange\"}],"                                                                              \
+#define DEMO_APPLICATION                                                                                               \
+    "{\"client_id\":\"66666666-7777-8888-9999-aaaaaaaaaaaa\","                                                         \
+    "\"federated\":[{\"subject\":\"system:serviceaccount:default:demo\",\"audience\":\"api://"                         \
+    "AzureADTokenExchange\"}],"                                                                                        \
     "\"secrets\":[{\"value\":\"demo-client-secret\"}]}"
 
 const struct lc_service lc_azure_service = {
@@ -277,7 +275,6 @@ const struct lc_service lc_azure_service = {
     .refuse = refuse,
     .demo = "{\"tenants\":[{\"id\":\"11111111-2222-3333-4444-555555555555\",\"domains\":[\"demo.onmicrosoft."
             "com\"],"
-            "\"applications\":[" DEMO_APPLICATION "]},{\"id\":\"adfs\",\"applications\":[" DEMO_APPLICATION
-            "]}]}",
+            "\"applications\":[" DEMO_APPLICATION "]},{\"id\":\"adfs\",\"applications\":[" DEMO_APPLICATION "]}]}",
     .check = lc_azure_check,
 };

@@ -29,8 +29,7 @@ json_t *lc_azure_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail 
 void lc_azure_token(struct lc_visit *visit);
 
 /* Refuses with AADSTS and this number; status and `error` come with it. Returns -1. */
-int lc_azure_refuse(struct lc_visit *visit, long number, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int lc_azure_refuse(struct lc_visit *visit, long number, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A request for a token, as far as it is understood. */
 struct lc_azure_ask {

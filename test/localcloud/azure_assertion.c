@@ -11,9 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define FEDERATION_HELP                                                                                      \
-    "Check your federated identity credential Subject, Audience and Issuer against the presented "           \
-    "assertion. "                                                                                            \
+#define FEDERATION_HELP                                                                                                \
+    "Check your federated identity credential Subject, Audience and Issuer against the presented "                     \
+    "assertion. "                                                                                                      \
     "https://learn.microsoft.com/entra/workload-id/workload-identity-federation"
 
 enum { LONGEST_S = 600, SLACK_S = 300 };
@@ -27,8 +27,7 @@ static int check_time(struct lc_visit *visit, const struct lc_subject *subject, 
     char end_text[LC_TIME_BYTES];
 
     if (subject->expires_at_s == 0 || (issued_wanted && subject->issued_at_s == 0)) {
-        return lc_azure_refuse(visit, 50027,
-                               "JWT token is invalid or malformed: exp%s must be there, as integers.",
+        return lc_azure_refuse(visit, 50027, "JWT token is invalid or malformed: exp%s must be there, as integers.",
                                issued_wanted ? " and iat" : "");
     }
     if (now < subject->expires_at_s && from <= now + SLACK_S) {
@@ -47,8 +46,7 @@ static int check_time(struct lc_visit *visit, const struct lc_subject *subject, 
 
 /* Which of the credentials fits best: all of issuer, subject and audience; otherwise the refusal says which
  * is off. */
-static int match_federated(struct lc_visit *visit, const struct lc_azure_ask *ask,
-                           const struct lc_subject *subject)
+static int match_federated(struct lc_visit *visit, const struct lc_azure_ask *ask, const struct lc_subject *subject)
 {
     json_t *item = NULL;
     size_t index = 0;
@@ -95,15 +93,13 @@ static int match_federated(struct lc_visit *visit, const struct lc_azure_ask *as
     return -1;
 }
 
-static int prove_federated(struct lc_visit *visit, const struct lc_azure_ask *ask,
-                           const struct lc_subject *subject)
+static int prove_federated(struct lc_visit *visit, const struct lc_azure_ask *ask, const struct lc_subject *subject)
 {
     if (strcmp(subject->jwt.alg, "RS256") != 0) {
-        return lc_azure_refuse(
-            visit, 5002738,
-            "Invalid JWT token. '%.20s' is not a supported signature algorithm. Supported signing "
-            "algorithms are: 'RS256'.",
-            subject->jwt.alg);
+        return lc_azure_refuse(visit, 5002738,
+                               "Invalid JWT token. '%.20s' is not a supported signature algorithm. Supported signing "
+                               "algorithms are: 'RS256'.",
+                               subject->jwt.alg);
     }
     if (subject->jwt.kid == NULL) {
         return lc_azure_refuse(visit, 50027, "JWT token is invalid or malformed: its header has no kid.");
@@ -113,17 +109,15 @@ static int prove_federated(struct lc_visit *visit, const struct lc_azure_ask *as
     }
     switch (lc_subject_signed(visit->cloud, subject)) {
     case LC_SIGNED_UNKNOWN:
-        return lc_azure_refuse(
-            visit, 7000272,
-            "The certificate with identifier %.80s used to sign the federated credential could not "
-            "be found in the metadata of identity provider %.300s. Please validate that your "
-            "Identity Provider's metadata exposes the key used to sign the incoming token.",
-            subject->jwt.kid, subject->issuer);
+        return lc_azure_refuse(visit, 7000272,
+                               "The certificate with identifier %.80s used to sign the federated credential could not "
+                               "be found in the metadata of identity provider %.300s. Please validate that your "
+                               "Identity Provider's metadata exposes the key used to sign the incoming token.",
+                               subject->jwt.kid, subject->issuer);
     case LC_SIGNED_BADLY:
-        return lc_azure_refuse(
-            visit, 700027,
-            "Client assertion contains an invalid signature. [Reason - The provided signature value "
-            "did not match the expected signature value.]");
+        return lc_azure_refuse(visit, 700027,
+                               "Client assertion contains an invalid signature. [Reason - The provided signature value "
+                               "did not match the expected signature value.]");
     case LC_SIGNED_WELL:
         break;
     }
@@ -148,11 +142,10 @@ static bool same_thumb(const char *registered, const char *sent)
 }
 
 /* Entra takes x5t#S256 with PS256 or RS256, and x5t with RS256; AD FS the latter alone. */
-static int find_certificate(struct lc_visit *visit, const struct lc_azure_ask *ask,
-                            const struct lc_subject *subject, const char **pem)
+static int find_certificate(struct lc_visit *visit, const struct lc_azure_ask *ask, const struct lc_subject *subject,
+                            const char **pem)
 {
-    const char *sha256 =
-        ask->adfs ? NULL : json_string_value(json_object_get(subject->jwt.header, "x5t#S256"));
+    const char *sha256 = ask->adfs ? NULL : json_string_value(json_object_get(subject->jwt.header, "x5t#S256"));
     const char *sha1 = json_string_value(json_object_get(subject->jwt.header, "x5t"));
     const char *key = sha256 != NULL ? "x5t#S256" : "x5t";
     const char *sent = sha256 != NULL ? sha256 : sha1;
@@ -161,11 +154,10 @@ static int find_certificate(struct lc_visit *visit, const struct lc_azure_ask *a
     bool rs = strcmp(subject->jwt.alg, "RS256") == 0;
 
     if (!rs && (ask->adfs || strcmp(subject->jwt.alg, "PS256") != 0)) {
-        return lc_azure_refuse(
-            visit, 5002738,
-            "Invalid JWT token. '%.20s' is not a supported signature algorithm. Supported signing "
-            "algorithms are: %s.",
-            subject->jwt.alg, ask->adfs ? "'RS256'" : "'PS256, RS256'");
+        return lc_azure_refuse(visit, 5002738,
+                               "Invalid JWT token. '%.20s' is not a supported signature algorithm. Supported signing "
+                               "algorithms are: %s.",
+                               subject->jwt.alg, ask->adfs ? "'RS256'" : "'PS256, RS256'");
     }
     if (sent == NULL || (!rs && sha256 == NULL)) {
         return lc_azure_refuse(visit, 50027,
@@ -179,16 +171,14 @@ static int find_certificate(struct lc_visit *visit, const struct lc_azure_ask *a
             return 0;
         }
     }
-    return lc_azure_refuse(
-        visit, 700027,
-        "Client assertion contains an invalid signature. [Reason - The key was not found., "
-        "Thumbprint of key used by client: '%.100s', Please visit the Azure Portal, Graph Explorer "
-        "or directly use MS Graph to see configured keys for app Id '%.100s'.]",
-        sent, ask->client_id);
+    return lc_azure_refuse(visit, 700027,
+                           "Client assertion contains an invalid signature. [Reason - The key was not found., "
+                           "Thumbprint of key used by client: '%.100s', Please visit the Azure Portal, Graph Explorer "
+                           "or directly use MS Graph to see configured keys for app Id '%.100s'.]",
+                           sent, ask->client_id);
 }
 
-static int check_own_claims(struct lc_visit *visit, const struct lc_azure_ask *ask,
-                            const struct lc_subject *subject)
+static int check_own_claims(struct lc_visit *visit, const struct lc_azure_ask *ask, const struct lc_subject *subject)
 {
     const char *audience = json_string_value(json_object_get(subject->jwt.claims, "aud"));
     const char *jti = json_string_value(json_object_get(subject->jwt.claims, "jti"));
@@ -196,20 +186,18 @@ static int check_own_claims(struct lc_visit *visit, const struct lc_azure_ask *a
     int64_t from = subject->not_before_s != 0 ? subject->not_before_s : now;
 
     if (strcmp(subject->subject, ask->client_id) != 0) {
-        return lc_azure_refuse(
-            visit, 700021, "Client assertion application identifier doesn't match 'client_id' parameter.");
+        return lc_azure_refuse(visit, 700021,
+                               "Client assertion application identifier doesn't match 'client_id' parameter.");
     }
     if (audience == NULL || !lc_visit_is_url(visit, audience, visit->request->path)) {
-        return lc_azure_refuse(
-            visit, 700023,
-            "Client assertion audience claim does not match Realm issuer. Review the documentation "
-            "at https://learn.microsoft.com/entra/identity-platform/certificate-credentials .");
+        return lc_azure_refuse(visit, 700023,
+                               "Client assertion audience claim does not match Realm issuer. Review the documentation "
+                               "at https://learn.microsoft.com/entra/identity-platform/certificate-credentials .");
     }
     if (check_time(visit, subject, false) != 0) {
         return -1;
     }
-    if (subject->expires_at_s > now + LONGEST_S + SLACK_S ||
-        subject->expires_at_s > from + LONGEST_S + SLACK_S) {
+    if (subject->expires_at_s > now + LONGEST_S + SLACK_S || subject->expires_at_s > from + LONGEST_S + SLACK_S) {
         return lc_azure_refuse(
             visit, 700024,
             "Client assertion is not within its valid time range: it must not be valid for more than "
@@ -224,8 +212,7 @@ static int check_own_claims(struct lc_visit *visit, const struct lc_azure_ask *a
     return 0;
 }
 
-static int prove_certificate(struct lc_visit *visit, const struct lc_azure_ask *ask,
-                             const struct lc_subject *subject)
+static int prove_certificate(struct lc_visit *visit, const struct lc_azure_ask *ask, const struct lc_subject *subject)
 {
     const char *pem = NULL;
 
@@ -233,15 +220,13 @@ static int prove_certificate(struct lc_visit *visit, const struct lc_azure_ask *
         return -1;
     }
     if (!lc_token_proof(subject->token, subject->jwt.alg, pem)) {
-        return lc_azure_refuse(
-            visit, 700027,
-            "Client assertion contains an invalid signature. [Reason - The provided signature value "
-            "did not match the expected signature value.]");
+        return lc_azure_refuse(visit, 700027,
+                               "Client assertion contains an invalid signature. [Reason - The provided signature value "
+                               "did not match the expected signature value.]");
     }
     if (!lc_token_certificate_current(pem)) {
-        return lc_azure_refuse(
-            visit, 700027,
-            "Client assertion contains an invalid signature. [Reason - The key used is expired.]");
+        return lc_azure_refuse(visit, 700027,
+                               "Client assertion contains an invalid signature. [Reason - The key used is expired.]");
     }
     return check_own_claims(visit, ask, subject);
 }

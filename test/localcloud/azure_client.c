@@ -16,7 +16,8 @@ void lc_azure_owner(const char *tenant, const char *client_id, char *out, size_t
     }
 }
 
-/* A new array of the secrets that prove the application now: those of the settings that Graph did not touch, and its own. */
+/* A new array of the secrets that prove the application now: those of the settings that Graph did not touch, and its
+ * own. */
 static json_t *secrets_of(struct lc_visit *visit, const struct lc_azure_ask *ask)
 {
     struct lc_minted *minted = visit->cloud->minted;
@@ -60,16 +61,14 @@ int lc_azure_prove_secret(struct lc_visit *visit, struct lc_azure_ask *ask)
         return 0;
     }
     if (expired) {
-        return lc_azure_refuse(
-            visit, 7000222,
-            "The provided client secret keys for app '%.100s' are expired. Visit the Azure portal "
-            "to create new keys for your app: https://aka.ms/NewClientSecret, or consider using "
-            "certificate credentials for added security: https://aka.ms/certCreds.",
-            ask->client_id);
+        return lc_azure_refuse(visit, 7000222,
+                               "The provided client secret keys for app '%.100s' are expired. Visit the Azure portal "
+                               "to create new keys for your app: https://aka.ms/NewClientSecret, or consider using "
+                               "certificate credentials for added security: https://aka.ms/certCreds.",
+                               ask->client_id);
     }
-    return lc_azure_refuse(
-        visit, 7000215,
-        "Invalid client secret provided. Ensure the secret being sent in the request is the client "
-        "secret value, not the client secret ID, for a secret added to app '%.100s'.",
-        ask->client_id);
+    return lc_azure_refuse(visit, 7000215,
+                           "Invalid client secret provided. Ensure the secret being sent in the request is the client "
+                           "secret value, not the client secret ID, for a secret added to app '%.100s'.",
+                           ask->client_id);
 }

@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FEDERATED = 20, MOST_CHARS = 600, MOST_PEM_BYTES = 65536, LIFE_S = 3599, MOST_DELAY_S = 3600, MOST_SECRETS = 600 };
+enum {
+    MOST_FEDERATED = 20,
+    MOST_CHARS = 600,
+    MOST_PEM_BYTES = 65536,
+    LIFE_S = 3599,
+    MOST_DELAY_S = 3600,
+    MOST_SECRETS = 600
+};
 
 /* What a tenant knows when an application names no resources. */
 static const char *const common_resources[] = {
@@ -56,8 +63,7 @@ static int check_secret(struct lc_cloud *cloud, json_t *item, struct lc_fail *fa
     double expires_in_s = 0;
     double expires_at = 0;
 
-    if (lc_json_keys(item, "secrets", known, fail) != 0 ||
-        lc_json_text(item, "secrets", "value", &value, fail) != 0 ||
+    if (lc_json_keys(item, "secrets", known, fail) != 0 || lc_json_text(item, "secrets", "value", &value, fail) != 0 ||
         lc_json_text(item, "secrets", "id", &id, fail) != 0 ||
         lc_json_text(item, "secrets", "name", &name, fail) != 0 ||
         lc_json_number(item, "secrets", "expires_in_s", -1e10, 1e10, &expires_in_s, fail) != 0 ||
@@ -112,9 +118,7 @@ static int check_certificate(json_t *list, size_t index, struct lc_fail *fail)
 static int check_list(json_t *application, const char *name, json_t **list, struct lc_fail *fail)
 {
     *list = json_object_get(application, name);
-    return *list == NULL || json_is_array(*list)
-               ? 0
-               : lc_fail_set(fail, "applications: \"%s\" must be an array", name);
+    return *list == NULL || json_is_array(*list) ? 0 : lc_fail_set(fail, "applications: \"%s\" must be an array", name);
 }
 
 static int check_proofs(struct lc_cloud *cloud, json_t *application, struct lc_fail *fail)
@@ -155,9 +159,9 @@ static int check_proofs(struct lc_cloud *cloud, json_t *application, struct lc_f
 
 static int check_application(struct lc_cloud *cloud, json_t *application, struct lc_fail *fail)
 {
-    static const char *const known[] = {"client_id", "object_id",      "federated",    "secrets",      "certificates", "resources",
-                                        "lifetime_s", "disabled",       "owners",       "secret_delay_s", "list_delay_s", "secret_limit",
-                                        NULL};
+    static const char *const known[] = {"client_id",    "object_id",    "federated", "secrets", "certificates",
+                                        "resources",    "lifetime_s",   "disabled",  "owners",  "secret_delay_s",
+                                        "list_delay_s", "secret_limit", NULL};
     const char *id = "";
     const char *object = NULL;
     json_t *resources = NULL;
@@ -202,8 +206,7 @@ static int check_tenant(struct lc_cloud *cloud, json_t *tenant, struct lc_fail *
     json_t *item = NULL;
     size_t index = 0;
 
-    if (lc_json_keys(tenant, "tenants", known, fail) != 0 ||
-        lc_json_text(tenant, "tenants", "id", &id, fail) != 0 ||
+    if (lc_json_keys(tenant, "tenants", known, fail) != 0 || lc_json_text(tenant, "tenants", "id", &id, fail) != 0 ||
         lc_json_array(tenant, "tenants", "domains", &domains, fail) != 0) {
         return -1;
     }

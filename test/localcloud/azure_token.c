@@ -23,8 +23,7 @@ static void free_ask(struct lc_azure_ask *ask)
 
 static int missing(struct lc_visit *visit, const char *name)
 {
-    return lc_azure_refuse(visit, 900144, "The request body must contain the following parameter: '%s'.",
-                           name);
+    return lc_azure_refuse(visit, 900144, "The request body must contain the following parameter: '%s'.", name);
 }
 
 static int find_tenant(struct lc_visit *visit, struct lc_azure_ask *ask)
@@ -41,10 +40,9 @@ static int find_tenant(struct lc_visit *visit, struct lc_azure_ask *ask)
     ask->adfs = strcmp(ask->tenant_name, "adfs") == 0;
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
         if (strcasecmp(shared[i], ask->tenant_name) == 0) {
-            return lc_azure_refuse(
-                visit, 90019,
-                "No tenant-identifying information found in either the request or implied by any "
-                "provided credentials.");
+            return lc_azure_refuse(visit, 90019,
+                                   "No tenant-identifying information found in either the request or implied by any "
+                                   "provided credentials.");
         }
     }
     json_array_foreach(json_object_get(visit->settings, "tenants"), index, tenant)
@@ -75,13 +73,12 @@ static int find_application(struct lc_visit *visit, struct lc_azure_ask *ask)
         }
     }
     if (ask->application == NULL) {
-        return lc_azure_refuse(
-            visit, 700016,
-            "Application with identifier '%.100s' was not found in the directory '%.100s'. This can "
-            "happen if the application has not been installed by the administrator of the tenant or "
-            "consented to by any user in the tenant. You may have sent your authentication request "
-            "to the wrong tenant.",
-            ask->client_id, ask->tenant_name);
+        return lc_azure_refuse(visit, 700016,
+                               "Application with identifier '%.100s' was not found in the directory '%.100s'. This can "
+                               "happen if the application has not been installed by the administrator of the tenant or "
+                               "consented to by any user in the tenant. You may have sent your authentication request "
+                               "to the wrong tenant.",
+                               ask->client_id, ask->tenant_name);
     }
     return json_is_true(json_object_get(ask->application, "disabled"))
                ? lc_azure_refuse(visit, 7000112, "Application '%.100s' is disabled.", ask->client_id)
@@ -97,13 +94,11 @@ static int read_client(struct lc_visit *visit, struct lc_azure_ask *ask)
 
     ask->assertion = lc_visit_param(visit, "client_assertion");
     if (!lc_visit_basic(visit, true, &ask->client_id, &ask->secret)) {
-        return lc_azure_refuse(visit, 90023,
-                               "Invalid STS request: the Authorization header is not HTTP Basic.");
+        return lc_azure_refuse(visit, 90023, "Invalid STS request: the Authorization header is not HTTP Basic.");
     }
     if ((ask->secret != NULL) + (secret != NULL) + (ask->assertion != NULL) > 1 ||
         (ask->client_id != NULL && id != NULL && strcasecmp(id, ask->client_id) != 0)) {
-        return lc_azure_refuse(visit, 90023,
-                               "Invalid STS request: more than one way of client authentication.");
+        return lc_azure_refuse(visit, 90023, "Invalid STS request: more than one way of client authentication.");
     }
     if (ask->client_id == NULL && id == NULL) {
         return missing(visit, "client_id");
@@ -125,15 +120,13 @@ static int check_form(struct lc_visit *visit)
     }
     return strcmp(grant, "client_credentials") == 0
                ? 0
-               : lc_azure_refuse(visit, 70003, "The app requested an unsupported grant type '%.100s'.",
-                                 grant);
+               : lc_azure_refuse(visit, 70003, "The app requested an unsupported grant type '%.100s'.", grant);
 }
 
 /* Scopes that libraries add and that mean nothing for an application. */
 static bool is_idle_scope(const char *scope)
 {
-    return strcmp(scope, "openid") == 0 || strcmp(scope, "offline_access") == 0 ||
-           strcmp(scope, "profile") == 0;
+    return strcmp(scope, "openid") == 0 || strcmp(scope, "offline_access") == 0 || strcmp(scope, "profile") == 0;
 }
 
 /* The one resource of "RESOURCE/.default": what stands before the last slash. */
@@ -151,8 +144,7 @@ static int read_scope(struct lc_visit *visit, struct lc_azure_ask *ask)
             "The required field 'scope' is missing from the credential. Ensure that you have all the "
             "necessary parameters for the login request.");
     }
-    for (char *scope = strtok_r(copy, " ", &rest); result == 0 && scope != NULL;
-         scope = strtok_r(NULL, " ", &rest)) {
+    for (char *scope = strtok_r(copy, " ", &rest); result == 0 && scope != NULL; scope = strtok_r(NULL, " ", &rest)) {
         size_t len = strlen(scope);
         size_t tail = sizeof ending - 1;
         if (is_idle_scope(scope)) {
@@ -161,29 +153,28 @@ static int read_scope(struct lc_visit *visit, struct lc_azure_ask *ask)
         if (ask->adfs && ask->resource == NULL && (len <= tail || strcmp(scope + len - tail, ending) != 0)) {
             ask->resource = strdup(scope); /* AD FS knows resources by themselves too */
         } else if (len <= tail || strcmp(scope + len - tail, ending) != 0) {
-            result = lc_azure_refuse(
-                visit, 1002012,
-                "The provided value for scope %.300s is not valid. Client credential flows must "
-                "have a scope value with /.default suffixed to the resource identifier (application "
-                "ID URI).",
-                scope);
+            result =
+                lc_azure_refuse(visit, 1002012,
+                                "The provided value for scope %.300s is not valid. Client credential flows must "
+                                "have a scope value with /.default suffixed to the resource identifier (application "
+                                "ID URI).",
+                                scope);
         } else if (ask->resource != NULL) {
-            result = lc_azure_refuse(
-                visit, 700022,
-                "The provided value for the input parameter scope '%.400s' is not valid because it "
-                "contains more than one resource.",
-                scopes);
+            result =
+                lc_azure_refuse(visit, 700022,
+                                "The provided value for the input parameter scope '%.400s' is not valid because it "
+                                "contains more than one resource.",
+                                scopes);
         } else {
             ask->resource = strndup(scope, len - tail);
         }
     }
     free(copy);
     return result == 0 && ask->resource == NULL
-               ? lc_azure_refuse(
-                     visit, 70011,
-                     "The provided value for the input parameter 'scope' is not valid. The scope %.300s is "
-                     "not valid.",
-                     scopes)
+               ? lc_azure_refuse(visit, 70011,
+                                 "The provided value for the input parameter 'scope' is not valid. The scope %.300s is "
+                                 "not valid.",
+                                 scopes)
                : result;
 }
 
@@ -209,13 +200,12 @@ static int check_resource(struct lc_visit *visit, const struct lc_azure_ask *ask
             return 0;
         }
     }
-    return lc_azure_refuse(
-        visit, 500011,
-        "The resource principal named %.300s was not found in the tenant named %.100s. This can "
-        "happen if the application has not been installed by the administrator of the tenant or "
-        "consented to by any user in the tenant. You might have sent your authentication request to "
-        "the wrong tenant.",
-        ask->resource, ask->tenant_name);
+    return lc_azure_refuse(visit, 500011,
+                           "The resource principal named %.300s was not found in the tenant named %.100s. This can "
+                           "happen if the application has not been installed by the administrator of the tenant or "
+                           "consented to by any user in the tenant. You might have sent your authentication request to "
+                           "the wrong tenant.",
+                           ask->resource, ask->tenant_name);
 }
 
 static int prove(struct lc_visit *visit, struct lc_azure_ask *ask)
@@ -233,10 +223,9 @@ static int prove(struct lc_visit *visit, struct lc_azure_ask *ask)
     }
     return ask->secret != NULL
                ? lc_azure_prove_secret(visit, ask)
-               : lc_azure_refuse(
-                     visit, 7000218,
-                     "The request body must contain the following parameter: 'client_assertion' or "
-                     "'client_secret'.");
+               : lc_azure_refuse(visit, 7000218,
+                                 "The request body must contain the following parameter: 'client_assertion' or "
+                                 "'client_secret'.");
 }
 
 static char *make_token(struct lc_visit *visit, const struct lc_azure_ask *ask, int64_t life_s)
@@ -245,10 +234,10 @@ static char *make_token(struct lc_visit *visit, const struct lc_azure_ask *ask, 
     const char *client = json_string_value(json_object_get(ask->application, "client_id"));
     char *issuer = lc_text_format("https://sts.windows.net/%s/", tenant);
     json_int_t now = (json_int_t)lc_time_now();
-    json_t *claims = json_pack(
-        "{s:s,s:s*,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "aud", ask->resource, "iss", issuer, "iat", now,
-        "nbf", now, "exp", (json_int_t)lc_visit_until(life_s), "appid", client, "appidacr", ask->proved_by,
-        "oid", client, "sub", client, "tid", tenant, "uti", visit->id, "ver", "1.0");
+    json_t *claims =
+        json_pack("{s:s,s:s*,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "aud", ask->resource, "iss", issuer, "iat", now,
+                  "nbf", now, "exp", (json_int_t)lc_visit_until(life_s), "appid", client, "appidacr", ask->proved_by,
+                  "oid", client, "sub", client, "tid", tenant, "uti", visit->id, "ver", "1.0");
     char *token = claims == NULL ? NULL : lc_token_key_sign(visit->cloud->token_key, claims);
 
     json_decref(claims);
@@ -291,8 +280,8 @@ void lc_azure_token(struct lc_visit *visit)
 
     if (find_tenant(visit, &ask) == 0 && check_form(visit) == 0 && read_client(visit, &ask) == 0) {
         (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", ask.client_id);
-        if (find_application(visit, &ask) == 0 && read_resource(visit, &ask) == 0 &&
-            prove(visit, &ask) == 0 && check_resource(visit, &ask) == 0) {
+        if (find_application(visit, &ask) == 0 && read_resource(visit, &ask) == 0 && prove(visit, &ask) == 0 &&
+            check_resource(visit, &ask) == 0) {
             grant(visit, &ask);
         }
     }

@@ -34,8 +34,7 @@ void lc_sha256_hex(const void *bytes, size_t len, char out[LC_SHA256_HEX_BYTES])
     lc_hex(digest, sizeof digest, out);
 }
 
-void lc_hmac256(const void *key, size_t key_len, const void *bytes, size_t len,
-                unsigned char out[LC_SHA256_BYTES])
+void lc_hmac256(const void *key, size_t key_len, const void *bytes, size_t len, unsigned char out[LC_SHA256_BYTES])
 {
     unsigned out_len = 0;
 
@@ -146,9 +145,8 @@ void lc_uuid(char out[LC_UUID_BYTES])
     (void)lc_random(b, sizeof b);
     b[6] = (unsigned char)((b[6] & 0x0F) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3F) | 0x80);
-    (void)snprintf(out, LC_UUID_BYTES, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                   b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-                   b[14], b[15]);
+    (void)snprintf(out, LC_UUID_BYTES, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 double lc_random_unit(void)

@@ -9,8 +9,7 @@ enum { LC_SHA256_BYTES = 32, LC_SHA256_HEX_BYTES = 65, LC_UUID_BYTES = 37 };
 
 void lc_sha256(const void *bytes, size_t len, unsigned char out[LC_SHA256_BYTES]);
 void lc_sha256_hex(const void *bytes, size_t len, char out[LC_SHA256_HEX_BYTES]);
-void lc_hmac256(const void *key, size_t key_len, const void *bytes, size_t len,
-                unsigned char out[LC_SHA256_BYTES]);
+void lc_hmac256(const void *key, size_t key_len, const void *bytes, size_t len, unsigned char out[LC_SHA256_BYTES]);
 void lc_hex(const unsigned char *bytes, size_t len, char *out);
 
 /* Base64 with padding (url false) or base64url without (url true), appended to out. */

@@ -16,8 +16,7 @@ static void service_refuse(struct lc_visit *visit, const struct lc_refusal *refu
 {
     lc_reply_header(visit->reply, "Content-Type", "application/x-amz-json-1.1");
     lc_reply_header(visit->reply, "x-amzn-RequestId", visit->id);
-    lc_visit_json(visit, refusal->status,
-                  json_pack("{s:s,s:s}", "__type", refusal->code, "message", refusal->message));
+    lc_visit_json(visit, refusal->status, json_pack("{s:s,s:s}", "__type", refusal->code, "message", refusal->message));
 }
 
 /* The front end is that of STS, but the JSON protocol has other names and always 400. */
@@ -68,10 +67,9 @@ static json_t *read_ids(struct lc_visit *visit)
     if (good) {
         out = json_is_array(ids) ? json_incref(ids) : json_array();
     } else {
-        (void)lc_visit_refuse(
-            visit, 400, "InvalidParameterException",
-            "Invalid parameter at 'registryIds' failed to satisfy constraint: 'Member must have "
-            "length between 1 and 10, each of 12 digits'");
+        (void)lc_visit_refuse(visit, 400, "InvalidParameterException",
+                              "Invalid parameter at 'registryIds' failed to satisfy constraint: 'Member must have "
+                              "length between 1 and 10, each of 12 digits'");
     }
     json_decref(body);
     return out;
@@ -128,8 +126,8 @@ static void put_entry(const struct lc_visit *visit, struct lc_buf *out, const ch
     put_expiry(visit, out, expires_s);
 }
 
-static void write_private(struct lc_visit *visit, const struct lc_caller *caller, json_t *ids,
-                          const char *token, int64_t expires_s)
+static void write_private(struct lc_visit *visit, const struct lc_caller *caller, json_t *ids, const char *token,
+                          int64_t expires_s)
 {
     struct lc_buf *out = &visit->reply->body;
     const char *suffix = lc_text_starts(caller->arn, "arn:aws-cn:") ? ".cn" : "";
@@ -223,17 +221,15 @@ static void registry(struct lc_visit *visit)
     char *user = NULL;
     char *password = NULL;
     bool basic = lc_visit_basic(visit, false, &user, &password);
-    json_t *content = basic && user != NULL && strcmp(user, "AWS") == 0
-                          ? lc_token_open(visit->cloud, "ecr", "", password)
-                          : NULL;
+    json_t *content =
+        basic && user != NULL && strcmp(user, "AWS") == 0 ? lc_token_open(visit->cloud, "ecr", "", password) : NULL;
 
     lc_reply_header(reply, "Docker-Distribution-Api-Version", "registry/2.0");
     lc_reply_header(reply, "Content-Type", "application/json; charset=utf-8");
     if (content == NULL) {
         reply->status = 401;
         lc_reply_header(reply, "Content-Type", "text/plain; charset=utf-8");
-        lc_reply_header(reply, "WWW-Authenticate",
-                        "Basic realm=\"https://localhost/\",service=\"ecr.amazonaws.com\"");
+        lc_reply_header(reply, "WWW-Authenticate", "Basic realm=\"https://localhost/\",service=\"ecr.amazonaws.com\"");
         lc_buf_text(&reply->body, "Not Authorized\n");
         (void)snprintf(visit->record.code, sizeof visit->record.code, "Unauthorized");
     } else if (json_integer_value(json_object_get(content, "expires")) <= (json_int_t)lc_time_now()) {
@@ -264,13 +260,11 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
 
     *status = 404;
     if (root && strcmp(request->method, "POST") == 0) {
-        if (target != NULL &&
-            strcmp(target, "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken") == 0) {
+        if (target != NULL && strcmp(target, "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken") == 0) {
             return &private_token;
         }
-        return target != NULL && strcmp(target, "SpencerFrontendService.GetAuthorizationToken") == 0
-                   ? &public_token
-                   : &other;
+        return target != NULL && strcmp(target, "SpencerFrontendService.GetAuthorizationToken") == 0 ? &public_token
+                                                                                                     : &other;
     }
     if (strcmp(request->path, "/ecr/v2/") == 0 || strcmp(request->path, "/ecr/v2") == 0) {
         *status = 405;

@@ -80,9 +80,8 @@ static int check_keys(json_t *fault, struct lc_fail *fail)
             return lc_json_keys(fault, "fault", allowed, fail);
         }
     }
-    return lc_fail_set(fail,
-                       "fault: \"kind\" must be one of error, status, delay, truncate, oversize, close, "
-                       "content_type, redirect, slow, malformed, expiration, short_life");
+    return lc_fail_set(fail, "fault: \"kind\" must be one of error, status, delay, truncate, oversize, close, "
+                             "content_type, redirect, slow, malformed, expiration, short_life");
 }
 
 static int check_match(json_t *fault, struct lc_fail *fail)
@@ -111,8 +110,7 @@ static int need(json_t *fault, const char *kind, const char *key, struct lc_fail
 
 static int check_values(json_t *fault, struct lc_fail *fail)
 {
-    static const char *const texts[] = {"code",         "message", "type",    "body",
-                                        "content_type", "value",   "location"};
+    static const char *const texts[] = {"code", "message", "type", "body", "content_type", "value", "location"};
     const char *text = NULL;
     json_t *headers = NULL;
     json_t *value = NULL;
@@ -142,10 +140,9 @@ static int check_values(json_t *fault, struct lc_fail *fail)
     }
     return need(fault, "delay", "ms", fail) != 0 || need(fault, "truncate", "bytes", fail) != 0 ||
                    need(fault, "oversize", "bytes", fail) != 0 || need(fault, "error", "code", fail) != 0 ||
-                   need(fault, "status", "status", fail) != 0 ||
-                   need(fault, "slow", "ms_per_byte", fail) != 0 ||
-                   need(fault, "content_type", "value", fail) != 0 ||
-                   need(fault, "expiration", "value", fail) != 0 || need(fault, "short_life", "s", fail) != 0
+                   need(fault, "status", "status", fail) != 0 || need(fault, "slow", "ms_per_byte", fail) != 0 ||
+                   need(fault, "content_type", "value", fail) != 0 || need(fault, "expiration", "value", fail) != 0 ||
+                   need(fault, "short_life", "s", fail) != 0
                ? -1
                : 0;
 }

@@ -19,8 +19,7 @@ struct reason {
 
 static const struct reason reasons[] = {
     {"PERMISSION_DENIED", "Permission '", "IAM_PERMISSION_DENIED", "iam.googleapis.com"},
-    {"PERMISSION_DENIED", "insufficient authentication scopes", "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
-     "googleapis.com"},
+    {"PERMISSION_DENIED", "insufficient authentication scopes", "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "googleapis.com"},
     {"UNAUTHENTICATED", "missing required", "CREDENTIALS_MISSING", "googleapis.com"},
 };
 
@@ -41,21 +40,18 @@ static json_t *details_of(const struct lc_refusal *refusal)
         const struct reason *row = &reasons[i];
         if (!refusal->own_type && strcmp(row->status, refusal->code) == 0 &&
             strstr(refusal->message, row->fragment) != NULL) {
-            return json_pack("[{s:s,s:s,s:s,s:o}]", "@type", "type.googleapis.com/google.rpc.ErrorInfo",
-                             "reason", row->reason, "domain", row->domain, "metadata",
-                             metadata_of(refusal->message));
+            return json_pack("[{s:s,s:s,s:s,s:o}]", "@type", "type.googleapis.com/google.rpc.ErrorInfo", "reason",
+                             row->reason, "domain", row->domain, "metadata", metadata_of(refusal->message));
         }
     }
-    return !refusal->own_type
-               ? NULL
-               : json_pack("[{s:s,s:s,s:s}]", "@type", "type.googleapis.com/google.rpc.ErrorInfo", "reason",
-                           refusal->type, "domain", "googleapis.com");
+    return !refusal->own_type ? NULL
+                              : json_pack("[{s:s,s:s,s:s}]", "@type", "type.googleapis.com/google.rpc.ErrorInfo",
+                                          "reason", refusal->type, "domain", "googleapis.com");
 }
 
 static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
 {
-    bool oauth =
-        strcmp(visit->action->name, "gcp.token") == 0 || strcmp(visit->action->name, "gcp.jwtBearer") == 0;
+    bool oauth = strcmp(visit->action->name, "gcp.token") == 0 || strcmp(visit->action->name, "gcp.jwtBearer") == 0;
     char realm[] = "Bearer realm=\"https://accounts.google.com/\"";
     char invalid[] = "Bearer realm=\"https://accounts.google.com/\", error=\"invalid_token\"";
 
@@ -116,8 +112,7 @@ json_t *lc_gcp_scopes(const char *text)
             continue;
         }
         scope = strndup(text, len);
-        good =
-            scope != NULL && lc_gcp_is_scope(scope) && json_array_append_new(scopes, json_string(scope)) == 0;
+        good = scope != NULL && lc_gcp_is_scope(scope) && json_array_append_new(scopes, json_string(scope)) == 0;
         free(scope);
         if (!good) {
             json_decref(scopes);
@@ -135,30 +130,26 @@ bool lc_gcp_scoped(json_t *scopes, const char *name)
     return lc_json_holds(scopes, full);
 }
 
-char *lc_gcp_issue(struct lc_visit *visit, char kind, const char *identity, json_t *scopes,
-                   int64_t expires_at_s)
+char *lc_gcp_issue(struct lc_visit *visit, char kind, const char *identity, json_t *scopes, int64_t expires_at_s)
 {
     char prefix[] = {'y', 'a', '2', '9', '.', kind, '.', '\0'};
-    json_t *content =
-        json_pack("{s:s,s:O,s:I}", "id", identity, "scopes", scopes, "exp", (json_int_t)expires_at_s);
+    json_t *content = json_pack("{s:s,s:O,s:I}", "id", identity, "scopes", scopes, "exp", (json_int_t)expires_at_s);
     char *token = content == NULL ? NULL : lc_token_seal(visit->cloud, prefix, prefix, content);
 
     json_decref(content);
     return token;
 }
 
-char *lc_gcp_issue_id(struct lc_visit *visit, json_t *account, const char *audience, bool email,
-                      int64_t life_s)
+char *lc_gcp_issue_id(struct lc_visit *visit, json_t *account, const char *audience, bool email, int64_t life_s)
 {
     json_int_t now = (json_int_t)lc_time_now();
     const char *id = json_string_value(json_object_get(account, "unique_id"));
-    json_t *claims = json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "iss", "https://accounts.google.com", "aud",
-                               audience, "azp", id, "sub", id, "iat", now, "exp", now + life_s);
+    json_t *claims = json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "iss", "https://accounts.google.com", "aud", audience,
+                               "azp", id, "sub", id, "iat", now, "exp", now + life_s);
     char *token = NULL;
 
     if (email) {
-        (void)json_object_set_new(claims, "email",
-                                  json_string(json_string_value(json_object_get(account, "email"))));
+        (void)json_object_set_new(claims, "email", json_string(json_string_value(json_object_get(account, "email"))));
         (void)json_object_set_new(claims, "email_verified", json_true());
     }
     token = lc_token_key_sign(visit->cloud->token_key, claims);
@@ -192,8 +183,8 @@ static json_t *open_self_signed(struct lc_visit *visit, const char *token)
     if (lc_jwt_read(token, &jwt, NULL) != 0) {
         return NULL;
     }
-    if (json_unpack(jwt.claims, "{s:s,s:s,s?s,s?s,s:I,s:I}", "iss", &email, "sub", &sub, "aud", &aud, "scope",
-                    &scope, "iat", &issued, "exp", &expires) == 0 &&
+    if (json_unpack(jwt.claims, "{s:s,s:s,s?s,s?s,s:I,s:I}", "iss", &email, "sub", &sub, "aud", &aud, "scope", &scope,
+                    "iat", &issued, "exp", &expires) == 0 &&
         strcmp(email, sub) == 0 && (aud == NULL) != (scope == NULL) && expires == issued + LC_GCP_LIFE_S &&
         issued <= (json_int_t)lc_time_now() + 300 &&
         (aud == NULL || lc_text_like("https://*.googleapis.com/", aud) || lc_visit_is_url(visit, aud, "/"))) {
@@ -265,10 +256,10 @@ static void certs(struct lc_visit *visit)
 
 static const struct lc_action actions[] = {
     {"gcp.token", "POST", "/gcp/v1/token", lc_gcp_token, "audience", false},
-    {"gcp.generateAccessToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateAccessToken",
-     lc_gcp_access_token, NULL, false},
-    {"gcp.generateIdToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateIdToken", lc_gcp_id_token,
+    {"gcp.generateAccessToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateAccessToken", lc_gcp_access_token,
      NULL, false},
+    {"gcp.generateIdToken", "POST", "/gcp/v1/projects/*/serviceAccounts/*:generateIdToken", lc_gcp_id_token, NULL,
+     false},
     {"gcp.jwtBearer", "POST", "/gcp/oauth2/token", lc_gcp_jwt_bearer, NULL, false},
     {"gcp.key.create", "POST", ACCOUNT_KEYS, lc_gcp_key_create, NULL, false},
     {"gcp.key.list", "GET", ACCOUNT_KEYS, lc_gcp_key_list, NULL, false},

@@ -38,8 +38,8 @@ bool lc_gcp_place(const char *audience, struct lc_gcp_place *out);
 
 /* The account by its email or unique id, borrowed from the settings; NULL: none. */
 json_t *lc_gcp_account(json_t *settings, const char *name);
-/* Is IDENTITY (a principal, or an email) one of the members that are in this list of the account's? Without the list: in
- * "members". */
+/* Is IDENTITY (a principal, or an email) one of the members that are in this list of the account's? Without the list:
+ * in "members". */
 bool lc_gcp_allows(json_t *account, const char *list, const char *identity);
 /* Verifies the signature of an assertion with the key that its header names and that may be used now. */
 bool lc_gcp_signed_by(struct lc_visit *visit, json_t *account, const char *token, const struct lc_jwt *jwt);
@@ -60,10 +60,8 @@ bool lc_gcp_is_scope(const char *scope);
 
 /* A new access token; the caller frees it. kind is "d" for federated ones, "c" for those of service accounts.
  */
-char *lc_gcp_issue(struct lc_visit *visit, char kind, const char *identity, json_t *scopes,
-                   int64_t expires_at_s);
+char *lc_gcp_issue(struct lc_visit *visit, char kind, const char *identity, json_t *scopes, int64_t expires_at_s);
 /* An ID token as accounts.google.com signs it; the caller frees it. */
-char *lc_gcp_issue_id(struct lc_visit *visit, json_t *account, const char *audience, bool email,
-                      int64_t life_s);
+char *lc_gcp_issue_id(struct lc_visit *visit, json_t *account, const char *audience, bool email, int64_t life_s);
 
 #endif

@@ -54,8 +54,7 @@ static json_t *settled(struct lc_visit *visit, json_t *account, const char *id)
 /* A copy of the key that may sign now; NULL: none. */
 static json_t *usable(struct lc_visit *visit, json_t *account, const char *id)
 {
-    json_t *keys =
-        lc_minted_usable(visit->cloud->minted, json_string_value(json_object_get(account, "email")));
+    json_t *keys = lc_minted_usable(visit->cloud->minted, json_string_value(json_object_get(account, "email")));
     json_t *found = json_deep_copy(settled(visit, account, id));
     json_t *key = NULL;
     size_t index = 0;
@@ -124,16 +123,15 @@ static int check_account(struct lc_visit *visit, const struct call *call, const 
     bool any = strcmp(call->project, "-") == 0;
 
     if (call->account == NULL || !(here || any)) {
-        return any ? lc_visit_refuse(
-                         visit, 403, "PERMISSION_DENIED",
-                         "Permission 'iam.serviceAccountKeys.%s' denied on resource (or it may not exist).",
-                         permission)
+        return any ? lc_visit_refuse(visit, 403, "PERMISSION_DENIED",
+                                     "Permission 'iam.serviceAccountKeys.%s' denied on resource (or it may not exist).",
+                                     permission)
                    : refuse(visit, 404, "NOT_FOUND", "Unknown service account");
     }
     if (!lc_gcp_allows(call->account, "key_admins", call->caller.identity)) {
-        return lc_visit_refuse(
-            visit, 403, "PERMISSION_DENIED",
-            "Permission 'iam.serviceAccountKeys.%s' denied on resource (or it may not exist).", permission);
+        return lc_visit_refuse(visit, 403, "PERMISSION_DENIED",
+                               "Permission 'iam.serviceAccountKeys.%s' denied on resource (or it may not exist).",
+                               permission);
     }
     return 0;
 }
@@ -167,11 +165,11 @@ static json_t *shown(const struct call *call, json_t *key)
     json_t *out = NULL;
 
     lc_time_iso(made_at, made);
-    (void)snprintf(name, sizeof name, "projects/%.*s/serviceAccounts/%s/keys/%s", (int)strcspn(domain, "."),
-                   domain, call->email, json_string_value(json_object_get(key, "id")));
+    (void)snprintf(name, sizeof name, "projects/%.*s/serviceAccounts/%s/keys/%s", (int)strcspn(domain, "."), domain,
+                   call->email, json_string_value(json_object_get(key, "id")));
     out = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "name", name, "validAfterTime", made, "validBeforeTime",
-                    "9999-12-31T23:59:59Z", "keyAlgorithm", "KEY_ALG_RSA_2048", "keyOrigin",
-                    "GOOGLE_PROVIDED", "keyType", type == NULL ? "USER_MANAGED" : type);
+                    "9999-12-31T23:59:59Z", "keyAlgorithm", "KEY_ALG_RSA_2048", "keyOrigin", "GOOGLE_PROVIDED",
+                    "keyType", type == NULL ? "USER_MANAGED" : type);
     if (json_is_true(json_object_get(key, "disabled"))) {
         (void)json_object_set_new(out, "disabled", json_true());
     }
@@ -189,16 +187,15 @@ static char *token_uri(const struct lc_visit *visit)
 }
 
 /* The file that SDKs read, encoded. */
-static json_t *file_of(struct lc_visit *visit, const struct call *call, const char *id,
-                       const char *private_pem)
+static json_t *file_of(struct lc_visit *visit, const struct call *call, const char *id, const char *private_pem)
 {
     const char *domain = strchr(call->email, '@') + 1;
     char *uri = token_uri(visit);
-    json_t *file = json_pack(
-        "{s:s,s:s%,s:s,s:s,s:s,s:O,s:s,s:s*,s:s}", "type", "service_account", "project_id", domain,
-        strcspn(domain, "."), "private_key_id", id, "private_key", private_pem, "client_email", call->email,
-        "client_id", json_object_get(call->account, "unique_id"), "auth_uri",
-        "https://accounts.google.com/o/oauth2/auth", "token_uri", uri, "universe_domain", "googleapis.com");
+    json_t *file =
+        json_pack("{s:s,s:s%,s:s,s:s,s:s,s:O,s:s,s:s*,s:s}", "type", "service_account", "project_id", domain,
+                  strcspn(domain, "."), "private_key_id", id, "private_key", private_pem, "client_email", call->email,
+                  "client_id", json_object_get(call->account, "unique_id"), "auth_uri",
+                  "https://accounts.google.com/o/oauth2/auth", "token_uri", uri, "universe_domain", "googleapis.com");
     char *text = json_dumps(file, JSON_INDENT(2));
     struct lc_buf encoded = {0};
     json_t *out = NULL;
@@ -245,8 +242,7 @@ static void make(struct lc_visit *visit, const struct call *call)
     }
     key = json_pack("{s:s,s:s,s:I,s:s*}", "id", id, "public_key_pem", pair->public_pem, "made_at",
                     (json_int_t)lc_time_now(), "creator", call->caller.identity);
-    if (!lc_minted_add(visit->cloud->minted, call->email, json_incref(key), &lag,
-                       limit > taken ? limit - taken : 0)) {
+    if (!lc_minted_add(visit->cloud->minted, call->email, json_incref(key), &lag, limit > taken ? limit - taken : 0)) {
         (void)refuse(visit, 400, "FAILED_PRECONDITION", "Precondition check failed.");
     } else {
         json_t *out = shown(call, key);
@@ -261,16 +257,15 @@ static void make(struct lc_visit *visit, const struct call *call)
 
 static int check_wish(struct lc_visit *visit)
 {
-    json_t *body = visit->request->body_len == 0 ? json_object()
-                                                 : json_loadb(visit->request->body, visit->request->body_len,
-                                                              JSON_REJECT_DUPLICATES, NULL);
+    json_t *body = visit->request->body_len == 0
+                       ? json_object()
+                       : json_loadb(visit->request->body, visit->request->body_len, JSON_REJECT_DUPLICATES, NULL);
     const char *type = "TYPE_GOOGLE_CREDENTIALS_FILE";
     const char *algorithm = "KEY_ALG_RSA_2048";
     bool good = json_is_object(body) &&
                 json_unpack_ex(body, NULL, JSON_STRICT, "{s?s,s?s}", "privateKeyType", &type, "keyAlgorithm",
                                &algorithm) == 0 &&
-                strcmp(type, "TYPE_GOOGLE_CREDENTIALS_FILE") == 0 &&
-                strcmp(algorithm, "KEY_ALG_RSA_2048") == 0;
+                strcmp(type, "TYPE_GOOGLE_CREDENTIALS_FILE") == 0 && strcmp(algorithm, "KEY_ALG_RSA_2048") == 0;
 
     json_decref(body);
     return good ? 0 : refuse(visit, 400, "INVALID_ARGUMENT", "Request contains an invalid argument.");
@@ -324,8 +319,7 @@ void lc_gcp_key_list(struct lc_visit *visit)
         if (!own) {
             add_system_keys(&call, out);
         }
-        lc_visit_json(visit, 200,
-                      json_array_size(out) == 0 ? json_object() : json_pack("{s:O}", "keys", out));
+        lc_visit_json(visit, 200, json_array_size(out) == 0 ? json_object() : json_pack("{s:O}", "keys", out));
         json_decref(out);
         json_decref(keys);
     }
@@ -380,9 +374,8 @@ void lc_gcp_key_get(struct lc_visit *visit)
         size_t index = 0;
         json_array_foreach(keys, index, key)
         {
-            found = call.id != NULL && strcmp(json_string_value(json_object_get(key, "id")), call.id) == 0
-                        ? key
-                        : found;
+            found =
+                call.id != NULL && strcmp(json_string_value(json_object_get(key, "id")), call.id) == 0 ? key : found;
         }
         if (found == NULL) {
             (void)lc_visit_refuse(visit, 404, "NOT_FOUND", "Service account key %.60s does not exist.",

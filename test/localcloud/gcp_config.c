@@ -43,8 +43,7 @@ bool lc_gcp_place(const char *audience, struct lc_gcp_place *out)
     *out = (struct lc_gcp_place){.pool = start};
     if (take(&at, "/projects/", &part, &len)) {
         if (strspn(part, "0123456789") != len || !take(&at, "/locations/", &part, &len) ||
-            strncmp(part, "global", len) != 0 || len != 6 ||
-            !take(&at, "/workloadIdentityPools/", &part, &len)) {
+            strncmp(part, "global", len) != 0 || len != 6 || !take(&at, "/workloadIdentityPools/", &part, &len)) {
             return false;
         }
     } else {
@@ -70,8 +69,7 @@ static int check_clients(json_t *list, struct lc_fail *fail)
     {
         const char *id = "";
         const char *secret = "";
-        if (lc_json_keys(item, "clients", known, fail) != 0 ||
-            lc_json_text(item, "clients", "id", &id, fail) != 0 ||
+        if (lc_json_keys(item, "clients", known, fail) != 0 || lc_json_text(item, "clients", "id", &id, fail) != 0 ||
             lc_json_text(item, "clients", "secret", &secret, fail) != 0) {
             return -1;
         }
@@ -107,12 +105,11 @@ static int check_provider(struct lc_cloud *cloud, json_t *provider, struct lc_fa
         return -1;
     }
     if (!lc_gcp_place(audience, &place)) {
-        return lc_fail_set(
-            fail,
-            "providers: \"audience\" must be the full resource name: %sprojects/NUMBER/locations/global/"
-            "workloadIdentityPools/POOL/providers/PROVIDER or %slocations/global/workforcePools/POOL/"
-            "providers/PROVIDER",
-            HOST, HOST);
+        return lc_fail_set(fail,
+                           "providers: \"audience\" must be the full resource name: %sprojects/NUMBER/locations/global/"
+                           "workloadIdentityPools/POOL/providers/PROVIDER or %slocations/global/workforcePools/POOL/"
+                           "providers/PROVIDER",
+                           HOST, HOST);
     }
     if (!lc_text_starts(mapping, "assertion.") || !lc_text_only(mapping + 10, "_-") || mapping[10] == '\0') {
         return lc_fail_set(fail, "providers: \"subject\" maps google.subject: assertion.CLAIM");
@@ -161,9 +158,8 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
             return -1;
         }
         if (*id == '\0' || !lc_token_proof_key(pem)) {
-            return lc_fail_set(
-                fail, "keys: \"id\" is the private_key_id of the key file, \"public_key_pem\" an RSA "
-                      "public key or certificate of at least 2048 bits");
+            return lc_fail_set(fail, "keys: \"id\" is the private_key_id of the key file, \"public_key_pem\" an RSA "
+                                     "public key or certificate of at least 2048 bits");
         }
     }
     return 0;
@@ -171,8 +167,9 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
 
 static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail *fail)
 {
-    static const char *const known[] = {"email",       "unique_id",    "members",   "keys",        "max_lifetime_s", "key_admins",
-                                        "key_delay_s", "list_delay_s", "key_limit", "system_keys", "key_pair", NULL};
+    static const char *const known[] = {"email",          "unique_id",   "members",     "keys",
+                                        "max_lifetime_s", "key_admins",  "key_delay_s", "list_delay_s",
+                                        "key_limit",      "system_keys", "key_pair",    NULL};
     const char *pair = NULL;
     const char *email = "";
     const char *id = NULL;
@@ -187,8 +184,7 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
         lc_json_text(account, "service_accounts", "unique_id", &id, fail) != 0 ||
         lc_json_text(account, "service_accounts", "key_pair", &pair, fail) != 0 ||
         lc_json_array(account, "service_accounts", "members", &members, fail) != 0 ||
-        lc_json_integer(account, "service_accounts", "max_lifetime_s", LC_GCP_LIFE_S, 43200, &longest,
-                        fail) != 0 ||
+        lc_json_integer(account, "service_accounts", "max_lifetime_s", LC_GCP_LIFE_S, 43200, &longest, fail) != 0 ||
         lc_json_array(account, "service_accounts", "key_admins", &members, fail) != 0 ||
         lc_json_number(account, "service_accounts", "key_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
         lc_json_number(account, "service_accounts", "list_delay_s", 0, MOST_DELAY_S, &delay_s, fail) != 0 ||
@@ -198,8 +194,7 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
         return -1;
     }
     if (!lc_text_like("?*@?*.gserviceaccount.com", email) || strpbrk(email, "/:% ") != NULL) {
-        return lc_fail_set(fail,
-                           "service_accounts: \"email\" must look like NAME@PROJECT.iam.gserviceaccount.com");
+        return lc_fail_set(fail, "service_accounts: \"email\" must look like NAME@PROJECT.iam.gserviceaccount.com");
     }
     if (id == NULL) {
         add_unique_id(cloud, account, email);
@@ -211,15 +206,13 @@ static int check_account(struct lc_cloud *cloud, json_t *account, struct lc_fail
 }
 
 static int check_list(struct lc_cloud *cloud, json_t *settings, const char *name, const char *key,
-                      int (*check)(struct lc_cloud *cloud, json_t *item, struct lc_fail *fail),
-                      struct lc_fail *fail)
+                      int (*check)(struct lc_cloud *cloud, json_t *item, struct lc_fail *fail), struct lc_fail *fail)
 {
     json_t *list = json_object_get(settings, name);
     json_t *seen = json_object();
     json_t *item = NULL;
     size_t index = 0;
-    int result =
-        list != NULL && !json_is_array(list) ? lc_fail_set(fail, "\"%s\" must be an array", name) : 0;
+    int result = list != NULL && !json_is_array(list) ? lc_fail_set(fail, "\"%s\" must be an array", name) : 0;
 
     json_array_foreach(list, index, item)
     {

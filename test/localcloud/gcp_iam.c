@@ -36,9 +36,8 @@ static bool is_member(json_t *members, const char *caller)
     json_array_foreach(members, index, member)
     {
         const char *text = json_string_value(member);
-        if (lc_text_like(text, caller) ||
-            (lc_text_starts(text, SET) && lc_text_starts(caller, "principal:") &&
-             lc_text_like(text + strlen(SET), caller + strlen("principal:")))) {
+        if (lc_text_like(text, caller) || (lc_text_starts(text, SET) && lc_text_starts(caller, "principal:") &&
+                                           lc_text_like(text + strlen(SET), caller + strlen("principal:")))) {
             return true;
         }
     }
@@ -58,8 +57,7 @@ bool lc_gcp_allows(json_t *account, const char *list, const char *identity)
 static int denied(struct lc_visit *visit, const char *permission)
 {
     return lc_visit_refuse(visit, 403, "PERMISSION_DENIED",
-                           "Permission 'iam.serviceAccounts.%s' denied on resource (or it may not exist).",
-                           permission);
+                           "Permission 'iam.serviceAccounts.%s' denied on resource (or it may not exist).", permission);
 }
 
 static int bad(struct lc_visit *visit, const char *what)
@@ -105,8 +103,7 @@ static int check_chain(struct lc_visit *visit, const char *identity, json_t *del
     {
         json_t *link = NULL;
         if (result == 0 && !read_name(visit->settings, json_string_value(item), &link)) {
-            result =
-                bad(visit, "Invalid delegates: each is projects/-/serviceAccounts/{email or unique id}.");
+            result = bad(visit, "Invalid delegates: each is projects/-/serviceAccounts/{email or unique id}.");
         }
         if (result == 0 && (link == NULL || !is_member(json_object_get(link, "members"), caller))) {
             result = denied(visit, "implicitDelegation");
@@ -185,9 +182,8 @@ static int read_body(struct lc_visit *visit, struct call *call, const char *cons
             n++;
         }
         if (known[n] == NULL) {
-            return lc_visit_refuse(
-                visit, 400, "INVALID_ARGUMENT",
-                "Invalid JSON payload received. Unknown name \"%.100s\": Cannot find field.", key);
+            return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT",
+                                   "Invalid JSON payload received. Unknown name \"%.100s\": Cannot find field.", key);
         }
     }
     if (lc_json_array(call->body, "body", "delegates", &call->delegates, &fail) != 0 ||
@@ -203,8 +199,7 @@ static int begin(struct lc_visit *visit, struct call *call, const char *const kn
         return -1;
     }
     if (!lc_gcp_scoped(call->caller.scopes, "cloud-platform") && !lc_gcp_scoped(call->caller.scopes, "iam")) {
-        return lc_visit_refuse(visit, 403, "PERMISSION_DENIED",
-                               "Request had insufficient authentication scopes.");
+        return lc_visit_refuse(visit, 403, "PERMISSION_DENIED", "Request had insufficient authentication scopes.");
     }
     return read_path(visit, call) != 0 || read_body(visit, call, known) != 0 ? -1 : 0;
 }
@@ -247,15 +242,14 @@ static int read_lifetime(struct lc_visit *visit, const struct call *call, double
                           "'lifetime', Illegal duration format; duration must end with 's'.");
     }
     if (*seconds <= 0 || *seconds > longest) {
-        return lc_visit_refuse(
-            visit, 400, "INVALID_ARGUMENT",
-            "Invalid lifetime: it must be more than 0 and at most %.0f seconds for this account.", longest);
+        return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT",
+                               "Invalid lifetime: it must be more than 0 and at most %.0f seconds for this account.",
+                               longest);
     }
     return 0;
 }
 
-static void answer_access_token(struct lc_visit *visit, const struct call *call, json_t *scopes,
-                                double seconds)
+static void answer_access_token(struct lc_visit *visit, const struct call *call, json_t *scopes, double seconds)
 {
     const char *email = json_string_value(json_object_get(call->account, "email"));
     int64_t life_s = lc_visit_life_s(visit, seconds < 1 ? 1 : (int64_t)seconds);
@@ -305,10 +299,8 @@ void lc_gcp_id_token(struct lc_visit *visit)
         if (lc_json_text(call.body, "body", "audience", &audience, &fail) != 0 || *audience == '\0' ||
             lc_json_bool(call.body, "body", "includeEmail", &email, &fail) != 0) {
             (void)bad(visit, "Invalid OAuth scope or ID token audience provided.");
-        } else if (check_chain(visit, call.caller.identity, call.delegates, call.account, "getOpenIdToken") ==
-                   0) {
-            char *token =
-                lc_gcp_issue_id(visit, call.account, audience, email, lc_visit_life_s(visit, LC_GCP_LIFE_S));
+        } else if (check_chain(visit, call.caller.identity, call.delegates, call.account, "getOpenIdToken") == 0) {
+            char *token = lc_gcp_issue_id(visit, call.account, audience, email, lc_visit_life_s(visit, LC_GCP_LIFE_S));
             lc_visit_granted(visit, token == NULL ? "" : token);
             lc_visit_json(visit, 200, json_pack("{s:s*}", "token", token));
             free(token);

@@ -44,9 +44,9 @@ static int check_form(struct lc_visit *visit)
 static int read_assertion(struct lc_visit *visit, const char *token, struct assertion *out)
 {
     if (lc_jwt_read(token, &out->jwt, NULL) != 0 ||
-        json_unpack(out->jwt.claims, "{s:s,s:s,s?s,s?s,s:I,s:I}", "iss", &out->email, "aud", &out->aud,
-                    "scope", &out->scope, "target_audience", &out->target_audience, "iat", &out->issued,
-                    "exp", &out->expires) != 0) {
+        json_unpack(out->jwt.claims, "{s:s,s:s,s?s,s?s,s:I,s:I}", "iss", &out->email, "aud", &out->aud, "scope",
+                    &out->scope, "target_audience", &out->target_audience, "iat", &out->issued, "exp",
+                    &out->expires) != 0) {
         return bad_grant(visit, "Invalid JWT: it must be signed with RS256 and have iss, aud, iat and exp.");
     }
     (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", out->email);
@@ -72,15 +72,13 @@ static int check_assertion(struct lc_visit *visit, const char *token, const stru
     }
     if (assertion->issued > now + SKEW_S || assertion->expires <= now ||
         assertion->expires > assertion->issued + LC_GCP_LIFE_S) {
-        return bad_grant(visit,
-                         "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
-                         "timeframe. Check your iat and exp values in the JWT claim.");
+        return bad_grant(visit, "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+                                "timeframe. Check your iat and exp values in the JWT claim.");
     }
     if (subject != NULL && strcmp(subject, assertion->email) != 0) {
-        return lc_visit_refuse(
-            visit, 401, "unauthorized_client",
-            "Client is unauthorized to retrieve access tokens using this method, or client not "
-            "authorized for any of the scopes requested.");
+        return lc_visit_refuse(visit, 401, "unauthorized_client",
+                               "Client is unauthorized to retrieve access tokens using this method, or client not "
+                               "authorized for any of the scopes requested.");
     }
     return 0;
 }
@@ -116,8 +114,7 @@ static void grant_id(struct lc_visit *visit, const struct assertion *assertion, 
         (void)lc_visit_refuse(visit, 400, "invalid_request", "Give scope or target_audience, not both.");
         return;
     }
-    token = lc_gcp_issue_id(visit, account, assertion->target_audience, true,
-                            lc_visit_life_s(visit, LC_GCP_LIFE_S));
+    token = lc_gcp_issue_id(visit, account, assertion->target_audience, true, lc_visit_life_s(visit, LC_GCP_LIFE_S));
     lc_visit_granted(visit, token == NULL ? "" : token);
     lc_visit_json(visit, 200, json_pack("{s:s*}", "id_token", token));
     free(token);

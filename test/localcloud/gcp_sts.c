@@ -18,12 +18,10 @@ enum { MOST_SUBJECT_BYTES = 127, LONGEST_TOKEN_S = 48 * 3600, MOST_PROJECT_CHARS
 /* What is asked, from a form or from JSON with the names of the REST surface. */
 enum { GRANT_TYPE, AUDIENCE, SCOPE, REQUESTED, SUBJECT, SUBJECT_TYPE, OPTIONS, FIELDS };
 
-static const char *const form_names[FIELDS] = {
-    "grant_type",    "audience",           "scope",  "requested_token_type",
-    "subject_token", "subject_token_type", "options"};
-static const char *const json_names[FIELDS + 1] = {
-    "grantType",    "audience",         "scope",   "requestedTokenType",
-    "subjectToken", "subjectTokenType", "options", NULL};
+static const char *const form_names[FIELDS] = {"grant_type",    "audience",           "scope",  "requested_token_type",
+                                               "subject_token", "subject_token_type", "options"};
+static const char *const json_names[FIELDS + 1] = {"grantType",    "audience",         "scope",   "requestedTokenType",
+                                                   "subjectToken", "subjectTokenType", "options", NULL};
 /* Sent by libraries and not used for federation. */
 static const char *const idle_names[] = {"resource", "actor_token", "actor_token_type"};
 
@@ -48,8 +46,7 @@ static void free_ask(struct ask *ask)
 static int unknown_name(struct lc_visit *visit, const char *name)
 {
     return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT",
-                           "Invalid JSON payload received. Unknown name \"%.100s\": Cannot find field.",
-                           name);
+                           "Invalid JSON payload received. Unknown name \"%.100s\": Cannot find field.", name);
 }
 
 static int read_form(struct lc_visit *visit, struct ask *ask)
@@ -83,8 +80,7 @@ static int read_json(struct lc_visit *visit, struct ask *ask)
 
     ask->document = json_loadb(visit->request->body, visit->request->body_len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(ask->document)) {
-        return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT",
-                               "Invalid JSON payload received. Unexpected token.");
+        return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT", "Invalid JSON payload received. Unexpected token.");
     }
     json_object_foreach(ask->document, name, value)
     {
@@ -110,8 +106,7 @@ static int check_types(struct lc_visit *visit, const struct ask *ask)
 
     for (size_t n = 0; n < FIELDS; n++) {
         if (ask->fields[n] == NULL && n != OPTIONS && n != SCOPE) {
-            return lc_visit_refuse(visit, 400, "invalid_request", "Missing required field: %s",
-                                   form_names[n]);
+            return lc_visit_refuse(visit, 400, "invalid_request", "Missing required field: %s", form_names[n]);
         }
     }
     if (strcmp(ask->fields[GRANT_TYPE], GRANT) != 0) {
@@ -134,11 +129,10 @@ static int find_provider(struct lc_visit *visit, struct ask *ask)
     size_t index = 0;
 
     if (!lc_gcp_place(ask->fields[AUDIENCE], &ask->place)) {
-        return lc_visit_refuse(
-            visit, 400, "invalid_request",
-            "Invalid value for \"audience\". This value should be the full resource name of the "
-            "Identity Provider. See https://cloud.google.com/iam/docs/reference/sts/rest/v1/"
-            "TopLevel/token for the list of possible formats.");
+        return lc_visit_refuse(visit, 400, "invalid_request",
+                               "Invalid value for \"audience\". This value should be the full resource name of the "
+                               "Identity Provider. See https://cloud.google.com/iam/docs/reference/sts/rest/v1/"
+                               "TopLevel/token for the list of possible formats.");
     }
     json_array_foreach(json_object_get(visit->settings, "providers"), index, provider)
     {
@@ -148,10 +142,9 @@ static int find_provider(struct lc_visit *visit, struct ask *ask)
             return 0;
         }
     }
-    return lc_visit_refuse(
-        visit, 400, "invalid_target",
-        "The target service indicated by the \"audience\" parameters is invalid. This might either "
-        "be because the pool or provider is disabled or deleted or because it doesn't exist.");
+    return lc_visit_refuse(visit, 400, "invalid_target",
+                           "The target service indicated by the \"audience\" parameters is invalid. This might either "
+                           "be because the pool or provider is disabled or deleted or because it doesn't exist.");
 }
 
 static bool client_known(json_t *provider, const char *id, const char *secret)
@@ -180,8 +173,7 @@ static int check_client(struct lc_visit *visit, const struct ask *ask, bool *nam
     free(id);
     free(secret);
     if (!good) {
-        return lc_visit_refuse(visit, 401, "invalid_client",
-                               "The OAuth client was not found or its secret is wrong.");
+        return lc_visit_refuse(visit, 401, "invalid_client", "The OAuth client was not found or its secret is wrong.");
     }
     return 0;
 }
@@ -193,9 +185,8 @@ static json_t *parse_options(const char *text)
 
     if (options == NULL) {
         char *plain = strdup(text);
-        options = plain != NULL && lc_text_unpercent(plain, false)
-                      ? json_loads(plain, JSON_REJECT_DUPLICATES, NULL)
-                      : NULL;
+        options =
+            plain != NULL && lc_text_unpercent(plain, false) ? json_loads(plain, JSON_REJECT_DUPLICATES, NULL) : NULL;
         free(plain);
     }
     if (!json_is_object(options)) {
@@ -219,9 +210,8 @@ static int check_options(struct lc_visit *visit, struct ask *ask, bool client)
         project = json_string_value(json_object_get(ask->options, "userProject"));
         if (json_object_get(ask->options, "userProject") != NULL &&
             (project == NULL || *project == '\0' || strlen(project) > MOST_PROJECT_CHARS)) {
-            return lc_visit_refuse(
-                visit, 400, "invalid_request",
-                "options.userProject must be a project number or id of at most 32 characters.");
+            return lc_visit_refuse(visit, 400, "invalid_request",
+                                   "options.userProject must be a project number or id of at most 32 characters.");
         }
     }
     if (project != NULL && !ask->place.workforce) {
@@ -258,21 +248,17 @@ static int check_times(struct lc_visit *visit, const struct lc_subject *subject)
 
     switch (lc_subject_times(subject)) {
     case LC_TIME_MISSING:
-        return lc_visit_refuse(visit, 400, "invalid_grant",
-                               "The ID Token must have the integer claims exp and iat.");
+        return lc_visit_refuse(visit, 400, "invalid_grant", "The ID Token must have the integer claims exp and iat.");
     case LC_TIME_EXPIRED:
-        return lc_visit_refuse(visit, 400, "invalid_grant", "ID Token issued at %lld is stale to sign-in.",
-                               issued);
+        return lc_visit_refuse(visit, 400, "invalid_grant", "ID Token issued at %lld is stale to sign-in.", issued);
     case LC_TIME_FUTURE:
-        return lc_visit_refuse(visit, 400, "invalid_grant", "ID Token issued at %lld is not valid yet.",
-                               issued);
+        return lc_visit_refuse(visit, 400, "invalid_grant", "ID Token issued at %lld is not valid yet.", issued);
     case LC_TIME_GOOD:
         break;
     }
     if (subject->expires_at_s - subject->issued_at_s >= LONGEST_TOKEN_S) {
-        return lc_visit_refuse(
-            visit, 400, "invalid_grant",
-            "The ID Token's lifetime is too long: exp must be less than 48 hours after iat.");
+        return lc_visit_refuse(visit, 400, "invalid_grant",
+                               "The ID Token's lifetime is too long: exp must be less than 48 hours after iat.");
     }
     return 0;
 }
@@ -292,15 +278,13 @@ static int check_subject(struct lc_visit *visit, struct ask *ask)
     }
     if (strcmp(subject->issuer, issuer) != 0) {
         return lc_visit_refuse(visit, 400, "invalid_grant",
-                               "The issuer in ID Token %.300s does not match the expected ones.",
-                               subject->issuer);
+                               "The issuer in ID Token %.300s does not match the expected ones.", subject->issuer);
     }
     if (!lc_subject_for_any(subject, allowed)) {
         char *audience = lc_subject_audience(subject);
-        (void)lc_visit_refuse(
-            visit, 400, "invalid_grant",
-            "The audience in ID Token [%.300s] does not match the expected audience %.300s.",
-            audience == NULL ? "" : audience, json_string_value(json_array_get(allowed, 0)));
+        (void)lc_visit_refuse(visit, 400, "invalid_grant",
+                              "The audience in ID Token [%.300s] does not match the expected audience %.300s.",
+                              audience == NULL ? "" : audience, json_string_value(json_array_get(allowed, 0)));
         free(audience);
         return -1;
     }
@@ -321,20 +305,18 @@ static int map_subject(struct lc_visit *visit, const struct ask *ask, char **pri
 {
     const char *mapping = json_string_value(json_object_get(ask->provider, "subject"));
     const char *condition = json_string_value(json_object_get(ask->provider, "attribute_condition"));
-    const char *mapped =
-        json_string_value(json_object_get(ask->subject.jwt.claims, mapping + strlen("assertion.")));
+    const char *mapped = json_string_value(json_object_get(ask->subject.jwt.claims, mapping + strlen("assertion.")));
 
     if (mapped == NULL || *mapped == '\0') {
         return lc_visit_refuse(visit, 400, "invalid_grant",
                                "Could not obtain a value for google.subject from the given credential.");
     }
     if (strlen(mapped) > MOST_SUBJECT_BYTES) {
-        return lc_visit_refuse(
-            visit, 400, "invalid_request",
-            "The size of mapped attribute google.subject exceeds the %d bytes limit. Either modify "
-            "your attribute mapping or the incoming assertion to produce a mapped attribute that is "
-            "less than %d bytes.",
-            MOST_SUBJECT_BYTES, MOST_SUBJECT_BYTES);
+        return lc_visit_refuse(visit, 400, "invalid_request",
+                               "The size of mapped attribute google.subject exceeds the %d bytes limit. Either modify "
+                               "your attribute mapping or the incoming assertion to produce a mapped attribute that is "
+                               "less than %d bytes.",
+                               MOST_SUBJECT_BYTES, MOST_SUBJECT_BYTES);
     }
     if (condition != NULL && !lc_text_like(condition, ask->subject.subject)) {
         return lc_visit_refuse(visit, 401, "unauthorized_client",
@@ -349,8 +331,8 @@ static void grant(struct lc_visit *visit, const struct ask *ask, const char *pri
 {
     int64_t life_s = lc_visit_life_s(visit, LC_GCP_LIFE_S);
     char *token = lc_gcp_issue(visit, 'd', principal, ask->scopes, lc_visit_until(life_s));
-    json_t *document = json_pack("{s:s*,s:s,s:s}", "access_token", token, "issued_token_type", ACCESS_TOKEN,
-                                 "token_type", "Bearer");
+    json_t *document =
+        json_pack("{s:s*,s:s,s:s}", "access_token", token, "issued_token_type", ACCESS_TOKEN, "token_type", "Bearer");
 
     if (token == NULL) {
         json_decref(document);
@@ -372,10 +354,9 @@ void lc_gcp_token(struct lc_visit *visit)
     int result = 0;
 
     if (lc_visit_bearer(visit) != NULL) {
-        (void)lc_visit_refuse(
-            visit, 401, "UNAUTHENTICATED",
-            "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
-            "cookie or other valid authentication credential.");
+        (void)lc_visit_refuse(visit, 401, "UNAUTHENTICATED",
+                              "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
+                              "cookie or other valid authentication credential.");
         return;
     }
     result = visit->form ? read_form(visit, &ask) : read_json(visit, &ask);

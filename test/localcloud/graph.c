@@ -26,8 +26,8 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
     lc_reply_header(visit->reply, "request-id", visit->id);
     lc_visit_json(visit, refusal->status,
                   json_pack("{s:{s:s,s:s,s:{s:s,s:s,s:s}}}", "error", "code", refusal->code, "message",
-                            refusal->message, "innerError", "date", date, "request-id", visit->id,
-                            "client-request-id", visit->id));
+                            refusal->message, "innerError", "date", date, "request-id", visit->id, "client-request-id",
+                            visit->id));
 }
 
 /* What stands between quotes, or the object's id. */
@@ -129,10 +129,8 @@ static int find_application(struct lc_visit *visit, struct call *call, const cha
                                "objects are not present.",
                                path);
     }
-    lc_azure_owner(call->access.tenant, text_of(call->application, "client_id"),
-                   call->owner, sizeof call->owner);
-    (void)snprintf(visit->record.role, sizeof visit->record.role, "%s",
-                   text_of(call->application, "client_id"));
+    lc_azure_owner(call->access.tenant, text_of(call->application, "client_id"), call->owner, sizeof call->owner);
+    (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", text_of(call->application, "client_id"));
     return 0;
 }
 
@@ -140,10 +138,9 @@ static int find_application(struct lc_visit *visit, struct call *call, const cha
 static int check_owner(struct lc_visit *visit, const struct call *call)
 {
     json_t *owners = json_object_get(call->application, "owners");
-    bool allowed = owners == NULL
-                       ? call->access.client_id != NULL &&
-                             strcasecmp(text_of(call->application, "client_id"), call->access.client_id) == 0
-                       : lc_json_holds(owners, call->access.client_id);
+    bool allowed = owners == NULL ? call->access.client_id != NULL &&
+                                        strcasecmp(text_of(call->application, "client_id"), call->access.client_id) == 0
+                                  : lc_json_holds(owners, call->access.client_id);
 
     return allowed ? 0
                    : lc_visit_refuse(visit, 403, "Authorization_RequestDenied",
@@ -165,8 +162,7 @@ static int begin(struct lc_visit *visit, struct call *call)
         call->body = lc_json_parse(visit->request->body, visit->request->body_len, NULL);
         result = call->body != NULL
                      ? 0
-                     : bad(visit,
-                           "Unable to read JSON request payload. Please ensure Content-Type header is set.");
+                     : bad(visit, "Unable to read JSON request payload. Please ensure Content-Type header is set.");
     }
     return result;
 }
@@ -197,16 +193,14 @@ static json_t *shown(json_t *secret, bool text)
     lc_time_iso(expires_at > 0 ? (int64_t)expires_at : (int64_t)lc_time_now() + TWO_YEARS_S, ends);
     return json_pack("{s:n,s:O?,s:s,s:s%,s:O,s:s?,s:s}", "customKeyIdentifier", "displayName",
                      json_object_get(secret, "name"), "endDateTime", ends, "hint", value,
-                     strlen(value) < HEAD_CHARS ? strlen(value) : HEAD_CHARS, "keyId",
-                     json_object_get(secret, "id"), "secretText", text ? value : NULL, "startDateTime",
-                     starts);
+                     strlen(value) < HEAD_CHARS ? strlen(value) : HEAD_CHARS, "keyId", json_object_get(secret, "id"),
+                     "secretText", text ? value : NULL, "startDateTime", starts);
 }
 
 /* Of the settings, and not touched since. */
 static bool is_settled(struct lc_visit *visit, const struct call *call, json_t *secret)
 {
-    return !lc_minted_knows(visit->cloud->minted, call->owner,
-                            text_of(secret, "id"));
+    return !lc_minted_knows(visit->cloud->minted, call->owner, text_of(secret, "id"));
 }
 
 static void show(struct lc_visit *visit)
@@ -231,9 +225,8 @@ static void show(struct lc_visit *visit)
         json_decref(minted);
         lc_visit_json(visit, 200,
                       json_pack("{s:s,s:O,s:o}", "@odata.context",
-                                GRAPH "/v1.0/$metadata#applications(appId,passwordCredentials)/$entity",
-                                "appId", json_object_get(call.application, "client_id"),
-                                "passwordCredentials", out));
+                                GRAPH "/v1.0/$metadata#applications(appId,passwordCredentials)/$entity", "appId",
+                                json_object_get(call.application, "client_id"), "passwordCredentials", out));
     }
     end(&call);
 }
@@ -247,10 +240,9 @@ static int read_wish(struct lc_visit *visit, const struct call *call, const char
 
     *ends_at = lc_time_now() + (double)TWO_YEARS_S;
     if (json_object_size(call->body) > (wish == NULL ? 0 : 1) ||
-        (wish != NULL && json_unpack_ex(wish, NULL, JSON_STRICT, "{s?s,s?s}", "displayName", name,
-                                        "endDateTime", &end_time) != 0)) {
-        return bad(visit,
-                   "Invalid value specified for property 'passwordCredential' of resource 'Application'.");
+        (wish != NULL &&
+         json_unpack_ex(wish, NULL, JSON_STRICT, "{s?s,s?s}", "displayName", name, "endDateTime", &end_time) != 0)) {
+        return bad(visit, "Invalid value specified for property 'passwordCredential' of resource 'Application'.");
     }
     if (end_time == NULL) {
         return 0;
@@ -288,8 +280,8 @@ static json_t *new_secret(const char *name, double ends_at)
     if (lc_random_text(head, HEAD_CHARS, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") &&
         lc_random_text(tail, TAIL_CHARS, CHARACTERS)) {
         value = lc_text_format("%s8Q~%s", head, tail);
-        secret = json_pack("{s:s,s:s*,s:s?,s:f,s:I}", "id", id, "value", value, "name", name, "expires_at",
-                           ends_at, "made_at", (json_int_t)lc_time_now());
+        secret = json_pack("{s:s,s:s*,s:s?,s:f,s:I}", "id", id, "value", value, "name", name, "expires_at", ends_at,
+                           "made_at", (json_int_t)lc_time_now());
     }
     free(value);
     return secret;
@@ -311,15 +303,13 @@ static void add_password(struct lc_visit *visit)
             (void)lc_visit_refuse(visit, 500, "Service_InternalServerError", "out of memory");
         } else if (!lc_minted_add(visit->cloud->minted, call.owner, json_incref(secret), &lag,
                                   most > taken ? most - taken : 0)) {
-            (void)lc_visit_refuse(
-                visit, 400, "TooManyAppPasswords",
-                "Not allowed to add %zu passwords. You can only add a maximum of %zu passwords.", most + 1,
-                most);
+            (void)lc_visit_refuse(visit, 400, "TooManyAppPasswords",
+                                  "Not allowed to add %zu passwords. You can only add a maximum of %zu passwords.",
+                                  most + 1, most);
         } else {
             json_t *out = shown(secret, true);
-            (void)json_object_set_new(
-                out, "@odata.context",
-                json_string(GRAPH "/v1.0/$metadata#microsoft.graph.passwordCredential"));
+            (void)json_object_set_new(out, "@odata.context",
+                                      json_string(GRAPH "/v1.0/$metadata#microsoft.graph.passwordCredential"));
             lc_visit_granted(visit, text_of(secret, "id"));
             lc_visit_json(visit, 200, out);
         }

@@ -146,8 +146,8 @@ static struct MHD_Response *streamed(struct lc_reply *reply)
     if (reply->cut && stream->send_bytes == announced) {
         announced++; /* the answer was shorter than the cut: still announce more than comes */
     }
-    response = MHD_create_response_from_callback(announced, reply->slow_ms > 0 ? 16 : 16384, stream_read,
-                                                 stream, stream_free);
+    response =
+        MHD_create_response_from_callback(announced, reply->slow_ms > 0 ? 16 : 16384, stream_read, stream, stream_free);
     if (response == NULL) {
         stream_free(stream);
     }
@@ -208,8 +208,7 @@ static enum MHD_Result keep_header(void *cls, enum MHD_ValueKind kind, const cha
 static enum MHD_Result answer(struct lc_http *http, struct MHD_Connection *connection, const char *method,
                               struct arrival *arrival)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     char *mark = strchr(arrival->target, '?');
     struct lc_reply reply = {.status = 500};
     struct lc_request request = {.method = method,
@@ -241,9 +240,8 @@ static enum MHD_Result answer(struct lc_http *http, struct MHD_Connection *conne
     return result;
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *data, size_t *data_len,
-                                  void **req_cls)
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *data, size_t *data_len, void **req_cls)
 {
     struct arrival *arrival = *req_cls;
 
@@ -375,8 +373,7 @@ unsigned short lc_http_port(const struct lc_http *http)
 
 int lc_http_start(struct lc_http *http, struct lc_fail *fail)
 {
-    unsigned flags =
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC;
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)http->tls.cert_pem},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)http->tls.key_pem},

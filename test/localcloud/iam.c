@@ -106,8 +106,7 @@ static bool has_user(const struct lc_iam *iam, const char *name)
 
 /* ---- for those who check signatures ---- */
 
-bool lc_iam_find(struct lc_cloud *cloud, const char *access_key_id, const char *region,
-                 struct lc_iam_copy *out)
+bool lc_iam_find(struct lc_cloud *cloud, const char *access_key_id, const char *region, struct lc_iam_copy *out)
 {
     struct key *key = NULL;
 
@@ -139,8 +138,7 @@ void lc_iam_used(struct lc_cloud *cloud, const char *access_key_id)
 
 static int no_key(struct lc_call *call, const char *id)
 {
-    return lc_refuse(&call->refusal, 404, "NoSuchEntity", "The Access Key with id %.140s cannot be found.",
-                     id);
+    return lc_refuse(&call->refusal, 404, "NoSuchEntity", "The Access Key with id %.140s cannot be found.", id);
 }
 
 /* The key that the call is about, if it is the user's. */
@@ -190,8 +188,8 @@ static int create(struct lc_call *call)
     struct key *key = NULL;
 
     if (count_of(call->cloud->iam, user) >= MOST_OF_USER) {
-        return lc_refuse(&call->refusal, 409, "LimitExceeded",
-                         "Cannot exceed quota for AccessKeysPerUser: %d", MOST_OF_USER);
+        return lc_refuse(&call->refusal, 409, "LimitExceeded", "Cannot exceed quota for AccessKeysPerUser: %d",
+                         MOST_OF_USER);
     }
     key = add(call->cloud->iam, user, NULL);
     if (key == NULL) {
@@ -354,8 +352,7 @@ static int judge(struct lc_call *call, const struct lc_caller *caller, const cha
                          "Must specify userName when calling with non-User credentials");
     }
     if (needs_user && !has_user(iam, user)) {
-        return lc_refuse(&call->refusal, 404, "NoSuchEntity", "The user with name %.140s cannot be found.",
-                         user);
+        return lc_refuse(&call->refusal, 404, "NoSuchEntity", "The user with name %.140s cannot be found.", user);
     }
     return 0;
 }
@@ -467,9 +464,9 @@ json_t *lc_iam_report(struct lc_cloud *cloud)
         const struct key *key = &cloud->iam->keys[i];
 
         if (key->gone == 0) {
-            (void)json_array_append_new(keys, json_pack("{s:s,s:s,s:b,s:f,s:f}", "access_key_id", key->id,
-                                                        "user", key->user, "active", key->active, "made",
-                                                        key->made, "used", key->used));
+            (void)json_array_append_new(keys,
+                                        json_pack("{s:s,s:s,s:b,s:f,s:f}", "access_key_id", key->id, "user", key->user,
+                                                  "active", key->active, "made", key->made, "used", key->used));
         }
     }
     (void)pthread_mutex_unlock(&cloud->iam->lock);
@@ -490,8 +487,7 @@ int lc_iam_change(struct lc_cloud *cloud, json_t *body, struct lc_fail *fail)
         return -1;
     }
     if (id == NULL || strlen(id) < 16 || strlen(id) > 128 || (!gone && user == NULL)) {
-        return lc_fail_set(fail,
-                           "iam: \"access_key_id\" has 16 to 128 characters, and \"user\" is whose it is");
+        return lc_fail_set(fail, "iam: \"access_key_id\" has 16 to 128 characters, and \"user\" is whose it is");
     }
     (void)pthread_mutex_lock(&cloud->iam->lock);
     key = find(cloud->iam, id);
@@ -508,7 +504,6 @@ const struct lc_service lc_iam_service = {
     .name = "iam",
     .prefix = "/iam/",
     .handle = handle,
-    .demo =
-        "{\"admins\":[\"arn:aws:iam::*:user/admin\",\"arn:aws:iam::*:role/admin\"],\"users\":[\"robot\"]}",
+    .demo = "{\"admins\":[\"arn:aws:iam::*:user/admin\",\"arn:aws:iam::*:role/admin\"],\"users\":[\"robot\"]}",
     .check = check,
 };

@@ -19,8 +19,7 @@ struct lc_iam_copy {
 };
 
 /* False where there is no such key, it is inactive, or REGION has not heard of it yet. */
-bool lc_iam_find(struct lc_cloud *cloud, const char *access_key_id, const char *region,
-                 struct lc_iam_copy *out);
+bool lc_iam_find(struct lc_cloud *cloud, const char *access_key_id, const char *region, struct lc_iam_copy *out);
 /* It has signed a request. */
 void lc_iam_used(struct lc_cloud *cloud, const char *access_key_id);
 void lc_iam_free(struct lc_cloud *cloud);

@@ -58,11 +58,10 @@ const char *lc_issuer_url(const struct lc_issuer *issuer)
 void lc_issuer_discovery(struct lc_issuer *issuer, struct lc_buf *out)
 {
     char *jwks = lc_text_format("%s/openid/v1/jwks", issuer->url);
-    json_t *document = jwks == NULL
-                           ? NULL
-                           : json_pack("{s:s,s:s,s:[s],s:[s],s:[s]}", "issuer", issuer->url, "jwks_uri", jwks,
-                                       "response_types_supported", "id_token", "subject_types_supported",
-                                       "public", "id_token_signing_alg_values_supported", "RS256");
+    json_t *document = jwks == NULL ? NULL
+                                    : json_pack("{s:s,s:s,s:[s],s:[s],s:[s]}", "issuer", issuer->url, "jwks_uri", jwks,
+                                                "response_types_supported", "id_token", "subject_types_supported",
+                                                "public", "id_token_signing_alg_values_supported", "RS256");
 
     free(jwks);
     lc_json_print(document, out);
@@ -144,8 +143,7 @@ int lc_issuer_rotate(struct lc_issuer *issuer, const char *phase, struct lc_fail
 {
     bool all = strcmp(phase, "all") == 0;
 
-    if (!all && strcmp(phase, "publish") != 0 && strcmp(phase, "switch") != 0 &&
-        strcmp(phase, "retire") != 0) {
+    if (!all && strcmp(phase, "publish") != 0 && strcmp(phase, "switch") != 0 && strcmp(phase, "retire") != 0) {
         return lc_fail_set(fail, "\"phase\" must be publish, switch, retire or all");
     }
     if ((all || strcmp(phase, "publish") == 0) && publish(issuer, fail) != 0) {
@@ -160,8 +158,7 @@ int lc_issuer_rotate(struct lc_issuer *issuer, const char *phase, struct lc_fail
     return 0;
 }
 
-void lc_issuer_object_uid(const char *kind, const char *namespace_name, const char *name,
-                          char out[LC_OBJECT_UID_BYTES])
+void lc_issuer_object_uid(const char *kind, const char *namespace_name, const char *name, char out[LC_OBJECT_UID_BYTES])
 {
     char *text = lc_text_format("%s/%s/%s", kind, namespace_name, name);
     char hex[LC_SHA256_HEX_BYTES] = "";
@@ -189,8 +186,8 @@ static json_t *kubernetes_claim(const struct lc_token_wish *wish)
     lc_issuer_object_uid("node", "", "worker-1", node_uid);
     if (pod != NULL) {
         claim = json_pack("{s:s,s:{s:s,s:s},s:{s:s,s:s},s:{s:s,s:s}}", "namespace", wish->namespace_name,
-                          "serviceaccount", "name", wish->service_account, "uid", account_uid, "pod", "name",
-                          pod, "uid", pod_uid, "node", "name", "worker-1", "uid", node_uid);
+                          "serviceaccount", "name", wish->service_account, "uid", account_uid, "pod", "name", pod,
+                          "uid", pod_uid, "node", "name", "worker-1", "uid", node_uid);
     }
     free(pod);
     return claim;
@@ -199,8 +196,7 @@ static json_t *kubernetes_claim(const struct lc_token_wish *wish)
 static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_wish *wish)
 {
     char jti[LC_UUID_BYTES];
-    char *subject =
-        lc_text_format("system:serviceaccount:%s:%s", wish->namespace_name, wish->service_account);
+    char *subject = lc_text_format("system:serviceaccount:%s:%s", wish->namespace_name, wish->service_account);
     json_t *kubernetes = kubernetes_claim(wish);
     json_t *claims = NULL;
     const char *name = NULL;
@@ -208,10 +204,10 @@ static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_
 
     lc_uuid(jti);
     if (subject != NULL && kubernetes != NULL) {
-        claims = json_pack("{s:O,s:I,s:I,s:I,s:s,s:s,s:O,s:s}", "aud", wish->audience, "exp",
-                           (json_int_t)wish->expires_at_s, "iat", (json_int_t)wish->issued_at_s, "nbf",
-                           (json_int_t)wish->issued_at_s, "iss", issuer->url, "jti", jti, "kubernetes.io",
-                           kubernetes, "sub", subject);
+        claims =
+            json_pack("{s:O,s:I,s:I,s:I,s:s,s:s,s:O,s:s}", "aud", wish->audience, "exp", (json_int_t)wish->expires_at_s,
+                      "iat", (json_int_t)wish->issued_at_s, "nbf", (json_int_t)wish->issued_at_s, "iss", issuer->url,
+                      "jti", jti, "kubernetes.io", kubernetes, "sub", subject);
     }
     json_decref(kubernetes);
     free(subject);
@@ -227,8 +223,7 @@ static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_
 }
 
 /* The key to sign with and its kid, copied, so that any number of threads sign at once. */
-static bool take_key(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_key *copy,
-                     char **kid)
+static bool take_key(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_key *copy, char **kid)
 {
     struct lc_key *stray = wish->stray_key ? lc_key_generate(NULL) : NULL;
     const struct lc_key *key = NULL;

@@ -62,12 +62,10 @@ void lc_issuer_handle(struct lc_cloud *cloud, const struct lc_request *request, 
 {
     bool discovery = strcmp(request->path, "/issuer/.well-known/openid-configuration") == 0;
     bool jwks = strcmp(request->path, "/issuer/openid/v1/jwks") == 0;
-    struct lc_record record = {
-        .t = lc_time_now(), .status = 200, .code = "OK", .connection = request->connection};
+    struct lc_record record = {.t = lc_time_now(), .status = 200, .code = "OK", .connection = request->connection};
 
     if (!discovery && !jwks) {
-        plain(reply, 404,
-              "404: the issuer has /issuer/.well-known/openid-configuration and /issuer/openid/v1/jwks\n");
+        plain(reply, 404, "404: the issuer has /issuer/.well-known/openid-configuration and /issuer/openid/v1/jwks\n");
         return;
     }
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {

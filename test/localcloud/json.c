@@ -11,8 +11,7 @@ json_t *lc_json_parse(const char *text, size_t len, struct lc_fail *fail)
     json_t *document = json_loadb(text == NULL ? "" : text, len, JSON_REJECT_DUPLICATES, &error);
 
     if (document == NULL) {
-        (void)lc_fail_set(fail, "not valid JSON: line %d, column %d: %s", error.line, error.column,
-                          error.text);
+        (void)lc_fail_set(fail, "not valid JSON: line %d, column %d: %s", error.line, error.column, error.text);
         return NULL;
     }
     if (!json_is_object(document)) {
@@ -79,8 +78,8 @@ int lc_json_bool(json_t *object, const char *where, const char *key, bool *out, 
     return 0;
 }
 
-int lc_json_integer(json_t *object, const char *where, const char *key, int64_t min, int64_t max,
-                    int64_t *out, struct lc_fail *fail)
+int lc_json_integer(json_t *object, const char *where, const char *key, int64_t min, int64_t max, int64_t *out,
+                    struct lc_fail *fail)
 {
     json_t *value = json_object_get(object, key);
 
@@ -88,8 +87,8 @@ int lc_json_integer(json_t *object, const char *where, const char *key, int64_t 
         return 0;
     }
     if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max) {
-        return lc_fail_set(fail, "%s: \"%s\" must be a whole number from %lld to %lld", where, key,
-                           (long long)min, (long long)max);
+        return lc_fail_set(fail, "%s: \"%s\" must be a whole number from %lld to %lld", where, key, (long long)min,
+                           (long long)max);
     }
     *out = json_integer_value(value);
     return 0;
@@ -125,8 +124,7 @@ int lc_json_array(json_t *object, const char *where, const char *key, json_t **o
     json_array_foreach(value, index, item)
     {
         if (!json_is_string(item)) {
-            return lc_fail_set(fail, "%s: \"%s\" must hold only strings (item %zu does not)", where, key,
-                               index);
+            return lc_fail_set(fail, "%s: \"%s\" must hold only strings (item %zu does not)", where, key, index);
         }
     }
     *out = value;

@@ -18,8 +18,8 @@ int lc_json_keys(json_t *object, const char *where, const char *const allowed[],
  * reason. Borrowed strings live as long as the document. */
 int lc_json_text(json_t *object, const char *where, const char *key, const char **out, struct lc_fail *fail);
 int lc_json_bool(json_t *object, const char *where, const char *key, bool *out, struct lc_fail *fail);
-int lc_json_integer(json_t *object, const char *where, const char *key, int64_t min, int64_t max,
-                    int64_t *out, struct lc_fail *fail);
+int lc_json_integer(json_t *object, const char *where, const char *key, int64_t min, int64_t max, int64_t *out,
+                    struct lc_fail *fail);
 int lc_json_number(json_t *object, const char *where, const char *key, double min, double max, double *out,
                    struct lc_fail *fail);
 /* An array of strings, or one string, or an object; *out is borrowed and untouched when absent. */

@@ -31,7 +31,6 @@ bool lc_jwt_alg_allowed(const char *alg);
 
 /* True when the signature was made with key by the algorithm that the header names and that fits the kind of
  * key. */
-bool lc_jwt_verify(const char *token, const struct lc_jwt *jwt, enum lc_key_kind kind,
-                   const char *public_pem);
+bool lc_jwt_verify(const char *token, const struct lc_jwt *jwt, enum lc_key_kind kind, const char *public_pem);
 
 #endif

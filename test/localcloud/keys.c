@@ -82,8 +82,8 @@ static json_t *rsa_jwk(EVP_PKEY *pkey, const char *kid)
     json_t *jwk = NULL;
 
     if (n != NULL && e != NULL) {
-        jwk = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "use", "sig", "kty", "RSA", "kid", kid, "alg", "RS256",
-                        "n", n, "e", e);
+        jwk = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "use", "sig", "kty", "RSA", "kid", kid, "alg", "RS256", "n", n,
+                        "e", e);
     }
     free(n);
     free(e);
@@ -106,8 +106,7 @@ static struct lc_key *own_key(EVP_PKEY *pkey, struct lc_fail *fail)
     } else {
         EVP_PKEY_free(pkey);
     }
-    if (key == NULL || key->kid == NULL || key->public_pem == NULL || key->private_pem == NULL ||
-        key->jwk == NULL) {
+    if (key == NULL || key->kid == NULL || key->public_pem == NULL || key->private_pem == NULL || key->jwk == NULL) {
         lc_key_free(key);
         (void)lc_fail_set(fail, "a signing key could not be written out");
         return NULL;
@@ -196,8 +195,7 @@ static EVP_PKEY *rsa_public(json_t *jwk)
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     EVP_PKEY *pkey = NULL;
 
-    if (build != NULL && member_bytes(jwk, "n", &n) && member_bytes(jwk, "e", &e) && n.len <= 2048 &&
-        e.len <= 16) {
+    if (build != NULL && member_bytes(jwk, "n", &n) && member_bytes(jwk, "e", &e) && n.len <= 2048 && e.len <= 16) {
         modulus = BN_bin2bn((unsigned char *)n.at, (int)n.len, NULL);
         exponent = BN_bin2bn((unsigned char *)e.at, (int)e.len, NULL);
         if (modulus != NULL && exponent != NULL && BN_num_bits(modulus) >= 1024 &&
@@ -249,8 +247,7 @@ static EVP_PKEY *ec_public(json_t *jwk, const struct curve *curve)
     if (build != NULL && member_bytes(jwk, "x", &point) && member_bytes(jwk, "y", &y) &&
         point.len == curve->bytes + 1 && y.len == curve->bytes) {
         lc_buf_add(&point, y.at, y.len);
-        if (!point.broken &&
-            OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, curve->group, 0) == 1 &&
+        if (!point.broken && OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, curve->group, 0) == 1 &&
             OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point.at, point.len) == 1) {
             pkey = from_params("EC", build);
         }
@@ -317,8 +314,8 @@ static bool can_sign(json_t *jwk)
     const char *type = json_string_value(json_object_get(jwk, "kty"));
     const char *use = json_string_value(json_object_get(jwk, "use"));
 
-    return type == NULL || ((strcmp(type, "RSA") == 0 || strcmp(type, "EC") == 0) &&
-                            (use == NULL || strcmp(use, "sig") == 0));
+    return type == NULL ||
+           ((strcmp(type, "RSA") == 0 || strcmp(type, "EC") == 0) && (use == NULL || strcmp(use, "sig") == 0));
 }
 
 int lc_key_list_read(json_t *jwks, struct lc_key_list *out, struct lc_fail *fail)

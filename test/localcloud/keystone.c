@@ -59,8 +59,8 @@ void lc_keystone_answer(struct lc_visit *visit, unsigned status, json_t *documen
 
 static void put_error(struct lc_visit *visit, unsigned status, json_t *identity, const char *message)
 {
-    json_t *error = json_pack("{s:i,s:s,s:s,s:o*}", "code", (int)status, "title", title_of(status), "message",
-                              message, "identity", identity);
+    json_t *error = json_pack("{s:i,s:s,s:s,s:o*}", "code", (int)status, "title", title_of(status), "message", message,
+                              "identity", identity);
     char *uri = lc_text_format("Keystone uri=\"%s\"", visit->cloud->keystone->base_url);
 
     lc_buf_free(&visit->reply->body);
@@ -110,8 +110,7 @@ int lc_keystone_unauthorized(struct lc_visit *visit)
 
 int lc_keystone_forbidden(struct lc_visit *visit, const char *action)
 {
-    return lc_keystone_refuse(visit, 403, "You are not authorized to perform the requested action: %s.",
-                              action);
+    return lc_keystone_refuse(visit, 403, "You are not authorized to perform the requested action: %s.", action);
 }
 
 json_t *lc_keystone_body(struct lc_visit *visit)
@@ -121,14 +120,13 @@ json_t *lc_keystone_body(struct lc_visit *visit)
     json_t *document = NULL;
 
     if (type == NULL || strncasecmp(type, json, sizeof json - 1) != 0) {
-        (void)lc_keystone_refuse(
-            visit, 400, "Expecting to find application/json in Content-Type header." LC_KEYSTONE_MALFORMED);
+        (void)lc_keystone_refuse(visit, 400,
+                                 "Expecting to find application/json in Content-Type header." LC_KEYSTONE_MALFORMED);
         return NULL;
     }
     document = lc_json_parse(visit->request->body, visit->request->body_len, NULL);
     if (document == NULL) {
-        (void)lc_keystone_refuse(visit, 400,
-                                 "Expecting to find valid JSON in request body." LC_KEYSTONE_MALFORMED);
+        (void)lc_keystone_refuse(visit, 400, "Expecting to find valid JSON in request body." LC_KEYSTONE_MALFORMED);
     }
     return document;
 }
@@ -140,8 +138,7 @@ static bool no_catalog(const struct lc_visit *visit)
     return lc_text_starts(query, "nocatalog") || strstr(query, "&nocatalog") != NULL;
 }
 
-int lc_keystone_issue(struct lc_visit *visit, struct lc_keystone_token *token,
-                      const struct lc_keystone_token *parent)
+int lc_keystone_issue(struct lc_visit *visit, struct lc_keystone_token *token, const struct lc_keystone_token *parent)
 {
     struct lc_keystone *keystone = visit->cloud->keystone;
     json_t *body = NULL;
@@ -151,8 +148,7 @@ int lc_keystone_issue(struct lc_visit *visit, struct lc_keystone_token *token,
     lc_keystone_token_start(token, parent, lc_visit_life_s(visit, keystone->expiration_s));
     text = lc_keystone_token_seal(keystone, token);
     if (text == NULL) {
-        return lc_keystone_refuse(visit, 500,
-                                  "An unexpected error prevented the server from fulfilling your request.");
+        return lc_keystone_refuse(visit, 500, "An unexpected error prevented the server from fulfilling your request.");
     }
     body = lc_keystone_token_body(keystone, token, !no_catalog(visit), true);
     inside = json_object_get(body, "token");
@@ -186,8 +182,7 @@ static bool rules_kept(const struct lc_visit *visit, const struct lc_keystone_to
 {
     const char *header = lc_request_header(visit->request, "openstack-identity-access-rules");
 
-    return json_object_get(token->credential, "access_rules") == NULL ||
-           (header != NULL && strcmp(header, "1.0") == 0);
+    return json_object_get(token->credential, "access_rules") == NULL || (header != NULL && strcmp(header, "1.0") == 0);
 }
 
 static bool same_user(const struct lc_keystone_token *a, const struct lc_keystone_token *b)
@@ -225,8 +220,7 @@ static void validate(struct lc_visit *visit)
     } else {
         lc_keystone_answer(visit, 200,
                            lc_keystone_token_body(visit->cloud->keystone, &token, !no_catalog(visit), false));
-        lc_reply_header(visit->reply, "X-Subject-Token",
-                        lc_request_header(visit->request, "x-subject-token"));
+        lc_reply_header(visit->reply, "X-Subject-Token", lc_request_header(visit->request, "x-subject-token"));
     }
     lc_keystone_token_free(&token);
 }
@@ -247,10 +241,10 @@ static void revoke(struct lc_visit *visit)
 static void version(struct lc_visit *visit)
 {
     char *self = lc_text_format("%s/v3/", visit->cloud->keystone->base_url);
-    json_t *v3 = json_pack("{s:s,s:s,s:s,s:[{s:s,s:s}],s:[{s:s,s:s}]}", "id", "v3.14", "status", "stable",
-                           "updated", "2020-04-07T00:00:00Z", "links", "rel", "self", "href",
-                           self == NULL ? "" : self, "media-types", "base", "application/json", "type",
-                           "application/vnd.openstack.identity-v3+json");
+    json_t *v3 =
+        json_pack("{s:s,s:s,s:s,s:[{s:s,s:s}],s:[{s:s,s:s}]}", "id", "v3.14", "status", "stable", "updated",
+                  "2020-04-07T00:00:00Z", "links", "rel", "self", "href", self == NULL ? "" : self, "media-types",
+                  "base", "application/json", "type", "application/vnd.openstack.identity-v3+json");
 
     if (lc_text_starts(visit->request->path, "/identity/v3")) {
         lc_keystone_answer(visit, 200, json_pack("{s:o}", "version", v3));

@@ -20,8 +20,7 @@ struct attempt {
 
 static int missing(struct lc_visit *visit, const char *attribute, const char *target)
 {
-    return lc_keystone_refuse(visit, 400, "Expecting to find %s in %s." LC_KEYSTONE_MALFORMED, attribute,
-                              target);
+    return lc_keystone_refuse(visit, 400, "Expecting to find %s in %s." LC_KEYSTONE_MALFORMED, attribute, target);
 }
 
 /* The hash sees 72 bytes of a secret, so that more of them do not count. */
@@ -51,8 +50,8 @@ static int find_user(struct lc_visit *visit, json_t *asked, json_t **user)
     if (!json_is_string(name)) {
         return missing(visit, "id or name", "user");
     }
-    if (!json_is_object(domain) || (!json_is_string(json_object_get(domain, "id")) &&
-                                    !json_is_string(json_object_get(domain, "name")))) {
+    if (!json_is_object(domain) ||
+        (!json_is_string(json_object_get(domain, "id")) && !json_is_string(json_object_get(domain, "name")))) {
         return missing(visit, "domain", "user");
     }
     *user = lc_keystone_named_user(visit->cloud->keystone, json_string_value(name), domain);
@@ -94,9 +93,8 @@ static json_t *find_credential(struct lc_visit *visit, json_t *asked)
     if (find_user(visit, user_asked, &user) != 0) {
         return NULL;
     }
-    credential = user == NULL ? NULL
-                              : lc_keystone_named_credential(visit->cloud->keystone,
-                                                             lc_keystone_text(user, "id"), name);
+    credential =
+        user == NULL ? NULL : lc_keystone_named_credential(visit->cloud->keystone, lc_keystone_text(user, "id"), name);
     json_decref(user);
     if (credential == NULL) {
         (void)lc_keystone_unauthorized(visit);
@@ -113,10 +111,9 @@ static int by_credential(struct lc_visit *visit, struct attempt *attempt)
         return missing(visit, "application_credential", "identity");
     }
     if (attempt->scope != NULL) {
-        return lc_keystone_refuse_plugin(
-            visit, json_object(),
-            "Error authenticating with application credential: Application credentials "
-            "cannot request a scope.");
+        return lc_keystone_refuse_plugin(visit, json_object(),
+                                         "Error authenticating with application credential: Application credentials "
+                                         "cannot request a scope.");
     }
     credential = find_credential(visit, asked);
     if (credential == NULL) {
@@ -188,11 +185,9 @@ static int take_scope(struct lc_visit *visit, struct attempt *attempt)
         (json_is_string(attempt->scope) && strcmp(json_string_value(attempt->scope), "unscoped") == 0)) {
         return 0;
     }
-    if (json_object_get(attempt->scope, "system") != NULL ||
-        json_object_get(attempt->scope, "domain") != NULL) {
+    if (json_object_get(attempt->scope, "system") != NULL || json_object_get(attempt->scope, "domain") != NULL) {
         return attempt->parent.credential_id != NULL
-                   ? lc_keystone_forbidden(visit,
-                                           "Application credential tokens cannot be rescoped to the system")
+                   ? lc_keystone_forbidden(visit, "Application credential tokens cannot be rescoped to the system")
                    : lc_keystone_unauthorized(visit);
     }
     if (!json_is_object(asked)) {
@@ -224,9 +219,7 @@ static int resolve_scoped(struct lc_visit *visit, struct attempt *attempt)
         return -1;
     }
     unresolve(&attempt->token);
-    return lc_keystone_token_resolve(visit->cloud->keystone, &attempt->token)
-               ? 0
-               : lc_keystone_unauthorized(visit);
+    return lc_keystone_token_resolve(visit->cloud->keystone, &attempt->token) ? 0 : lc_keystone_unauthorized(visit);
 }
 
 static int by_password(struct lc_visit *visit, struct attempt *attempt)
@@ -323,9 +316,9 @@ static int run(struct lc_visit *visit, struct attempt *attempt)
             return by_token(visit, attempt);
         }
     }
-    return lc_keystone_refuse_plugin(
-        visit, json_pack("{s:[s,s,s]}", "methods", "password", "token", "application_credential"),
-        "Attempted to authenticate with an unsupported method.");
+    return lc_keystone_refuse_plugin(visit,
+                                     json_pack("{s:[s,s,s]}", "methods", "password", "token", "application_credential"),
+                                     "Attempted to authenticate with an unsupported method.");
 }
 
 void lc_keystone_auth(struct lc_visit *visit)

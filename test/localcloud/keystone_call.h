@@ -6,9 +6,9 @@
 #include "keystone.h"
 #include "keystone_token.h"
 
-#define LC_KEYSTONE_MALFORMED                                                                                \
-    " The server could not comply with the request since it is either malformed or otherwise incorrect. "    \
-    "The client "                                                                                            \
+#define LC_KEYSTONE_MALFORMED                                                                                          \
+    " The server could not comply with the request since it is either malformed or otherwise incorrect. "              \
+    "The client "                                                                                                      \
     "is assumed to be in error."
 
 extern const char lc_keystone_demo[];
@@ -31,8 +31,7 @@ void lc_keystone_answer(struct lc_visit *visit, unsigned status, json_t *documen
 json_t *lc_keystone_body(struct lc_visit *visit);
 
 /* Starts, seals and answers a new token with 201: its methods, ids and references are set. */
-int lc_keystone_issue(struct lc_visit *visit, struct lc_keystone_token *token,
-                      const struct lc_keystone_token *parent);
+int lc_keystone_issue(struct lc_visit *visit, struct lc_keystone_token *token, const struct lc_keystone_token *parent);
 
 /* The token of X-Auth-Token; a bad one is a 401. */
 int lc_keystone_caller(struct lc_visit *visit, struct lc_keystone_token *out);

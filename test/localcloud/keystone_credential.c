@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CREATE "identity:create_application_credential"
-#define RESTRICTED                                                                                           \
+#define RESTRICTED                                                                                                     \
     "Using method 'application_credential' is not allowed for managing additional application credentials"
 
 enum { SECRET_BYTES = 64, MOST_NAME_POINTS = 255 };
@@ -19,8 +19,8 @@ static json_t *shown(const struct lc_visit *visit, json_t *credential, bool secr
 {
     const char *user = lc_keystone_text(credential, "user");
     const char *id = lc_keystone_text(credential, "id");
-    char *self = lc_text_format("%s/v3/users/%s/application_credentials/%s", visit->cloud->keystone->base_url,
-                                user, id);
+    char *self =
+        lc_text_format("%s/v3/users/%s/application_credentials/%s", visit->cloud->keystone->base_url, user, id);
     int64_t expires_us = json_integer_value(json_object_get(credential, "expires_us"));
     json_t *roles = json_array();
     json_t *role = NULL;
@@ -34,12 +34,11 @@ static json_t *shown(const struct lc_visit *visit, json_t *credential, bool secr
         (void)json_array_append_new(roles, copy);
     }
     out = json_pack("{s:s,s:O,s:O?,s:s,s:s,s:o,s:O,s:o,s:{s:s},s:n}", "id", id, "name",
-                    json_object_get(credential, "name"), "description",
-                    json_object_get(credential, "description"), "project_id",
-                    lc_keystone_text(credential, "project"), "user_id", user, "roles", roles, "unrestricted",
-                    json_object_get(credential, "unrestricted"), "expires_at",
-                    expires_us == 0 ? json_null() : lc_keystone_time(expires_us, LC_KEYSTONE_DIGITS), "links",
-                    "self", self == NULL ? "" : self, "system");
+                    json_object_get(credential, "name"), "description", json_object_get(credential, "description"),
+                    "project_id", lc_keystone_text(credential, "project"), "user_id", user, "roles", roles,
+                    "unrestricted", json_object_get(credential, "unrestricted"), "expires_at",
+                    expires_us == 0 ? json_null() : lc_keystone_time(expires_us, LC_KEYSTONE_DIGITS), "links", "self",
+                    self == NULL ? "" : self, "system");
     free(self);
     if (secret) {
         (void)json_object_set(out, "secret", json_object_get(credential, "secret"));
@@ -67,11 +66,10 @@ static json_t *asked_roles(struct lc_visit *visit, const struct lc_keystone_toke
         json_t *role = lc_keystone_pick(token->roles, key, lc_keystone_text(item, key));
         if (role == NULL) {
             json_decref(out);
-            (void)lc_keystone_refuse(
-                visit, 400,
-                "Invalid application credential: Could not find role assignment with role: "
-                "%.200s, user or group: %.200s, project, domain, or system: %.200s.",
-                lc_keystone_text(item, key), token->user_id, token->project_id);
+            (void)lc_keystone_refuse(visit, 400,
+                                     "Invalid application credential: Could not find role assignment with role: "
+                                     "%.200s, user or group: %.200s, project, domain, or system: %.200s.",
+                                     lc_keystone_text(item, key), token->user_id, token->project_id);
             return NULL;
         }
         (void)json_array_append(out, role);
@@ -161,8 +159,7 @@ static int check_expiry(struct lc_visit *visit, json_t *asked, int64_t *expires_
         return lc_keystone_refuse(visit, 400, "Timestamp not in expected format." LC_KEYSTONE_MALFORMED);
     }
     if (*expires_us < (int64_t)(lc_time_now() * 1e6)) {
-        return lc_keystone_refuse(visit, 400,
-                                  "The 'expires_at' must not be before now." LC_KEYSTONE_MALFORMED);
+        return lc_keystone_refuse(visit, 400, "The 'expires_at' must not be before now." LC_KEYSTONE_MALFORMED);
     }
     return 0;
 }
@@ -200,11 +197,11 @@ static json_t *make(struct lc_visit *visit, const struct lc_keystone_token *toke
     }
     rules = asked_rules(visit, json_object_get(asked, "access_rules"));
     if (rules != NULL) {
-        credential = json_pack(
-            "{s:o,s:O,s:o,s:s,s:s,s:O,s:I,s:b,s:O?}", "id", lc_keystone_new_id(), "name",
-            json_object_get(asked, "name"), "secret", secret_of(asked), "user", token->user_id, "project",
-            token->project_id, "roles", roles, "expires_us", (json_int_t)expires_us, "unrestricted",
-            json_is_true(json_object_get(asked, "unrestricted")) ? 1 : 0, "description", description);
+        credential =
+            json_pack("{s:o,s:O,s:o,s:s,s:s,s:O,s:I,s:b,s:O?}", "id", lc_keystone_new_id(), "name",
+                      json_object_get(asked, "name"), "secret", secret_of(asked), "user", token->user_id, "project",
+                      token->project_id, "roles", roles, "expires_us", (json_int_t)expires_us, "unrestricted",
+                      json_is_true(json_object_get(asked, "unrestricted")) ? 1 : 0, "description", description);
     }
     if (json_is_array(rules)) {
         (void)json_object_set(credential, "access_rules", rules);
@@ -225,21 +222,18 @@ static void put(struct lc_visit *visit, json_t *credential)
     enum lc_keystone_put result = lc_keystone_put_credential(visit->cloud->keystone, credential);
 
     if (result == LC_KEYSTONE_PUT) {
-        lc_keystone_answer(visit, 201,
-                           json_pack("{s:o}", "application_credential", shown(visit, kept, true)));
+        lc_keystone_answer(visit, 201, json_pack("{s:o}", "application_credential", shown(visit, kept, true)));
         visit->record.exchange = true;
     } else if (result == LC_KEYSTONE_TAKEN) {
-        (void)lc_keystone_refuse(
-            visit, 409,
-            "Conflict occurred attempting to store application_credential - Duplicate entry "
-            "found with name %.255s.",
-            lc_keystone_text(kept, "name"));
+        (void)lc_keystone_refuse(visit, 409,
+                                 "Conflict occurred attempting to store application_credential - Duplicate entry "
+                                 "found with name %.255s.",
+                                 lc_keystone_text(kept, "name"));
     } else {
-        (void)lc_keystone_refuse(
-            visit, 403,
-            "Unable to create additional application credentials, maximum of %lld already "
-            "exceeded for user.",
-            (long long)visit->cloud->keystone->user_limit);
+        (void)lc_keystone_refuse(visit, 403,
+                                 "Unable to create additional application credentials, maximum of %lld already "
+                                 "exceeded for user.",
+                                 (long long)visit->cloud->keystone->user_limit);
     }
     json_decref(kept);
 }
@@ -262,15 +256,14 @@ static void create(struct lc_visit *visit, const struct lc_keystone_token *token
         return;
     }
     if (token->project_id == NULL) {
-        (void)lc_keystone_refuse(visit, 400,
-                                 "Invalid application credential: the token is not scoped to a project");
+        (void)lc_keystone_refuse(visit, 400, "Invalid application credential: the token is not scoped to a project");
     } else if (token->provider != NULL) {
         /* A mapping gives its roles by group, and those are no assignments. */
-        (void)lc_keystone_refuse(
-            visit, 400,
-            "Invalid application credential: Could not find role assignment with role: %.200s, "
-            "user or group: %.200s, project, domain, or system: %.200s.",
-            lc_keystone_text(json_array_get(token->roles, 0), "id"), token->user_id, token->project_id);
+        (void)lc_keystone_refuse(visit, 400,
+                                 "Invalid application credential: Could not find role assignment with role: %.200s, "
+                                 "user or group: %.200s, project, domain, or system: %.200s.",
+                                 lc_keystone_text(json_array_get(token->roles, 0), "id"), token->user_id,
+                                 token->project_id);
     } else {
         credential = make(visit, token, json_object_get(document, "application_credential"));
         if (credential != NULL) {
@@ -286,8 +279,7 @@ static void list(struct lc_visit *visit, const char *user)
     bool decoded = lc_params_read(visit->request->query, strlen(visit->request->query), &params);
     const char *name = decoded ? lc_params_get(&params, "name") : NULL;
     json_t *found = json_array();
-    char *self =
-        lc_text_format("%s/v3/users/%s/application_credentials", visit->cloud->keystone->base_url, user);
+    char *self = lc_text_format("%s/v3/users/%s/application_credentials", visit->cloud->keystone->base_url, user);
     const char *id = NULL;
     json_t *credential = NULL;
 
@@ -321,8 +313,7 @@ static void show_or_delete(struct lc_visit *visit, const struct lc_keystone_toke
     } else if (drop) {
         lc_keystone_answer(visit, 204, NULL);
     } else {
-        lc_keystone_answer(visit, 200,
-                           json_pack("{s:o}", "application_credential", shown(visit, credential, false)));
+        lc_keystone_answer(visit, 200, json_pack("{s:o}", "application_credential", shown(visit, credential, false)));
     }
     json_decref(credential);
 }
@@ -345,18 +336,16 @@ static bool split_path(const char *path, char **user, char **credential)
            (*credential == NULL || lc_text_unpercent(*credential, false));
 }
 
-static void run(struct lc_visit *visit, const struct lc_keystone_token *token, const char *user,
-                const char *credential)
+static void run(struct lc_visit *visit, const struct lc_keystone_token *token, const char *user, const char *credential)
 {
     const char *method = visit->request->method;
 
     if (strcmp(method, "POST") == 0) {
         create(visit, token, user);
     } else if (strcmp(token->user_id, user) != 0 && !lc_keystone_token_has(token, "admin")) {
-        (void)lc_keystone_forbidden(visit, credential == NULL ? "identity:list_application_credentials"
-                                           : strcmp(method, "DELETE") == 0
-                                               ? "identity:delete_application_credential"
-                                               : "identity:get_application_credential");
+        (void)lc_keystone_forbidden(visit, credential == NULL              ? "identity:list_application_credentials"
+                                           : strcmp(method, "DELETE") == 0 ? "identity:delete_application_credential"
+                                                                           : "identity:get_application_credential");
     } else if (credential == NULL) {
         list(visit, user);
     } else {

@@ -129,8 +129,7 @@ json_t *lc_keystone_named_user(struct lc_keystone *keystone, const char *name, j
 }
 
 /* Borrowed; the lock is held. *count is how many the user has. */
-static json_t *find_credential(struct lc_keystone *keystone, const char *user, const char *name,
-                               int64_t *count)
+static json_t *find_credential(struct lc_keystone *keystone, const char *user, const char *name, int64_t *count)
 {
     const char *id = NULL;
     json_t *credential = NULL;
@@ -162,8 +161,8 @@ enum lc_keystone_put lc_keystone_put_locked(struct lc_keystone *keystone, json_t
     enum lc_keystone_put result = LC_KEYSTONE_PUT;
     int64_t count = 0;
 
-    if (find_credential(keystone, lc_keystone_text(credential, "user"), lc_keystone_text(credential, "name"),
-                        &count) != NULL ||
+    if (find_credential(keystone, lc_keystone_text(credential, "user"), lc_keystone_text(credential, "name"), &count) !=
+            NULL ||
         json_object_get(keystone->credentials, lc_keystone_text(credential, "id")) != NULL) {
         result = LC_KEYSTONE_TAKEN;
     } else if (keystone->user_limit >= 0 && count >= keystone->user_limit) {
@@ -284,8 +283,7 @@ json_t *lc_keystone_time(int64_t when_us, enum lc_keystone_spelling spelling)
     (void)gmtime_r(&when, &parts);
     len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
     if (spelling != LC_KEYSTONE_ISOFORMAT || micros != 0) {
-        (void)snprintf(text + len, sizeof text - len, ".%06d%s", micros,
-                       spelling == LC_KEYSTONE_Z ? "Z" : "");
+        (void)snprintf(text + len, sizeof text - len, ".%06d%s", micros, spelling == LC_KEYSTONE_Z ? "Z" : "");
     }
     return json_string(text);
 }

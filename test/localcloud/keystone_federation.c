@@ -15,12 +15,11 @@ static void html_refusal(struct lc_visit *visit)
     reply->status = 401;
     lc_reply_header(reply, "Content-Type", "text/html; charset=iso-8859-1");
     lc_reply_header(reply, "WWW-Authenticate", "Bearer realm=\"keystone\", error=\"invalid_token\"");
-    lc_buf_text(
-        &reply->body,
-        "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>401 "
-        "Unauthorized</title>\n"
-        "</head><body>\n<h1>Unauthorized</h1>\n<p>This server could not verify that you\nare authorized to "
-        "access the document\nrequested.</p>\n</body></html>\n");
+    lc_buf_text(&reply->body,
+                "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>401 "
+                "Unauthorized</title>\n"
+                "</head><body>\n<h1>Unauthorized</h1>\n<p>This server could not verify that you\nare authorized to "
+                "access the document\nrequested.</p>\n</body></html>\n");
     (void)snprintf(visit->record.code, sizeof visit->record.code, "WebServer401");
 }
 
@@ -44,8 +43,7 @@ static bool split_path(const char *path, char **provider, char **protocol)
 static bool is_good(struct lc_visit *visit, json_t *provider, const struct lc_subject *subject)
 {
     return strcmp(subject->issuer, lc_keystone_text(provider, "issuer")) == 0 &&
-           lc_subject_signed(visit->cloud, subject) == LC_SIGNED_WELL &&
-           lc_subject_times(subject) == LC_TIME_GOOD &&
+           lc_subject_signed(visit->cloud, subject) == LC_SIGNED_WELL && lc_subject_times(subject) == LC_TIME_GOOD &&
            lc_subject_for_any(subject, json_object_get(provider, "audience"));
 }
 

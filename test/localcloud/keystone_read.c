@@ -89,8 +89,7 @@ static json_t *read_roles(json_t *object, const char *where, struct lc_fail *fai
 
 static int read_user(struct lc_keystone *keystone, json_t *object, struct lc_fail *fail)
 {
-    static const char *const known[] = {"id",       "name",  "domain",  "password",
-                                        "projects", "roles", "enabled", NULL};
+    static const char *const known[] = {"id", "name", "domain", "password", "projects", "roles", "enabled", NULL};
     static const char where[] = "users";
     const char *name = NULL;
     const char *id = NULL;
@@ -103,8 +102,7 @@ static int read_user(struct lc_keystone *keystone, json_t *object, struct lc_fai
     json_t *roles = NULL;
     int result = -1;
 
-    if (lc_json_keys(object, where, known, fail) != 0 ||
-        lc_json_text(object, where, "name", &name, fail) != 0 ||
+    if (lc_json_keys(object, where, known, fail) != 0 || lc_json_text(object, where, "name", &name, fail) != 0 ||
         lc_json_text(object, where, "id", &id, fail) != 0 ||
         lc_json_text(object, where, "domain", &domain_name, fail) != 0 ||
         lc_json_text(object, where, "password", &password, fail) != 0 ||
@@ -121,9 +119,9 @@ static int read_user(struct lc_keystone *keystone, json_t *object, struct lc_fai
     if (roles != NULL) {
         id = id == NULL ? made : id;
         (void)json_object_set_new(keystone->users, id,
-                                  json_pack("{s:s,s:s,s:O,s:s*,s:b,s:O,s:O}", "id", id, "name", name,
-                                            "domain", domain, "password", password, "enabled",
-                                            enabled ? 1 : 0, "projects", projects, "roles", roles));
+                                  json_pack("{s:s,s:s,s:O,s:s*,s:b,s:O,s:O}", "id", id, "name", name, "domain", domain,
+                                            "password", password, "enabled", enabled ? 1 : 0, "projects", projects,
+                                            "roles", roles));
         result = 0;
     }
     json_decref(domain);
@@ -161,9 +159,9 @@ static json_t *project_of(json_t *user, const char *which)
 /* A new credential object out of the configuration's; NULL with the reason. The lock is held. */
 static json_t *make_credential(struct lc_keystone *keystone, json_t *object, struct lc_fail *fail)
 {
-    static const char *const known[] = {
-        "id",           "name",         "secret",      "user",         "project", "roles",
-        "expires_in_s", "unrestricted", "description", "access_rules", NULL};
+    static const char *const known[] = {"id",    "name",         "secret",       "user",        "project",
+                                        "roles", "expires_in_s", "unrestricted", "description", "access_rules",
+                                        NULL};
     static const char where[] = "application_credentials";
     const char *texts[5] = {NULL};
     static const char *const names[] = {"id", "name", "secret", "user", "project"};
@@ -201,12 +199,12 @@ static json_t *make_credential(struct lc_keystone *keystone, json_t *object, str
         expires_us = (int64_t)((lc_time_now() + expires_in_s / keystone->cloud->speed) * 1e6);
     }
     if (roles != NULL) {
-        credential = json_pack(
-            "{s:o,s:s,s:s,s:O,s:O,s:o,s:I,s:b,s:O*,s:O*}", "id",
-            texts[0] == NULL ? lc_keystone_new_id() : json_string(texts[0]), "name", texts[1], "secret",
-            texts[2], "user", json_object_get(user, "id"), "project", json_object_get(project, "id"), "roles",
-            roles, "expires_us", (json_int_t)expires_us, "unrestricted", unrestricted ? 1 : 0, "description",
-            json_object_get(object, "description"), "access_rules", json_object_get(object, "access_rules"));
+        credential =
+            json_pack("{s:o,s:s,s:s,s:O,s:O,s:o,s:I,s:b,s:O*,s:O*}", "id",
+                      texts[0] == NULL ? lc_keystone_new_id() : json_string(texts[0]), "name", texts[1], "secret",
+                      texts[2], "user", json_object_get(user, "id"), "project", json_object_get(project, "id"), "roles",
+                      roles, "expires_us", (json_int_t)expires_us, "unrestricted", unrestricted ? 1 : 0, "description",
+                      json_object_get(object, "description"), "access_rules", json_object_get(object, "access_rules"));
     }
     if (credential == NULL) {
         (void)lc_fail_set(fail, "%s: not a credential", where);
@@ -241,8 +239,7 @@ static json_t *read_mapping(json_t *list, struct lc_fail *fail)
         const char *subject = NULL;
         json_t *projects = NULL;
         json_t *roles = NULL;
-        if (lc_json_keys(item, where, known, fail) == 0 &&
-            lc_json_text(item, where, "subject", &subject, fail) == 0) {
+        if (lc_json_keys(item, where, known, fail) == 0 && lc_json_text(item, where, "subject", &subject, fail) == 0) {
             projects = read_projects(json_object_get(item, "projects"), where, domain, fail);
             roles = projects == NULL ? NULL : read_roles(item, where, fail);
         }
@@ -287,8 +284,8 @@ static int read_provider(struct lc_keystone *keystone, json_t *object, struct lc
         return -1;
     }
     return json_object_set_new(keystone->providers, id,
-                               json_pack("{s:s,s:s,s:s,s:O,s:o}", "id", id, "protocol", protocol, "issuer",
-                                         issuer, "audience", audience, "mapping", mapping));
+                               json_pack("{s:s,s:s,s:s,s:O,s:o}", "id", id, "protocol", protocol, "issuer", issuer,
+                                         "audience", audience, "mapping", mapping));
 }
 
 static int read_list(struct lc_keystone *keystone, json_t *config, const char *name,
@@ -324,14 +321,13 @@ static int load(struct lc_keystone *keystone, json_t *settings, struct lc_fail *
     keystone->expiration_s = 3600;
     keystone->user_limit = -1;
     return lc_json_keys(settings, where, known, fail) != 0 ||
-                   lc_json_integer(settings, where, "token_expiration_s", 1, 4294967296,
-                                   &keystone->expiration_s, fail) != 0 ||
+                   lc_json_integer(settings, where, "token_expiration_s", 1, 4294967296, &keystone->expiration_s,
+                                   fail) != 0 ||
                    read_list(keystone, settings, "users", read_user, fail) != 0 ||
                    read_list(keystone, settings, "application_credentials", add_credential, fail) != 0 ||
                    read_list(keystone, settings, "identity_providers", read_provider, fail) != 0 ||
                    /* last: those of the settings do not fall under it */
-                   lc_json_integer(settings, where, "user_limit", -1, 1000000, &keystone->user_limit, fail) !=
-                       0
+                   lc_json_integer(settings, where, "user_limit", -1, 1000000, &keystone->user_limit, fail) != 0
                ? -1
                : 0;
 }
@@ -382,8 +378,7 @@ static json_t *changed_user(json_t *user, json_t *body, struct lc_fail *fail)
     const char *password = NULL;
     bool enabled = json_is_true(json_object_get(user, "enabled"));
 
-    if (lc_json_keys(body, "user", known, fail) != 0 ||
-        lc_json_bool(body, "user", "enabled", &enabled, fail) != 0 ||
+    if (lc_json_keys(body, "user", known, fail) != 0 || lc_json_bool(body, "user", "enabled", &enabled, fail) != 0 ||
         lc_json_text(body, "user", "password", &password, fail) != 0) {
         json_decref(copy);
         return NULL;
@@ -396,8 +391,8 @@ static json_t *changed_user(json_t *user, json_t *body, struct lc_fail *fail)
         (void)json_object_set_new(copy, "roles", roles);
     }
     if (json_object_get(body, "projects") != NULL &&
-        (projects = read_projects(json_object_get(body, "projects"), "user", json_object_get(user, "domain"),
-                                  fail)) != NULL) {
+        (projects = read_projects(json_object_get(body, "projects"), "user", json_object_get(user, "domain"), fail)) !=
+            NULL) {
         (void)json_object_set_new(copy, "projects", projects);
     }
     if ((json_object_get(body, "roles") != NULL && roles == NULL) ||

@@ -52,8 +52,8 @@ static json_t *common_roles(json_t *a, json_t *b)
 }
 
 /* The mapped user is made up of the provider's first rule that fits the subject. */
-static bool resolve_federated(struct lc_keystone *keystone, struct lc_keystone_token *token,
-                              json_t **projects, json_t **roles)
+static bool resolve_federated(struct lc_keystone *keystone, struct lc_keystone_token *token, json_t **projects,
+                              json_t **roles)
 {
     json_t *provider = lc_keystone_get_provider(keystone, token->provider);
     json_t *rule = NULL;
@@ -63,8 +63,8 @@ static bool resolve_federated(struct lc_keystone *keystone, struct lc_keystone_t
     json_array_foreach(json_object_get(provider, "mapping"), index, rule)
     {
         if (lc_text_like(lc_keystone_text(rule, "subject"), token->subject)) {
-            token->user = json_pack("{s:s,s:s,s:{s:s,s:s}}", "id", token->user_id, "name", token->subject,
-                                    "domain", "id", "Federated", "name", "Federated");
+            token->user = json_pack("{s:s,s:s,s:{s:s,s:s}}", "id", token->user_id, "name", token->subject, "domain",
+                                    "id", "Federated", "name", "Federated");
             *projects = json_incref(json_object_get(rule, "projects"));
             *roles = json_incref(json_object_get(rule, "roles"));
             found = token->user != NULL;
@@ -96,8 +96,7 @@ static bool resolve_credential(struct lc_keystone *keystone, struct lc_keystone_
     }
     token->credential = lc_keystone_get_credential(keystone, token->credential_id);
     expires_us = json_integer_value(json_object_get(token->credential, "expires_us"));
-    return token->credential != NULL &&
-           strcmp(lc_keystone_text(token->credential, "user"), token->user_id) == 0 &&
+    return token->credential != NULL && strcmp(lc_keystone_text(token->credential, "user"), token->user_id) == 0 &&
            token->project_id != NULL &&
            strcmp(lc_keystone_text(token->credential, "project"), token->project_id) == 0 &&
            (expires_us == 0 || expires_us > now_us());
@@ -111,9 +110,8 @@ bool lc_keystone_token_resolve(struct lc_keystone *keystone, struct lc_keystone_
 
     if (good && token->project_id != NULL) {
         token->project = json_incref(lc_keystone_pick(projects, "id", token->project_id));
-        token->roles = token->credential == NULL
-                           ? json_incref(roles)
-                           : common_roles(json_object_get(token->credential, "roles"), roles);
+        token->roles = token->credential == NULL ? json_incref(roles)
+                                                 : common_roles(json_object_get(token->credential, "roles"), roles);
         good = token->project != NULL && json_array_size(token->roles) > 0;
     }
     json_decref(projects);
@@ -121,8 +119,7 @@ bool lc_keystone_token_resolve(struct lc_keystone *keystone, struct lc_keystone_
     return good;
 }
 
-void lc_keystone_token_start(struct lc_keystone_token *token, const struct lc_keystone_token *parent,
-                             int64_t life_s)
+void lc_keystone_token_start(struct lc_keystone_token *token, const struct lc_keystone_token *parent, int64_t life_s)
 {
     int64_t credential_us = json_integer_value(json_object_get(token->credential, "expires_us"));
     unsigned char random[AUDIT_BYTES] = {0};
@@ -149,11 +146,10 @@ void lc_keystone_token_start(struct lc_keystone_token *token, const struct lc_ke
 
 char *lc_keystone_token_seal(const struct lc_keystone *keystone, const struct lc_keystone_token *token)
 {
-    json_t *document =
-        json_pack("{s:O,s:O,s:s,s:s*,s:s*,s:s*,s:s*,s:s*,s:I,s:I}", "m", token->methods, "a",
-                  token->audit_ids, "u", token->user_id, "p", token->project_id, "c", token->credential_id,
-                  "f", token->provider, "o", token->protocol, "s", token->subject, "i",
-                  (json_int_t)token->issued_us, "e", (json_int_t)token->expires_us);
+    json_t *document = json_pack("{s:O,s:O,s:s,s:s*,s:s*,s:s*,s:s*,s:s*,s:I,s:I}", "m", token->methods, "a",
+                                 token->audit_ids, "u", token->user_id, "p", token->project_id, "c",
+                                 token->credential_id, "f", token->provider, "o", token->protocol, "s", token->subject,
+                                 "i", (json_int_t)token->issued_us, "e", (json_int_t)token->expires_us);
     char *text = document == NULL ? NULL : lc_token_seal(keystone->cloud, "keystone", PREFIX, document);
 
     json_decref(document);
@@ -174,9 +170,9 @@ static bool take(json_t *document, struct lc_keystone_token *out)
     json_int_t issued = 0;
     json_int_t expires = 0;
 
-    if (json_unpack(document, "{s:o,s:o,s:s,s?s,s?s,s?s,s?s,s?s,s:I,s:I}", "m", &methods, "a", &audit, "u",
-                    &user, "p", &texts[0], "c", &texts[1], "f", &texts[2], "o", &texts[3], "s", &texts[4],
-                    "i", &issued, "e", &expires) != 0) {
+    if (json_unpack(document, "{s:o,s:o,s:s,s?s,s?s,s?s,s?s,s?s,s:I,s:I}", "m", &methods, "a", &audit, "u", &user, "p",
+                    &texts[0], "c", &texts[1], "f", &texts[2], "o", &texts[3], "s", &texts[4], "i", &issued, "e",
+                    &expires) != 0) {
         return false;
     }
     out->methods = json_incref(methods);
@@ -220,8 +216,8 @@ static json_t *endpoint(const struct lc_keystone *keystone, const char *interfac
     json_t *object = NULL;
 
     lc_keystone_id("endpoint", interface, id);
-    object = json_pack("{s:s,s:s,s:s,s:s,s:s}", "id", id, "interface", interface, "region", "RegionOne",
-                       "region_id", "RegionOne", "url", url == NULL ? "" : url);
+    object = json_pack("{s:s,s:s,s:s,s:s,s:s}", "id", id, "interface", interface, "region", "RegionOne", "region_id",
+                       "RegionOne", "url", url == NULL ? "" : url);
     free(url);
     return object;
 }
@@ -231,16 +227,14 @@ static json_t *catalog_of(const struct lc_keystone *keystone)
     char id[33] = "";
 
     lc_keystone_id("service", "keystone", id);
-    return json_pack("[{s:s,s:s,s:s,s:[o,o,o]}]", "type", "identity", "name", "keystone", "id", id,
-                     "endpoints", endpoint(keystone, "public"), endpoint(keystone, "internal"),
-                     endpoint(keystone, "admin"));
+    return json_pack("[{s:s,s:s,s:s,s:[o,o,o]}]", "type", "identity", "name", "keystone", "id", id, "endpoints",
+                     endpoint(keystone, "public"), endpoint(keystone, "internal"), endpoint(keystone, "admin"));
 }
 
 static json_t *user_of(const struct lc_keystone_token *token)
 {
-    json_t *user =
-        json_pack("{s:O,s:O,s:O}", "id", json_object_get(token->user, "id"), "name",
-                  json_object_get(token->user, "name"), "domain", json_object_get(token->user, "domain"));
+    json_t *user = json_pack("{s:O,s:O,s:O}", "id", json_object_get(token->user, "id"), "name",
+                             json_object_get(token->user, "name"), "domain", json_object_get(token->user, "domain"));
 
     if (token->provider != NULL) {
         (void)json_object_set_new(user, "OS-FEDERATION",
@@ -259,15 +253,13 @@ static json_t *credential_of(const struct lc_keystone_token *token)
                      json_is_true(json_object_get(token->credential, "unrestricted")) ? 0 : 1);
 }
 
-json_t *lc_keystone_token_body(const struct lc_keystone *keystone, const struct lc_keystone_token *token,
-                               bool catalog, bool capped_spelling)
+json_t *lc_keystone_token_body(const struct lc_keystone *keystone, const struct lc_keystone_token *token, bool catalog,
+                               bool capped_spelling)
 {
-    enum lc_keystone_spelling spelling =
-        token->capped && capped_spelling ? LC_KEYSTONE_ISOFORMAT : LC_KEYSTONE_Z;
-    json_t *body =
-        json_pack("{s:O,s:o,s:O,s:o,s:o}", "methods", token->methods, "user", user_of(token), "audit_ids",
-                  token->audit_ids, "expires_at", lc_keystone_time(token->expires_us, spelling), "issued_at",
-                  lc_keystone_time(token->issued_us, LC_KEYSTONE_Z));
+    enum lc_keystone_spelling spelling = token->capped && capped_spelling ? LC_KEYSTONE_ISOFORMAT : LC_KEYSTONE_Z;
+    json_t *body = json_pack("{s:O,s:o,s:O,s:o,s:o}", "methods", token->methods, "user", user_of(token), "audit_ids",
+                             token->audit_ids, "expires_at", lc_keystone_time(token->expires_us, spelling), "issued_at",
+                             lc_keystone_time(token->issued_us, LC_KEYSTONE_Z));
 
     if (token->project != NULL) {
         (void)json_object_set(body, "project", token->project);

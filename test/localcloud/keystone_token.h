@@ -32,8 +32,7 @@ bool lc_keystone_token_resolve(struct lc_keystone *keystone, struct lc_keystone_
 
 /* A new audit id in front of the one of `parent` (NULL: none), times of a new token that shall live life_s;
  * not longer than the credential or the parent. */
-void lc_keystone_token_start(struct lc_keystone_token *token, const struct lc_keystone_token *parent,
-                             int64_t life_s);
+void lc_keystone_token_start(struct lc_keystone_token *token, const struct lc_keystone_token *parent, int64_t life_s);
 
 /* The token's text ("gAAAA..."), for free(). NULL on failure. */
 char *lc_keystone_token_seal(const struct lc_keystone *keystone, const struct lc_keystone_token *token);
@@ -45,7 +44,7 @@ bool lc_keystone_token_open(struct lc_keystone *keystone, const char *text, stru
 bool lc_keystone_token_has(const struct lc_keystone_token *token, const char *role);
 
 /* {"token": {...}}. capped_spelling: as at issue, where an expiry taken from the credential has no Z. */
-json_t *lc_keystone_token_body(const struct lc_keystone *keystone, const struct lc_keystone_token *token,
-                               bool catalog, bool capped_spelling);
+json_t *lc_keystone_token_body(const struct lc_keystone *keystone, const struct lc_keystone_token *token, bool catalog,
+                               bool capped_spelling);
 
 #endif

@@ -33,8 +33,8 @@ static void jwks(struct lc_visit *visit)
 static void version(struct lc_visit *visit)
 {
     lc_kube_answer(visit, 200,
-                   json_pack("{s:s,s:s,s:s,s:s}", "major", "1", "minor", "34", "gitVersion", "v1.34.0",
-                             "platform", "linux/amd64"));
+                   json_pack("{s:s,s:s,s:s,s:s}", "major", "1", "minor", "34", "gitVersion", "v1.34.0", "platform",
+                             "linux/amd64"));
 }
 
 static void ready(struct lc_visit *visit)
@@ -49,8 +49,7 @@ static void unknown(struct lc_visit *visit)
     struct lc_kube_user user = {0};
 
     if (lc_kube_authenticate(visit, &user) == 0) {
-        (void)lc_kube_refuse(visit, 404, "NotFound", json_object(),
-                             "the server could not find the requested resource");
+        (void)lc_kube_refuse(visit, 404, "NotFound", json_object(), "the server could not find the requested resource");
     }
     lc_kube_user_free(&user);
 }
@@ -115,14 +114,12 @@ static const struct lc_action *find(const struct lc_request *request, unsigned *
 
     *status = 404;
     if (document != NULL) {
-        return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ? document
-                                                                                           : &other_method;
+        return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ? document : &other_method;
     }
     if (!lc_kube_path(request->path, &path)) {
         return &other;
     }
-    if (strcmp(path.kind, "serviceaccounts") == 0 && path.name[0] != '\0' &&
-        strcmp(path.subresource, "token") == 0) {
+    if (strcmp(path.kind, "serviceaccounts") == 0 && path.name[0] != '\0' && strcmp(path.subresource, "token") == 0) {
         return strcmp(request->method, "POST") == 0 ? &actions[0] : &other_method;
     }
     if (strcmp(path.kind, "secrets") == 0 && path.subresource[0] == '\0') {
@@ -137,8 +134,7 @@ static void note(struct lc_visit *visit)
     struct lc_kube_path path;
 
     if (lc_kube_path(visit->request->path, &path)) {
-        (void)snprintf(visit->record.role, sizeof visit->record.role, "%.100s/%.150s", path.namespace_name,
-                       path.name);
+        (void)snprintf(visit->record.role, sizeof visit->record.role, "%.100s/%.150s", path.namespace_name, path.name);
     }
 }
 

@@ -30,8 +30,8 @@ bool lc_kube_allowed(struct lc_kube *kube, const struct lc_kube_user *user, cons
 int lc_kube_authorize(struct lc_visit *visit, const struct lc_kube_user *user, const struct lc_kube_act *act);
 
 /* Answers with a Status that is a failure, and returns -1. details (its reference is taken) may be NULL. */
-int lc_kube_refuse(struct lc_visit *visit, unsigned status, const char *reason, json_t *details,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+int lc_kube_refuse(struct lc_visit *visit, unsigned status, const char *reason, json_t *details, const char *format,
+                   ...) __attribute__((format(printf, 5, 6)));
 int lc_kube_not_found(struct lc_visit *visit, const char *resource, const char *name);
 /* 403 "RESOURCE "NAME" is forbidden: WHY". */
 int lc_kube_forbidden(struct lc_visit *visit, const char *resource, const char *name, const char *why);
@@ -43,11 +43,11 @@ struct lc_kube_faults {
 };
 
 /* text is "Invalid value: ...: ..." as a cause has it. */
-void lc_kube_fault(struct lc_kube_faults *faults, const char *reason, const char *field, const char *format,
-                   ...) __attribute__((format(printf, 4, 5)));
+void lc_kube_fault(struct lc_kube_faults *faults, const char *reason, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* 0 when there are none; otherwise answers with 422 (kind "Secret", group "" for core) and -1. Frees them. */
-int lc_kube_faultless(struct lc_visit *visit, struct lc_kube_faults *faults, const char *group,
-                      const char *kind, const char *name);
+int lc_kube_faultless(struct lc_visit *visit, struct lc_kube_faults *faults, const char *group, const char *kind,
+                      const char *name);
 
 /* The body as a JSON object, or NULL with the answer written. */
 json_t *lc_kube_body(struct lc_visit *visit);

@@ -99,14 +99,13 @@ bool lc_kube_config(struct lc_kube *kube, const char *server, const char *ca_pem
     }
     user = json_object_get(json_object_get(kube->tokens, kube->first_token), "user");
     lc_base64(&ca, ca_pem, strlen(ca_pem), false);
-    lc_buf_format(
-        out,
-        "apiVersion: v1\nkind: Config\ncurrent-context: localcloud\nclusters:\n- name: localcloud\n"
-        "  cluster:\n    server: \"%s\"\n    certificate-authority-data: %s\nusers:\n- name: \"%s\"\n"
-        "  user:\n    token: \"%s\"\ncontexts:\n- name: localcloud\n  context:\n    cluster: localcloud\n"
-        "    user: \"%s\"\n    namespace: default\n",
-        server, ca.at == NULL ? "" : ca.at, json_string_value(user), kube->first_token,
-        json_string_value(user));
+    lc_buf_format(out,
+                  "apiVersion: v1\nkind: Config\ncurrent-context: localcloud\nclusters:\n- name: localcloud\n"
+                  "  cluster:\n    server: \"%s\"\n    certificate-authority-data: %s\nusers:\n- name: \"%s\"\n"
+                  "  user:\n    token: \"%s\"\ncontexts:\n- name: localcloud\n  context:\n    cluster: localcloud\n"
+                  "    user: \"%s\"\n    namespace: default\n",
+                  server, ca.at == NULL ? "" : ca.at, json_string_value(user), kube->first_token,
+                  json_string_value(user));
     lc_buf_free(&ca);
     return !out->broken;
 }

@@ -156,8 +156,8 @@ json_t *lc_kube_managed(json_t *managers)
             put_field(fields, path, update);
         }
         (void)json_array_append_new(
-            out, json_pack("{s:O,s:O,s:s,s:O,s:s,s:o}", "manager", json_object_get(entry, "manager"),
-                           "operation", json_object_get(entry, "operation"), "apiVersion", "v1", "time",
+            out, json_pack("{s:O,s:O,s:s,s:O,s:s,s:o}", "manager", json_object_get(entry, "manager"), "operation",
+                           json_object_get(entry, "operation"), "apiVersion", "v1", "time",
                            json_object_get(entry, "time"), "fieldsType", "FieldsV1", "fieldsV1", fields));
     }
     return out;
@@ -247,8 +247,7 @@ static char *name_of(json_t *entry)
     const char *manager = json_string_value(json_object_get(entry, "manager"));
 
     return strcmp(json_string_value(json_object_get(entry, "operation")), "Update") == 0
-               ? lc_text_format("\"%s\" using v1 at %s", manager,
-                                json_string_value(json_object_get(entry, "time")))
+               ? lc_text_format("\"%s\" using v1 at %s", manager, json_string_value(json_object_get(entry, "time")))
                : lc_text_format("\"%s\"", manager);
 }
 
@@ -261,12 +260,10 @@ static json_t *conflicts_of(json_t *flat, json_t *managers, json_t *config, json
     json_object_foreach(config, path, value)
     {
         json_t *live = json_object_get(flat, path);
-        json_t *owner =
-            live == NULL || json_equal(live, value) == 1 ? NULL : other_owner(managers, self, path);
+        json_t *owner = live == NULL || json_equal(live, value) == 1 ? NULL : other_owner(managers, self, path);
         if (owner != NULL) {
             char *who = name_of(owner);
-            (void)json_array_append_new(conflicts,
-                                        json_pack("{s:s,s:s}", "who", who == NULL ? "" : who, "path", path));
+            (void)json_array_append_new(conflicts, json_pack("{s:s,s:s}", "who", who == NULL ? "" : who, "path", path));
             free(who);
         }
     }

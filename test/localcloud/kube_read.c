@@ -19,8 +19,8 @@ const char lc_kube_demo[] =
     "\"default\"}]}";
 
 /* The stable uid, or the one that was given, or (for a name that was taken before) a new one. */
-static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given,
-                   bool again, char out[LC_UUID_BYTES])
+static void uid_of(const char *kind, const char *namespace_name, const char *name, const char *given, bool again,
+                   char out[LC_UUID_BYTES])
 {
     size_t len = strlen(name);
     bool first_pod = strcmp(kind, "pod") == 0 && len > 2 && strcmp(name + len - 2, "-0") == 0;
@@ -50,8 +50,8 @@ static int read_place(json_t *object, const char *where, struct place *out, stru
         lc_json_text(object, where, "uid", &out->uid, fail) != 0) {
         return -1;
     }
-    if (out->name == NULL || *out->name == '\0' || *out->namespace_name == '\0' ||
-        !lc_text_only(out->name, "-.") || !lc_text_only(out->namespace_name, "-")) {
+    if (out->name == NULL || *out->name == '\0' || *out->namespace_name == '\0' || !lc_text_only(out->name, "-.") ||
+        !lc_text_only(out->namespace_name, "-")) {
         return lc_fail_set(fail, "%s: \"name\" and \"namespace\" must be Kubernetes names", where);
     }
     return 0;
@@ -87,8 +87,7 @@ static int read_account(struct lc_kube *kube, json_t *object, struct lc_fail *fa
         read_place(object, "service_accounts", &place, fail) != 0) {
         return -1;
     }
-    uid_of("serviceaccount", place.namespace_name, place.name, place.uid, was_there(kube->accounts, &place),
-           uid);
+    uid_of("serviceaccount", place.namespace_name, place.name, place.uid, was_there(kube->accounts, &place), uid);
     return put(kube, kube->accounts, &place,
                json_pack("{s:s,s:s,s:s}", "namespace", place.namespace_name, "name", place.name, "uid", uid));
 }
@@ -112,8 +111,8 @@ static int read_pod(struct lc_kube *kube, json_t *object, struct lc_fail *fail)
     }
     uid_of("pod", place.namespace_name, place.name, place.uid, was_there(kube->pods, &place), uid);
     return put(kube, kube->pods, &place,
-               json_pack("{s:s,s:s,s:s,s:s,s:s*,s:o}", "namespace", place.namespace_name, "name", place.name,
-                         "uid", uid, "service_account", account, "node", node, "audiences",
+               json_pack("{s:s,s:s,s:s,s:s,s:s*,s:o}", "namespace", place.namespace_name, "name", place.name, "uid",
+                         uid, "service_account", account, "node", node, "audiences",
                          audiences == NULL ? json_pack("[s]", "") : json_incref(audiences)));
 }
 
@@ -127,8 +126,7 @@ static int read_node(struct lc_kube *kube, json_t *object, struct lc_fail *fail)
         return -1;
     }
     uid_of("node", "", place.name, place.uid, json_object_get(kube->nodes, place.name) != NULL, uid);
-    return json_object_set_new(kube->nodes, place.name,
-                               json_pack("{s:s,s:s}", "name", place.name, "uid", uid));
+    return json_object_set_new(kube->nodes, place.name, json_pack("{s:s,s:s}", "name", place.name, "uid", uid));
 }
 
 static int read_secret(struct lc_kube *kube, json_t *object, struct lc_fail *fail)
@@ -139,16 +137,14 @@ static int read_secret(struct lc_kube *kube, json_t *object, struct lc_fail *fai
     json_t *secret = NULL;
     json_t *entry = NULL;
 
-    if (lc_json_keys(object, "secrets", known, fail) != 0 ||
-        read_place(object, "secrets", &place, fail) != 0) {
+    if (lc_json_keys(object, "secrets", known, fail) != 0 || read_place(object, "secrets", &place, fail) != 0) {
         return -1;
     }
-    secret = json_pack(
-        "{s:{s:s,s:s,s:s*,s:O*,s:O*},s:O*,s:O*,s:O*,s:O*}", "metadata", "name", place.name, "namespace",
-        place.namespace_name, "uid", place.uid, "labels", json_object_get(object, "labels"), "annotations",
-        json_object_get(object, "annotations"), "type", json_object_get(object, "type"), "data",
-        json_object_get(object, "data"), "stringData", json_object_get(object, "string_data"), "immutable",
-        json_object_get(object, "immutable"));
+    secret = json_pack("{s:{s:s,s:s,s:s*,s:O*,s:O*},s:O*,s:O*,s:O*,s:O*}", "metadata", "name", place.name, "namespace",
+                       place.namespace_name, "uid", place.uid, "labels", json_object_get(object, "labels"),
+                       "annotations", json_object_get(object, "annotations"), "type", json_object_get(object, "type"),
+                       "data", json_object_get(object, "data"), "stringData", json_object_get(object, "string_data"),
+                       "immutable", json_object_get(object, "immutable"));
     entry = lc_kube_secret_entry(kube, secret, "admin", fail);
     json_decref(secret);
     return entry == NULL ? -1 : put(kube, kube->secrets, &place, entry);
@@ -162,8 +158,7 @@ static int read_token(struct lc_kube *kube, json_t *object, struct lc_fail *fail
     const char *user = NULL;
     json_t *groups = NULL;
 
-    if (lc_json_keys(object, where, known, fail) != 0 ||
-        lc_json_text(object, where, "token", &token, fail) != 0 ||
+    if (lc_json_keys(object, where, known, fail) != 0 || lc_json_text(object, where, "token", &token, fail) != 0 ||
         lc_json_text(object, where, "user", &user, fail) != 0 ||
         lc_json_array(object, where, "groups", &groups, fail) != 0) {
         return -1;
@@ -207,8 +202,7 @@ static int check_rules(json_t *rules, struct lc_fail *fail)
     {
         const char *text = NULL;
         json_t *names = NULL;
-        if (lc_json_keys(rule, where, known, fail) != 0 ||
-            lc_json_text(rule, where, "user", &text, fail) != 0 ||
+        if (lc_json_keys(rule, where, known, fail) != 0 || lc_json_text(rule, where, "user", &text, fail) != 0 ||
             lc_json_text(rule, where, "group", &text, fail) != 0 ||
             lc_json_text(rule, where, "namespace", &text, fail) != 0 ||
             lc_json_array(rule, where, "names", &names, fail) != 0) {
@@ -216,21 +210,18 @@ static int check_rules(json_t *rules, struct lc_fail *fail)
         }
         if ((json_object_get(rule, "user") == NULL) == (json_object_get(rule, "group") == NULL) ||
             json_object_get(rule, "verb") == NULL || json_object_get(rule, "resource") == NULL ||
-            !is_text_or_list(json_object_get(rule, "verb")) ||
-            !is_text_or_list(json_object_get(rule, "resource"))) {
-            return lc_fail_set(
-                fail,
-                "rbac[%zu] needs \"user\" or \"group\", and \"verb\" and \"resource\" (a string or "
-                "an array of strings)",
-                index);
+            !is_text_or_list(json_object_get(rule, "verb")) || !is_text_or_list(json_object_get(rule, "resource"))) {
+            return lc_fail_set(fail,
+                               "rbac[%zu] needs \"user\" or \"group\", and \"verb\" and \"resource\" (a string or "
+                               "an array of strings)",
+                               index);
         }
     }
     return 0;
 }
 
 static int read_list(struct lc_kube *kube, json_t *settings, const char *name,
-                     int (*read_one)(struct lc_kube *kube, json_t *object, struct lc_fail *fail),
-                     struct lc_fail *fail)
+                     int (*read_one)(struct lc_kube *kube, json_t *object, struct lc_fail *fail), struct lc_fail *fail)
 {
     json_t *list = json_object_get(settings, name);
     json_t *item = NULL;
@@ -309,9 +300,9 @@ static void clear(struct lc_kube *kube)
 
 static int load(struct lc_kube *kube, json_t *settings, struct lc_fail *fail)
 {
-    static const char *const known[] = {
-        "service_accounts",       "pods",          "nodes",         "secrets", "tokens", "namespaces", "rbac",
-        "max_token_expiration_s", "extend_tokens", "api_audiences", NULL};
+    static const char *const known[] = {"service_accounts", "pods",          "nodes", "secrets",
+                                        "tokens",           "namespaces",    "rbac",  "max_token_expiration_s",
+                                        "extend_tokens",    "api_audiences", NULL};
     json_t *audiences = NULL;
     json_t *namespaces = NULL;
     json_t *item = NULL;
@@ -319,8 +310,8 @@ static int load(struct lc_kube *kube, json_t *settings, struct lc_fail *fail)
 
     clear(kube);
     if (lc_json_keys(settings, "kube", known, fail) != 0 ||
-        lc_json_integer(settings, "kube", "max_token_expiration_s", 0, 4294967296, &kube->max_expiration_s,
-                        fail) != 0 ||
+        lc_json_integer(settings, "kube", "max_token_expiration_s", 0, 4294967296, &kube->max_expiration_s, fail) !=
+            0 ||
         lc_json_bool(settings, "kube", "extend_tokens", &kube->extend, fail) != 0 ||
         lc_json_array(settings, "kube", "api_audiences", &audiences, fail) != 0 ||
         lc_json_array(settings, "kube", "namespaces", &namespaces, fail) != 0 ||
@@ -405,8 +396,7 @@ static int drop(const struct kind *kind, json_t *body, struct lc_fail *fail)
     if (read_place(body, kind->name, &place, fail) != 0) {
         return -1;
     }
-    key =
-        strcmp(kind->name, "Node") == 0 ? strdup(place.name) : lc_kube_key(place.namespace_name, place.name);
+    key = strcmp(kind->name, "Node") == 0 ? strdup(place.name) : lc_kube_key(place.namespace_name, place.name);
     if (key != NULL && json_is_object(json_object_get(kind->list, key))) {
         /* An object of that name that is made later is another one: remember that there was one. */
         result = strcmp(kind->name, "Secret") == 0 ? json_object_del(kind->list, key)

@@ -64,15 +64,13 @@ json_t *lc_kube_secret_entry(struct lc_kube *kube, json_t *secret, const char *m
         lc_kube_secret_validate(flat, NULL, lc_kube_text(metadata, "name"), &faults);
         if (json_array_size(faults.causes) > 0) {
             json_t *cause = json_array_get(faults.causes, 0);
-            (void)lc_fail_set(fail, "secret: %s: %.300s", lc_kube_text(cause, "field"),
-                              lc_kube_text(cause, "message"));
+            (void)lc_fail_set(fail, "secret: %s: %.300s", lc_kube_text(cause, "field"), lc_kube_text(cause, "message"));
         } else {
             lc_kube_wrote(managers, nothing, flat, manager);
-            entry =
-                make_entry(kube, flat,
-                           identity(NULL, lc_kube_text(metadata, "namespace"), lc_kube_text(metadata, "name"),
-                                    json_string_value(json_object_get(metadata, "uid"))),
-                           json_incref(managers));
+            entry = make_entry(kube, flat,
+                               identity(NULL, lc_kube_text(metadata, "namespace"), lc_kube_text(metadata, "name"),
+                                        json_string_value(json_object_get(metadata, "uid"))),
+                               json_incref(managers));
         }
     }
     json_decref(faults.causes);
@@ -137,12 +135,10 @@ static int read_options(struct lc_kube_work *work, bool apply)
     work->force = force != NULL && (strcmp(force, "true") == 0 || strcmp(force, "1") == 0);
     work->dry = dry != NULL && strcmp(dry, "All") == 0;
     if (!apply && force != NULL && strcmp(work->visit->request->method, "PATCH") == 0) {
-        lc_kube_fault(&faults, "FieldValueForbidden", "force",
-                      "Forbidden: may not be specified for non-apply patch");
+        lc_kube_fault(&faults, "FieldValueForbidden", "force", "Forbidden: may not be specified for non-apply patch");
     }
     if (apply && (manager == NULL || *manager == '\0')) {
-        lc_kube_fault(&faults, "FieldValueRequired", "fieldManager",
-                      "Required value: is required for apply patch");
+        lc_kube_fault(&faults, "FieldValueRequired", "fieldManager", "Required value: is required for apply patch");
     }
     if (manager != NULL && strlen(manager) > LC_KUBE_MANAGER_BYTES) {
         lc_kube_fault(&faults, "FieldValueTooLong", "fieldManager", "Too long: may not be more than %d bytes",
@@ -172,22 +168,20 @@ int lc_kube_check_identity(struct lc_kube_work *work, json_t *object)
 
     if (*name != '\0' && strcmp(name, work->name) != 0) {
         return lc_kube_refuse(work->visit, 400, "BadRequest", NULL,
-                              "the name of the object (%.253s) does not match the name on the URL (%.253s)",
-                              name, work->name);
+                              "the name of the object (%.253s) does not match the name on the URL (%.253s)", name,
+                              work->name);
     }
     if (*space != '\0' && strcmp(space, work->path.namespace_name) != 0) {
         return lc_kube_bad_request(
             work, "the namespace of the provided object does not match the namespace sent on the request");
     }
     if (*uid != '\0' && strcmp(uid, lc_kube_text(live, "uid")) != 0) {
-        return lc_kube_conflict(work,
-                                "Precondition failed: the UID of the request is not that of the object");
+        return lc_kube_conflict(work, "Precondition failed: the UID of the request is not that of the object");
     }
-    if (*version != '\0' && strcmp(version, "0") != 0 &&
-        strcmp(version, lc_kube_text(live, "resourceVersion")) != 0) {
-        return lc_kube_conflict(
-            work, "the object has been modified; please apply your changes to the latest version and try "
-                  "again");
+    if (*version != '\0' && strcmp(version, "0") != 0 && strcmp(version, lc_kube_text(live, "resourceVersion")) != 0) {
+        return lc_kube_conflict(work,
+                                "the object has been modified; please apply your changes to the latest version and try "
+                                "again");
     }
     return 0;
 }
@@ -290,8 +284,7 @@ static json_t *merge(json_t *target, json_t *patch)
             (void)json_object_del(target, key);
         } else {
             json_t *inside = json_object_get(target, key);
-            (void)json_object_set_new(target, key,
-                                      merge(inside == NULL ? NULL : json_deep_copy(inside), value));
+            (void)json_object_set_new(target, key, merge(inside == NULL ? NULL : json_deep_copy(inside), value));
         }
     }
     return target;
@@ -329,9 +322,9 @@ static int drop(struct lc_kube_work *work)
         return lc_kube_conflict(work, "Precondition failed: UID or resourceVersion is another one");
     }
     lc_kube_answer(work->visit, 200,
-                   json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:O}}", "kind", "Status", "apiVersion", "v1",
-                             "metadata", "status", "Success", "details", "name", work->name, "kind",
-                             LC_KUBE_SECRETS, "uid", json_object_get(metadata, "uid")));
+                   json_pack("{s:s,s:s,s:{},s:s,s:{s:s,s:s,s:O}}", "kind", "Status", "apiVersion", "v1", "metadata",
+                             "status", "Success", "details", "name", work->name, "kind", LC_KUBE_SECRETS, "uid",
+                             json_object_get(metadata, "uid")));
     return work->dry ? 0 : json_object_del(work->kube->secrets, work->key);
 }
 
@@ -380,11 +373,10 @@ static const struct verb *find_verb(struct lc_visit *visit)
         if (has_type(visit, "application/apply-patch+yaml")) {
             return &applied;
         }
-        (void)lc_kube_refuse(
-            visit, 415, "UnsupportedMediaType", json_object(),
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/merge-patch+json, application/strategic-merge-patch+json, "
-            "application/apply-patch+yaml");
+        (void)lc_kube_refuse(visit, 415, "UnsupportedMediaType", json_object(),
+                             "the body of the request was in an unknown format - accepted media types include: "
+                             "application/merge-patch+json, application/strategic-merge-patch+json, "
+                             "application/apply-patch+yaml");
         return NULL;
     }
     (void)lc_kube_refuse(visit, 405, "MethodNotAllowed", json_object(),
@@ -422,10 +414,8 @@ static void run_locked(struct lc_kube_work *work, const struct verb *verb)
 {
     (void)pthread_mutex_lock(&work->kube->lock);
     work->entry = json_incref(json_object_get(work->kube->secrets, work->key));
-    work->before =
-        work->entry == NULL ? json_object() : lc_kube_flatten(json_object_get(work->entry, "object"));
-    work->managers =
-        work->entry == NULL ? json_array() : json_deep_copy(json_object_get(work->entry, "managers"));
+    work->before = work->entry == NULL ? json_object() : lc_kube_flatten(json_object_get(work->entry, "object"));
+    work->managers = work->entry == NULL ? json_array() : json_deep_copy(json_object_get(work->entry, "managers"));
     (void)verb->run(work);
     (void)pthread_mutex_unlock(&work->kube->lock);
 }

@@ -22,9 +22,9 @@ static int refuse_conflicts(struct lc_kube_work *work, json_t *conflicts)
         const char *who = lc_kube_text(item, "who");
         char *message = lc_text_format("conflict with %s", who);
         char *field = lc_text_format(".%s", lc_kube_text(item, "path"));
-        (void)json_array_append_new(causes, json_pack("{s:s,s:s,s:s}", "reason", "FieldManagerConflict",
-                                                      "message", message == NULL ? "" : message, "field",
-                                                      field == NULL ? "" : field));
+        (void)json_array_append_new(causes,
+                                    json_pack("{s:s,s:s,s:s}", "reason", "FieldManagerConflict", "message",
+                                              message == NULL ? "" : message, "field", field == NULL ? "" : field));
         if (count == 1) {
             lc_buf_format(&text, "conflict with %s: %s", who, field == NULL ? "" : field);
         } else {
@@ -49,8 +49,8 @@ static int check_applied(struct lc_kube_work *work)
 
     if (strcmp(lc_kube_text(work->body, "apiVersion"), "v1") != 0 ||
         strcmp(lc_kube_text(work->body, "kind"), "Secret") != 0) {
-        return lc_kube_bad_request(
-            work, "error decoding YAML: Object 'Kind' or 'apiVersion' is missing, or not v1 Secret");
+        return lc_kube_bad_request(work,
+                                   "error decoding YAML: Object 'Kind' or 'apiVersion' is missing, or not v1 Secret");
     }
     if (json_object_get(metadata, "managedFields") != NULL) {
         return lc_kube_bad_request(work, "metadata.managedFields must be nil");
@@ -62,9 +62,7 @@ static int check_applied(struct lc_kube_work *work)
         /* The first look, for patch, says who may not do what; this one only that it is forbidden. */
         return lc_kube_forbidden(work->visit, LC_KUBE_SECRETS, work->name, "");
     }
-    return work->entry == NULL && lc_kube_check_namespace(work) != 0
-               ? -1
-               : lc_kube_check_identity(work, work->body);
+    return work->entry == NULL && lc_kube_check_namespace(work) != 0 ? -1 : lc_kube_check_identity(work, work->body);
 }
 
 static int by_manager(const void *a, const void *b)

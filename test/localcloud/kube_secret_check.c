@@ -84,8 +84,7 @@ json_t *lc_kube_secret_decode(json_t *secret, struct lc_fail *fail)
         !is_map(json_object_get(secret, "stringData"))) {
         return bad(fail, NULL, "not an object:", "metadata, data or stringData");
     }
-    if (!is_text_map(json_object_get(metadata, "labels")) ||
-        !is_text_map(json_object_get(metadata, "annotations"))) {
+    if (!is_text_map(json_object_get(metadata, "labels")) || !is_text_map(json_object_get(metadata, "annotations"))) {
         return bad(fail, NULL, "not a map of strings:", "metadata.labels or metadata.annotations");
     }
     if (type != NULL && !json_is_null(type) && !json_is_string(type)) {
@@ -165,8 +164,8 @@ static void check_type(json_t *flat, const char *type, struct lc_kube_faults *fa
         }
     } else if (strcmp(type, "kubernetes.io/service-account-token") == 0 &&
                value_of(flat, "metadata.annotations.kubernetes.io/service-account.name") == NULL) {
-        lc_kube_fault(faults, "FieldValueRequired",
-                      "metadata.annotations[kubernetes.io/service-account.name]", "Required value");
+        lc_kube_fault(faults, "FieldValueRequired", "metadata.annotations[kubernetes.io/service-account.name]",
+                      "Required value");
     }
 }
 
@@ -191,22 +190,20 @@ static void check_data(json_t *flat, struct lc_kube_faults *faults)
         if (!lc_text_starts(path, prefix)) {
             continue;
         }
-        if (*key == '\0' || strlen(key) > MOST_KEY_BYTES || !lc_text_only(key, "-._") ||
-            strcmp(key, ".") == 0 || lc_text_starts(key, "..")) {
+        if (*key == '\0' || strlen(key) > MOST_KEY_BYTES || !lc_text_only(key, "-._") || strcmp(key, ".") == 0 ||
+            lc_text_starts(key, "..")) {
             char *field = lc_text_format("data[%s]", key);
-            lc_kube_fault(
-                faults, "FieldValueInvalid", field == NULL ? "data" : field,
-                "Invalid value: \"%.300s\": a valid config key must consist of alphanumeric characters, '-', "
-                "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
-                "'[-._a-zA-Z0-9]+')",
-                key);
+            lc_kube_fault(faults, "FieldValueInvalid", field == NULL ? "data" : field,
+                          "Invalid value: \"%.300s\": a valid config key must consist of alphanumeric characters, '-', "
+                          "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+                          "'[-._a-zA-Z0-9]+')",
+                          key);
             free(field);
         }
         total += decoded_bytes(json_string_value(value));
     }
     if (total > MOST_DATA_BYTES) {
-        lc_kube_fault(faults, "FieldValueTooLong", "data", "Too long: may not be more than %d bytes",
-                      MOST_DATA_BYTES);
+        lc_kube_fault(faults, "FieldValueTooLong", "data", "Too long: may not be more than %d bytes", MOST_DATA_BYTES);
     }
 }
 
@@ -243,8 +240,7 @@ static void check_change(json_t *flat, json_t *before, struct lc_kube_faults *fa
                       "Forbidden: field is immutable when `immutable` is set");
     }
     if (!same_data(flat, before)) {
-        lc_kube_fault(faults, "FieldValueForbidden", "data",
-                      "Forbidden: field is immutable when `immutable` is set");
+        lc_kube_fault(faults, "FieldValueForbidden", "data", "Forbidden: field is immutable when `immutable` is set");
     }
 }
 
@@ -252,9 +248,8 @@ static bool is_subdomain(const char *name)
 {
     size_t len = strlen(name);
 
-    return len >= 1 && len <= MOST_KEY_BYTES &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len && strchr("-.", name[0]) == NULL &&
-           strchr("-.", name[len - 1]) == NULL;
+    return len >= 1 && len <= MOST_KEY_BYTES && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len &&
+           strchr("-.", name[0]) == NULL && strchr("-.", name[len - 1]) == NULL;
 }
 
 void lc_kube_secret_validate(json_t *flat, json_t *before, const char *name, struct lc_kube_faults *faults)

@@ -20,16 +20,16 @@ void lc_kube_answer(struct lc_visit *visit, unsigned status, json_t *document)
 static void put_status(struct lc_visit *visit, unsigned status, const char *reason, json_t *details,
                        const char *message)
 {
-    json_t *document = json_pack("{s:s,s:s,s:{},s:s,s:s,s:s,s:o*,s:i}", "kind", "Status", "apiVersion", "v1",
-                                 "metadata", "status", "Failure", "message", message, "reason", reason,
-                                 "details", details, "code", (int)status);
+    json_t *document =
+        json_pack("{s:s,s:s,s:{},s:s,s:s,s:s,s:o*,s:i}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
+                  "Failure", "message", message, "reason", reason, "details", details, "code", (int)status);
 
     lc_buf_free(&visit->reply->body);
     lc_kube_answer(visit, status, document);
 }
 
-int lc_kube_refuse(struct lc_visit *visit, unsigned status, const char *reason, json_t *details,
-                   const char *format, ...)
+int lc_kube_refuse(struct lc_visit *visit, unsigned status, const char *reason, json_t *details, const char *format,
+                   ...)
 {
     va_list args;
     char *message = NULL;
@@ -56,15 +56,14 @@ int lc_kube_not_found(struct lc_visit *visit, const char *resource, const char *
 int lc_kube_forbidden(struct lc_visit *visit, const char *resource, const char *name, const char *why)
 {
     if (name == NULL) {
-        return lc_kube_refuse(visit, 403, "Forbidden", json_pack("{s:s}", "kind", resource),
-                              "%s is forbidden: %s", resource, why);
+        return lc_kube_refuse(visit, 403, "Forbidden", json_pack("{s:s}", "kind", resource), "%s is forbidden: %s",
+                              resource, why);
     }
     return lc_kube_refuse(visit, 403, "Forbidden", json_pack("{s:s,s:s}", "name", name, "kind", resource),
                           "%s \"%s\" is forbidden: %s", resource, name, why);
 }
 
-void lc_kube_fault(struct lc_kube_faults *faults, const char *reason, const char *field, const char *format,
-                   ...)
+void lc_kube_fault(struct lc_kube_faults *faults, const char *reason, const char *field, const char *format, ...)
 {
     va_list args;
     char *message = NULL;
@@ -82,8 +81,8 @@ void lc_kube_fault(struct lc_kube_faults *faults, const char *reason, const char
     free(message);
 }
 
-int lc_kube_faultless(struct lc_visit *visit, struct lc_kube_faults *faults, const char *group,
-                      const char *kind, const char *name)
+int lc_kube_faultless(struct lc_visit *visit, struct lc_kube_faults *faults, const char *group, const char *kind,
+                      const char *name)
 {
     struct lc_buf text = {0};
     json_t *cause = NULL;
@@ -103,8 +102,8 @@ int lc_kube_faultless(struct lc_visit *visit, struct lc_kube_faults *faults, con
                         *group == '\0' ? NULL : group, "kind", kind, "causes", faults->causes);
     faults->causes = NULL;
     (void)lc_kube_refuse(visit, 422, "Invalid", details, "%s%s%s \"%s\" is invalid: %s%s%s", kind,
-                         *group == '\0' ? "" : ".", group, name, count > 1 ? "[" : "",
-                         text.at == NULL ? "" : text.at, count > 1 ? "]" : "");
+                         *group == '\0' ? "" : ".", group, name, count > 1 ? "[" : "", text.at == NULL ? "" : text.at,
+                         count > 1 ? "]" : "");
     lc_buf_free(&text);
     return -1;
 }
@@ -116,10 +115,9 @@ json_t *lc_kube_body(struct lc_visit *visit)
     json_t *body = NULL;
 
     if (type != NULL && strncasecmp(type, "application/", 12) != 0) {
-        (void)lc_kube_refuse(
-            visit, 415, "UnsupportedMediaType", json_object(),
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+        (void)lc_kube_refuse(visit, 415, "UnsupportedMediaType", json_object(),
+                             "the body of the request was in an unknown format - accepted media types include: "
+                             "application/json, application/yaml, application/vnd.kubernetes.protobuf");
         return NULL;
     }
     if (visit->request->body_len > MOST_BODY_BYTES) {
@@ -129,8 +127,7 @@ json_t *lc_kube_body(struct lc_visit *visit)
     }
     body = lc_json_parse(visit->request->body, visit->request->body_len, &fail);
     if (body == NULL) {
-        (void)lc_kube_refuse(visit, 400, "BadRequest", NULL, "the object provided is unrecognized: %s",
-                             fail.text);
+        (void)lc_kube_refuse(visit, 400, "BadRequest", NULL, "the object provided is unrecognized: %s", fail.text);
     }
     return body;
 }
@@ -158,8 +155,7 @@ bool lc_kube_path(const char *path, struct lc_kube_path *out)
         return false;
     }
     path += sizeof prefix - 1;
-    return take(&path, out->namespace_name, sizeof out->namespace_name) &&
-           take(&path, out->kind, sizeof out->kind) && take(&path, out->name, sizeof out->name) &&
-           take(&path, out->subresource, sizeof out->subresource) && *path == '\0' &&
-           out->namespace_name[0] != '\0' && out->kind[0] != '\0';
+    return take(&path, out->namespace_name, sizeof out->namespace_name) && take(&path, out->kind, sizeof out->kind) &&
+           take(&path, out->name, sizeof out->name) && take(&path, out->subresource, sizeof out->subresource) &&
+           *path == '\0' && out->namespace_name[0] != '\0' && out->kind[0] != '\0';
 }

@@ -67,8 +67,7 @@ static bool node_uses(struct lc_kube *kube, const char *node, const struct lc_ku
 
 static int authorize(struct lc_visit *visit, struct ask *ask)
 {
-    const struct lc_kube_act act = {"create", "serviceaccounts", "token", ask->path.namespace_name,
-                                    ask->path.name};
+    const struct lc_kube_act act = {"create", "serviceaccounts", "token", ask->path.namespace_name, ask->path.name};
     const char *node = node_of(ask);
     char *why = NULL;
 
@@ -78,10 +77,9 @@ static int authorize(struct lc_visit *visit, struct ask *ask)
     if (node_uses(visit->cloud->kube, node, &ask->path)) {
         return 0;
     }
-    why = lc_text_format(
-        "User \"%s\" cannot create resource \"serviceaccounts/token\" in API group \"\" in the "
-        "namespace \"%s\": no relationship found between node '%s' and this object",
-        ask->user.name, ask->path.namespace_name, node);
+    why = lc_text_format("User \"%s\" cannot create resource \"serviceaccounts/token\" in API group \"\" in the "
+                         "namespace \"%s\": no relationship found between node '%s' and this object",
+                         ask->user.name, ask->path.namespace_name, node);
     (void)lc_kube_forbidden(visit, "serviceaccounts", ask->path.name, why == NULL ? "" : why);
     free(why);
     return -1;
@@ -89,11 +87,10 @@ static int authorize(struct lc_visit *visit, struct ask *ask)
 
 static int bad_field(struct lc_visit *visit, const char *field, const char *type)
 {
-    return lc_kube_refuse(
-        visit, 400, "BadRequest", NULL,
-        "TokenRequest in version \"v1\" cannot be handled as a TokenRequest: json: cannot unmarshal "
-        "into Go struct field TokenRequest.%s of type %s",
-        field, type);
+    return lc_kube_refuse(visit, 400, "BadRequest", NULL,
+                          "TokenRequest in version \"v1\" cannot be handled as a TokenRequest: json: cannot unmarshal "
+                          "into Go struct field TokenRequest.%s of type %s",
+                          field, type);
 }
 
 static bool says(json_t *body, const char *key, const char *wanted)
@@ -113,11 +110,10 @@ static int decode(struct lc_visit *visit, struct ask *ask)
     size_t index = 0;
 
     if (!says(ask->body, "kind", "TokenRequest") || !says(ask->body, "apiVersion", API_VERSION)) {
-        return lc_kube_refuse(
-            visit, 400, "BadRequest", NULL,
-            "no kind \"%.100s\" is registered for version \"%.100s\" for this resource, which takes "
-            "TokenRequest of " API_VERSION,
-            lc_kube_text(ask->body, "kind"), lc_kube_text(ask->body, "apiVersion"));
+        return lc_kube_refuse(visit, 400, "BadRequest", NULL,
+                              "no kind \"%.100s\" is registered for version \"%.100s\" for this resource, which takes "
+                              "TokenRequest of " API_VERSION,
+                              lc_kube_text(ask->body, "kind"), lc_kube_text(ask->body, "apiVersion"));
     }
     if (spec != NULL && !json_is_object(spec)) {
         return bad_field(visit, "spec", "v1.TokenRequestSpec");
@@ -134,8 +130,7 @@ static int decode(struct lc_visit *visit, struct ask *ask)
     if (seconds != NULL && !json_is_integer(seconds) && !json_is_null(seconds)) {
         return bad_field(visit, "spec.expirationSeconds", "int64");
     }
-    ask->audiences =
-        json_array_size(audiences) > 0 ? json_incref(audiences) : lc_kube_audiences(visit->cloud->kube);
+    ask->audiences = json_array_size(audiences) > 0 ? json_incref(audiences) : lc_kube_audiences(visit->cloud->kube);
     ask->asked_s = json_is_integer(seconds) ? json_integer_value(seconds) : DEFAULT_S;
     ask->bound = json_object_get(spec, "boundObjectRef");
     if (ask->bound != NULL && !json_is_object(ask->bound)) {
@@ -153,8 +148,8 @@ static int check_node_audience(struct lc_visit *visit, struct ask *ask, json_t *
     const char *sa = ask->path.name;
     json_t *asked = json_object_get(json_object_get(ask->body, "spec"), "audiences");
     const char *audience = json_string_value(json_array_get(asked, 0));
-    const struct lc_kube_act act = {"request-serviceaccounts-token-audience",
-                                    audience == NULL ? "" : audience, NULL, ask->path.namespace_name, sa};
+    const struct lc_kube_act act = {"request-serviceaccounts-token-audience", audience == NULL ? "" : audience, NULL,
+                                    ask->path.namespace_name, sa};
     char *why = NULL;
 
     if (json_array_size(asked) > 1) {
@@ -164,10 +159,10 @@ static int check_node_audience(struct lc_visit *visit, struct ask *ask, json_t *
         lc_kube_allowed(visit->cloud->kube, &ask->user, &act)) {
         return 0;
     }
-    why = lc_text_format(
-        "audience \"%s\" not found in pod spec volume, %s is not authorized to request tokens for this "
-        "audience",
-        audience == NULL ? "" : audience, ask->user.name);
+    why =
+        lc_text_format("audience \"%s\" not found in pod spec volume, %s is not authorized to request tokens for this "
+                       "audience",
+                       audience == NULL ? "" : audience, ask->user.name);
     (void)lc_kube_forbidden(visit, "serviceaccounts", sa, why == NULL ? "" : why);
     free(why);
     return -1;
@@ -189,18 +184,16 @@ static int admit_node(struct lc_visit *visit, struct ask *ask)
         return lc_kube_forbidden(visit, "serviceaccounts", sa, "node requested token not bound to a pod");
     }
     if (*lc_kube_text(ask->bound, "uid") == '\0') {
-        return lc_kube_forbidden(visit, "serviceaccounts", sa,
-                                 "node requested token with a pod binding without a uid");
+        return lc_kube_forbidden(visit, "serviceaccounts", sa, "node requested token with a pod binding without a uid");
     }
     pod = lc_kube_get(visit->cloud->kube, &visit->cloud->kube->pods, ask->path.namespace_name,
                       lc_kube_text(ask->bound, "name"));
     if (pod == NULL) {
         result = lc_kube_not_found(visit, "pods", lc_kube_text(ask->bound, "name"));
     } else if (strcmp(lc_kube_text(pod, "uid"), lc_kube_text(ask->bound, "uid")) != 0) {
-        result = lc_kube_forbidden(
-            visit, "serviceaccounts", sa,
-            "the UID in the bound object reference does not match the UID in record. The object "
-            "might have been deleted and then recreated");
+        result = lc_kube_forbidden(visit, "serviceaccounts", sa,
+                                   "the UID in the bound object reference does not match the UID in record. The object "
+                                   "might have been deleted and then recreated");
     } else if (strcmp(lc_kube_text(pod, "node"), node) != 0) {
         result = lc_kube_forbidden(visit, "serviceaccounts", sa,
                                    "node requested token bound to a pod scheduled on a different node");
@@ -211,8 +204,7 @@ static int admit_node(struct lc_visit *visit, struct ask *ask)
     return result;
 }
 
-static void check_metadata(struct ask *ask, const char *key, const char *wanted,
-                           struct lc_kube_faults *faults)
+static void check_metadata(struct ask *ask, const char *key, const char *wanted, struct lc_kube_faults *faults)
 {
     const char *given = lc_kube_text(json_object_get(ask->body, "metadata"), key);
     char field[40] = "";
@@ -234,8 +226,7 @@ static int validate(struct lc_visit *visit, struct ask *ask)
     check_metadata(ask, "namespace", ask->path.namespace_name, &faults);
     if (ask->asked_s < LEAST_S) {
         lc_kube_fault(&faults, "FieldValueInvalid", "spec.expirationSeconds",
-                      "Invalid value: %lld: may not specify a duration less than 10 minutes",
-                      (long long)ask->asked_s);
+                      "Invalid value: %lld: may not specify a duration less than 10 minutes", (long long)ask->asked_s);
     }
     if (ask->asked_s > MOST_S) {
         lc_kube_fault(&faults, "FieldValueInvalid", "spec.expirationSeconds",
@@ -276,8 +267,7 @@ static json_t *node_named(struct lc_kube *kube, const char *name)
 /* "v1" is version v1 of the core group, "apps/v1" that of another. */
 static int bad_kind(struct lc_visit *visit, const char *version, const char *kind)
 {
-    return lc_kube_refuse(visit, 400, "BadRequest", NULL,
-                          "cannot bind token to object of type %s%.100s, Kind=%.100s",
+    return lc_kube_refuse(visit, 400, "BadRequest", NULL, "cannot bind token to object of type %s%.100s, Kind=%.100s",
                           strchr(version, '/') == NULL ? "/" : "", version, kind);
 }
 
@@ -328,8 +318,7 @@ static int bind_object(struct lc_visit *visit, struct ask *ask)
 
 static json_t *name_and_uid(json_t *object)
 {
-    return json_pack("{s:O,s:O}", "name", json_object_get(object, "name"), "uid",
-                     json_object_get(object, "uid"));
+    return json_pack("{s:O,s:O}", "name", json_object_get(object, "name"), "uid", json_object_get(object, "uid"));
 }
 
 /* Tokens for the API that the kubelet asks for with 3607 seconds really live for a year, and say when to
@@ -351,8 +340,8 @@ static bool is_extended(struct lc_kube *kube, const struct ask *ask)
 
 static json_t *claim_of(const struct ask *ask, int64_t warn_after_s)
 {
-    json_t *claim = json_pack("{s:s,s:o}", "namespace", ask->path.namespace_name, "serviceaccount",
-                              name_and_uid(ask->account));
+    json_t *claim =
+        json_pack("{s:s,s:o}", "namespace", ask->path.namespace_name, "serviceaccount", name_and_uid(ask->account));
 
     if (ask->pod != NULL) {
         (void)json_object_set_new(claim, "pod", name_and_uid(ask->pod));
@@ -361,9 +350,8 @@ static json_t *claim_of(const struct ask *ask, int64_t warn_after_s)
         (void)json_object_set_new(claim, "node", name_and_uid(ask->node));
     }
     if (ask->secret != NULL) {
-        (void)json_object_set_new(
-            claim, "secret",
-            name_and_uid(json_object_get(json_object_get(ask->secret, "object"), "metadata")));
+        (void)json_object_set_new(claim, "secret",
+                                  name_and_uid(json_object_get(json_object_get(ask->secret, "object"), "metadata")));
     }
     if (warn_after_s > 0) {
         (void)json_object_set_new(claim, "warnafter", json_integer(warn_after_s));
@@ -371,8 +359,7 @@ static json_t *claim_of(const struct ask *ask, int64_t warn_after_s)
     return claim;
 }
 
-static void answer(struct lc_visit *visit, const struct ask *ask, const char *token, int64_t now_s,
-                   int64_t until_s)
+static void answer(struct lc_visit *visit, const struct ask *ask, const char *token, int64_t now_s, int64_t until_s)
 {
     char created[LC_TIME_BYTES];
     char expires[LC_TIME_BYTES];
@@ -384,11 +371,10 @@ static void answer(struct lc_visit *visit, const struct ask *ask, const char *to
     lc_time_iso(now_s - 3600, past);
     lc_visit_put_expiry(visit, status, "expirationTimestamp", json_string(expires), json_string(past));
     lc_kube_answer(visit, 201,
-                   json_pack("{s:s,s:s,s:{s:s,s:s,s:s},s:{s:O,s:I,s:O?},s:o}", "kind", "TokenRequest",
-                             "apiVersion", API_VERSION, "metadata", "name", ask->path.name, "namespace",
-                             ask->path.namespace_name, "creationTimestamp", created, "spec", "audiences",
-                             ask->audiences, "expirationSeconds", (json_int_t)ask->granted_s,
-                             "boundObjectRef", ask->bound, "status", status));
+                   json_pack("{s:s,s:s,s:{s:s,s:s,s:s},s:{s:O,s:I,s:O?},s:o}", "kind", "TokenRequest", "apiVersion",
+                             API_VERSION, "metadata", "name", ask->path.name, "namespace", ask->path.namespace_name,
+                             "creationTimestamp", created, "spec", "audiences", ask->audiences, "expirationSeconds",
+                             (json_int_t)ask->granted_s, "boundObjectRef", ask->bound, "status", status));
 }
 
 static void mint(struct lc_visit *visit, struct ask *ask)
@@ -409,8 +395,7 @@ static void mint(struct lc_visit *visit, struct ask *ask)
     token = lc_issuer_mint(visit->cloud->issuer, &wish, NULL);
     json_decref(wish.extra_claims);
     if (token == NULL) {
-        (void)lc_kube_refuse(visit, 500, "InternalError", NULL,
-                             "Internal error occurred: the token was not signed");
+        (void)lc_kube_refuse(visit, 500, "InternalError", NULL, "Internal error occurred: the token was not signed");
         return;
     }
     answer(visit, ask, token, now_s, until_s);
@@ -440,8 +425,7 @@ void lc_kube_token(struct lc_visit *visit)
 
     (void)lc_kube_path(visit->request->path, &ask.path);
     if (lc_kube_authenticate(visit, &ask.user) == 0 && authorize(visit, &ask) == 0 &&
-        (ask.body = lc_kube_body(visit)) != NULL && decode(visit, &ask) == 0 &&
-        admit_node(visit, &ask) == 0) {
+        (ask.body = lc_kube_body(visit)) != NULL && decode(visit, &ask) == 0 && admit_node(visit, &ask) == 0) {
         ask.account = lc_kube_get(kube, &kube->accounts, ask.path.namespace_name, ask.path.name);
         if (ask.account == NULL) {
             (void)lc_kube_not_found(visit, "serviceaccounts", ask.path.name);

@@ -23,12 +23,10 @@ static int unauthorized(struct lc_visit *visit)
 /* Does the object that a token is bound to still exist, as the same one? */
 static bool still_there(struct lc_kube *kube, json_t *const *list, const char *namespace_name, json_t *claim)
 {
-    json_t *object =
-        claim == NULL ? NULL : lc_kube_get(kube, list, namespace_name, lc_kube_text(claim, "name"));
-    json_t *shown =
-        list == &kube->secrets ? json_object_get(json_object_get(object, "object"), "metadata") : object;
-    bool good = claim == NULL ||
-                (object != NULL && strcmp(lc_kube_text(shown, "uid"), lc_kube_text(claim, "uid")) == 0);
+    json_t *object = claim == NULL ? NULL : lc_kube_get(kube, list, namespace_name, lc_kube_text(claim, "name"));
+    json_t *shown = list == &kube->secrets ? json_object_get(json_object_get(object, "object"), "metadata") : object;
+    bool good =
+        claim == NULL || (object != NULL && strcmp(lc_kube_text(shown, "uid"), lc_kube_text(claim, "uid")) == 0);
 
     json_decref(object);
     return good;
@@ -50,17 +48,16 @@ static bool by_issuer(struct lc_visit *visit, const char *token, struct lc_kube_
     space = lc_kube_text(claim, "namespace");
     audiences = lc_kube_audiences(kube);
     good = strcmp(subject.issuer, lc_issuer_url(visit->cloud->issuer)) == 0 &&
-           lc_subject_signed(visit->cloud, &subject) == LC_SIGNED_WELL &&
-           lc_subject_times(&subject) == LC_TIME_GOOD && lc_subject_for_any(&subject, audiences) &&
-           json_object_get(claim, "serviceaccount") != NULL &&
+           lc_subject_signed(visit->cloud, &subject) == LC_SIGNED_WELL && lc_subject_times(&subject) == LC_TIME_GOOD &&
+           lc_subject_for_any(&subject, audiences) && json_object_get(claim, "serviceaccount") != NULL &&
            still_there(kube, &kube->accounts, space, json_object_get(claim, "serviceaccount")) &&
            still_there(kube, &kube->pods, space, json_object_get(claim, "pod")) &&
            still_there(kube, &kube->secrets, space, json_object_get(claim, "secret"));
     if (good) {
         char *group = lc_text_format("system:serviceaccounts:%s", space);
         out->name = strdup(subject.subject);
-        out->groups = json_pack("[s,s,s]", "system:serviceaccounts", group == NULL ? "" : group,
-                                "system:authenticated");
+        out->groups =
+            json_pack("[s,s,s]", "system:serviceaccounts", group == NULL ? "" : group, "system:authenticated");
         free(group);
     }
     json_decref(audiences);
@@ -99,8 +96,7 @@ int lc_kube_authenticate(struct lc_visit *visit, struct lc_kube_user *out)
     } else if (visit->request->client_bad) {
         return unauthorized(visit);
     } else if (visit->request->client_der != NULL) {
-        if (!lc_tls_subject(visit->request->client_der, visit->request->client_der_len, &out->name,
-                            &out->groups)) {
+        if (!lc_tls_subject(visit->request->client_der, visit->request->client_der_len, &out->name, &out->groups)) {
             lc_kube_user_free(out);
             return unauthorized(visit);
         }
@@ -132,10 +128,8 @@ static bool rule_allows(json_t *rule, const struct lc_kube_user *user, const str
     /* What is created on a collection has no name yet when rules are looked at; what is applied has one. */
     bool named = act->name != NULL;
 
-    return (who != NULL ? strcmp(who, user->name) == 0
-                        : group != NULL && lc_json_holds(user->groups, group)) &&
-           covers(json_object_get(rule, "verb"), act->verb) &&
-           covers(json_object_get(rule, "resource"), resource) &&
+    return (who != NULL ? strcmp(who, user->name) == 0 : group != NULL && lc_json_holds(user->groups, group)) &&
+           covers(json_object_get(rule, "verb"), act->verb) && covers(json_object_get(rule, "resource"), resource) &&
            (space == NULL || strcmp(space, act->namespace_name) == 0) &&
            (names == NULL || (named && lc_json_holds(names, act->name)));
 }
@@ -168,10 +162,9 @@ int lc_kube_authorize(struct lc_visit *visit, const struct lc_kube_user *user, c
     if (lc_kube_allowed(visit->cloud->kube, user, act)) {
         return 0;
     }
-    why =
-        lc_text_format("User \"%s\" cannot %s resource \"%s%s%s\" in API group \"\" in the namespace \"%s\"",
-                       user->name, act->verb, act->resource, act->subresource == NULL ? "" : "/",
-                       act->subresource == NULL ? "" : act->subresource, act->namespace_name);
+    why = lc_text_format("User \"%s\" cannot %s resource \"%s%s%s\" in API group \"\" in the namespace \"%s\"",
+                         user->name, act->verb, act->resource, act->subresource == NULL ? "" : "/",
+                         act->subresource == NULL ? "" : act->subresource, act->namespace_name);
     (void)lc_kube_forbidden(visit, act->resource, act->name, why == NULL ? "" : why);
     free(why);
     return -1;

@@ -42,8 +42,7 @@ struct lc_kubelet {
     bool running;
 };
 
-struct lc_kubelet *lc_kubelet_new(const char *dir, struct lc_issuer *issuer, double speed,
-                                  struct lc_fail *fail)
+struct lc_kubelet *lc_kubelet_new(const char *dir, struct lc_issuer *issuer, double speed, struct lc_fail *fail)
 {
     struct lc_kubelet *kubelet = calloc(1, sizeof *kubelet);
 
@@ -122,15 +121,13 @@ struct volume_text {
     const char *mode;
 };
 
-static int check_volume(const struct volume_text *text, const char *where, struct volume *volume,
-                        struct lc_fail *fail)
+static int check_volume(const struct volume_text *text, const char *where, struct volume *volume, struct lc_fail *fail)
 {
     if (!plain_name(text->name) || !plain_name(text->file)) {
-        return lc_fail_set(
-            fail,
-            "%s: \"name\" and \"file\" are file names of letters, digits, '-', '_' and '.', not "
-            "starting with '.'",
-            where);
+        return lc_fail_set(fail,
+                           "%s: \"name\" and \"file\" are file names of letters, digits, '-', '_' and '.', not "
+                           "starting with '.'",
+                           where);
     }
     if (!plain_name(text->namespace_name) || !plain_name(text->service_account)) {
         return lc_fail_set(fail, "%s: \"namespace\" and \"service_account\" must be Kubernetes names", where);
@@ -139,8 +136,7 @@ static int check_volume(const struct volume_text *text, const char *where, struc
         return lc_fail_set(fail, "%s: \"audience\" must not be empty", where);
     }
     if (read_mode(text->mode, &volume->mode) != 0) {
-        return lc_fail_set(fail, "%s: \"mode\" must be a string of four octal digits such as \"0644\"",
-                           where);
+        return lc_fail_set(fail, "%s: \"mode\" must be a string of four octal digits such as \"0644\"", where);
     }
     return 0;
 }
@@ -153,8 +149,7 @@ static int read_volume(json_t *object, struct volume *volume, struct lc_fail *fa
     const char *where = "volume";
 
     volume->expiration_s = 3600;
-    if (lc_json_keys(object, where, keys, fail) != 0 ||
-        lc_json_text(object, where, "name", &text.name, fail) != 0 ||
+    if (lc_json_keys(object, where, keys, fail) != 0 || lc_json_text(object, where, "name", &text.name, fail) != 0 ||
         lc_json_text(object, where, "namespace", &text.namespace_name, fail) != 0 ||
         lc_json_text(object, where, "service_account", &text.service_account, fail) != 0 ||
         lc_json_text(object, where, "audience", &text.audience, fail) != 0 ||
@@ -196,8 +191,7 @@ static int renew_locked(struct lc_kubelet *kubelet, struct volume *volume, struc
     wish.expires_at_s = (int64_t)ceil(now + life);
     token = lc_issuer_mint(kubelet->issuer, &wish, fail);
     if (token != NULL) {
-        result =
-            lc_volume_project(volume->dir, volume->file, volume->mode, token, strlen(token), &changed, fail);
+        result = lc_volume_project(volume->dir, volume->file, volume->mode, token, strlen(token), &changed, fail);
     }
     free(token);
     if (result != 0) {
@@ -306,8 +300,7 @@ int lc_kubelet_pause(struct lc_kubelet *kubelet, const char *name, bool paused, 
     return volume == NULL ? -1 : 0;
 }
 
-int lc_kubelet_write(struct lc_kubelet *kubelet, const char *name, const char *bytes, size_t len,
-                     struct lc_fail *fail)
+int lc_kubelet_write(struct lc_kubelet *kubelet, const char *name, const char *bytes, size_t len, struct lc_fail *fail)
 {
     struct volume *volume = NULL;
     bool changed = false;
@@ -339,12 +332,11 @@ json_t *lc_kubelet_report(struct lc_kubelet *kubelet)
     (void)pthread_mutex_lock(&kubelet->lock);
     for (size_t i = 0; i < kubelet->count; i++) {
         const struct volume *volume = kubelet->volumes[i];
-        (void)json_object_set_new(report, volume->name,
-                                  json_pack("{s:s,s:s,s:I,s:I,s:f,s:I,s:b}", "directory", volume->dir, "file",
-                                            volume->file, "issued_at", (json_int_t)volume->issued_at_s,
-                                            "expires_at", (json_int_t)volume->expires_at_s, "renew_at",
-                                            volume->renew_at_s, "renewals", (json_int_t)volume->renewals,
-                                            "paused", volume->paused ? 1 : 0));
+        (void)json_object_set_new(
+            report, volume->name,
+            json_pack("{s:s,s:s,s:I,s:I,s:f,s:I,s:b}", "directory", volume->dir, "file", volume->file, "issued_at",
+                      (json_int_t)volume->issued_at_s, "expires_at", (json_int_t)volume->expires_at_s, "renew_at",
+                      volume->renew_at_s, "renewals", (json_int_t)volume->renewals, "paused", volume->paused ? 1 : 0));
     }
     (void)pthread_mutex_unlock(&kubelet->lock);
     return report;

@@ -64,8 +64,8 @@ static int make_certificates(struct program *program, struct lc_fail *fail)
 
     return lc_tls_server(ca, local, -DAY_S, 3650L * DAY_S, &program->certs[MAIN], fail) != 0 ||
                    lc_tls_server(ca, local, -2L * DAY_S, -DAY_S, &program->certs[EXPIRED], fail) != 0 ||
-                   lc_tls_server(ca, "DNS:another-name.invalid", -DAY_S, 3650L * DAY_S,
-                                 &program->certs[WRONG_NAME], fail) != 0
+                   lc_tls_server(ca, "DNS:another-name.invalid", -DAY_S, 3650L * DAY_S, &program->certs[WRONG_NAME],
+                                 fail) != 0
                ? -1
                : 0;
 }
@@ -77,8 +77,8 @@ static int make_listeners(struct program *program, struct lc_fail *fail)
 
     for (int i = 0; i < LISTENERS; i++) {
         const struct lc_cert *cert = i < PLAIN ? &program->certs[i] : NULL;
-        const struct lc_http_tls tls = {cert == NULL ? NULL : cert->cert_pem,
-                                        cert == NULL ? NULL : cert->key_pem, program->state.ca.cert_pem};
+        const struct lc_http_tls tls = {cert == NULL ? NULL : cert->cert_pem, cert == NULL ? NULL : cert->key_pem,
+                                        program->state.ca.cert_pem};
         program->http[i] = lc_http_new(i == MAIN ? program->options.port : 0, cert == NULL ? NULL : &tls,
                                        i == ADMIN ? &admin : &service, fail);
         if (program->http[i] == NULL) {
@@ -143,8 +143,7 @@ static int apply_services(struct program *program, struct lc_fail *fail)
     for (size_t n = 0; (service = lc_service_at(n)) != NULL; n++) {
         struct lc_fail why = {""};
         if (service->demo != NULL &&
-            lc_service_set(&program->cloud, service, lc_config_part(program->config, service->name), &why) !=
-                0) {
+            lc_service_set(&program->cloud, service, lc_config_part(program->config, service->name), &why) != 0) {
             const char *file = program->options.config == NULL ? "configuration" : program->options.config;
             return lc_fail_set(fail, "%.200s: %s: %.400s", file, service->name, why.text);
         }
@@ -178,8 +177,7 @@ static void add_service_urls(struct program *program, json_t *ready)
         size_t len = strlen(service->prefix) - 1;
         char *path = service->url != NULL ? strdup(service->url) : strndup(service->prefix, len);
         char *name = lc_text_format("%s_url", service->name);
-        char *url =
-            path == NULL || *path == '\0' ? NULL : url_of(program, service->plain_url ? PLAIN : MAIN, path);
+        char *url = path == NULL || *path == '\0' ? NULL : url_of(program, service->plain_url ? PLAIN : MAIN, path);
         if (name != NULL && url != NULL) {
             (void)json_object_set_new(ready, name, json_string(url));
         }
@@ -199,8 +197,7 @@ static void imply_accounts(struct program *program)
     {
         const char *space = json_string_value(json_object_get(volume, "namespace"));
         const char *account = json_string_value(json_object_get(volume, "service_account"));
-        lc_kube_imply(program->cloud.kube, space == NULL ? "default" : space,
-                      account == NULL ? "demo" : account);
+        lc_kube_imply(program->cloud.kube, space == NULL ? "default" : space, account == NULL ? "demo" : account);
     }
 }
 
@@ -225,8 +222,7 @@ static int write_kubeconfig(struct program *program, json_t *ready, struct lc_fa
 
 static int write_ready(struct program *program, struct lc_fail *fail)
 {
-    static const char *const names[] = {"sts_url", "sts_expired_url", "sts_wrongname_url", "http_url",
-                                        "admin_url"};
+    static const char *const names[] = {"sts_url", "sts_expired_url", "sts_wrongname_url", "http_url", "admin_url"};
     json_t *ready = json_pack("{s:I,s:s,s:f}", "pid", (json_int_t)getpid(), "issuer",
                               lc_issuer_url(program->cloud.issuer), "speed", program->cloud.speed);
     json_t *volumes = json_object();
@@ -257,11 +253,10 @@ static int start(struct program *program, struct lc_fail *fail)
 {
     program->config = lc_config_load(program->options.config, fail);
     if (program->config == NULL || lc_state_open(program->options.state, &program->state, fail) != 0 ||
-        open_log(program, fail) != 0 || make_certificates(program, fail) != 0 ||
-        make_listeners(program, fail) != 0 || make_cloud(program, fail) != 0 ||
-        apply_list(program, "issuers", fail) != 0 || apply_list(program, "roles", fail) != 0 ||
-        apply_list(program, "volumes", fail) != 0 || apply_list(program, "iam_keys", fail) != 0 ||
-        apply_services(program, fail) != 0) {
+        open_log(program, fail) != 0 || make_certificates(program, fail) != 0 || make_listeners(program, fail) != 0 ||
+        make_cloud(program, fail) != 0 || apply_list(program, "issuers", fail) != 0 ||
+        apply_list(program, "roles", fail) != 0 || apply_list(program, "volumes", fail) != 0 ||
+        apply_list(program, "iam_keys", fail) != 0 || apply_services(program, fail) != 0) {
         return -1;
     }
     imply_accounts(program);
@@ -318,16 +313,14 @@ int main(int argc, char *argv[])
         return EXIT_USAGE;
     }
     if (program.options.help || program.options.version) {
-        (void)fputs(program.options.help ? lc_options_help : "credfresh-localcloud " CFR_VERSION "\n",
-                    stdout);
+        (void)fputs(program.options.help ? lc_options_help : "credfresh-localcloud " CFR_VERSION "\n", stdout);
         return 0;
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
-    (void)pthread_sigmask(SIG_BLOCK, &signals,
-                          NULL); /* every thread inherits this; main waits for them below */
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL); /* every thread inherits this; main waits for them below */
     result = start(&program, &fail);
     if (result == 0) {
         (void)printf("ready: %s/ready.json\n", program.options.state);

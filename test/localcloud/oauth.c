@@ -14,10 +14,9 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
 
     lc_reply_header(visit->reply, "Cache-Control", "no-store");
     if (refusal->status == 401) {
-        challenge = visit->action->use
-                        ? lc_text_format("Bearer error=\"%.40s\", error_description=\"%.200s\"",
-                                         refusal->code, refusal->message)
-                        : strdup("Basic realm=\"oauth\"");
+        challenge = visit->action->use ? lc_text_format("Bearer error=\"%.40s\", error_description=\"%.200s\"",
+                                                        refusal->code, refusal->message)
+                                       : strdup("Basic realm=\"oauth\"");
     }
     if (challenge != NULL) {
         lc_reply_header(visit->reply, "WWW-Authenticate", challenge);
@@ -36,8 +35,8 @@ static void whoami(struct lc_visit *visit)
     const char *scope = "";
     json_int_t expires = 0;
 
-    if (json_unpack(claims, "{s:s,s:s,s?s,s:I}", "iss", &issuer, "sub", &subject, "scope", &scope, "exp",
-                    &expires) != 0 ||
+    if (json_unpack(claims, "{s:s,s:s,s?s,s:I}", "iss", &issuer, "sub", &subject, "scope", &scope, "exp", &expires) !=
+            0 ||
         !lc_text_like("http*/oauth", issuer)) {
         (void)lc_visit_refuse(visit, 401, "invalid_token", "%s",
                               token == NULL ? "no bearer token was sent" : "the access token is not valid");

@@ -74,12 +74,10 @@ static bool for_us(struct lc_visit *visit, const struct lc_subject *assertion)
     const char *text =
         json_string_value(json_is_array(aud) && json_array_size(aud) == 1 ? json_array_get(aud, 0) : aud);
 
-    return text != NULL &&
-           (lc_visit_is_url(visit, text, "/oauth/token") || lc_visit_is_url(visit, text, "/oauth"));
+    return text != NULL && (lc_visit_is_url(visit, text, "/oauth/token") || lc_visit_is_url(visit, text, "/oauth"));
 }
 
-static int by_own_key(struct lc_visit *visit, json_t *client, const char *id,
-                      const struct lc_subject *assertion)
+static int by_own_key(struct lc_visit *visit, json_t *client, const char *id, const struct lc_subject *assertion)
 {
     const char *jti = json_string_value(json_object_get(assertion->jwt.claims, "jti"));
     int64_t now = (int64_t)lc_time_now();
@@ -95,8 +93,8 @@ static int by_own_key(struct lc_visit *visit, json_t *client, const char *id,
     }
     if (assertion->expires_at_s <= now || assertion->expires_at_s > now + LONGEST_S ||
         assertion->not_before_s > now + SLACK_S || assertion->issued_at_s > now + SLACK_S) {
-        return lc_oauth_no_client(
-            visit, "the assertion has expired, is not valid yet, or is valid for more than an hour");
+        return lc_oauth_no_client(visit,
+                                  "the assertion has expired, is not valid yet, or is valid for more than an hour");
     }
     if (jti == NULL || !lc_token_first_use(id, jti, assertion->expires_at_s)) {
         return lc_oauth_no_client(visit, "the assertion needs a jti that was not used before");
@@ -131,8 +129,7 @@ static int by_assertion(struct lc_visit *visit, const char *id, const char *text
     int result = 0;
 
     if (type == NULL || strcmp(type, ASSERTION_TYPE) != 0) {
-        return lc_visit_refuse(visit, 400, "invalid_request", "client_assertion_type must be %s",
-                               ASSERTION_TYPE);
+        return lc_visit_refuse(visit, 400, "invalid_request", "client_assertion_type must be %s", ASSERTION_TYPE);
     }
     if (!lc_subject_read(text, &assertion)) {
         return lc_oauth_no_client(visit, "the assertion is no JWT");
@@ -163,13 +160,11 @@ int lc_oauth_client(struct lc_visit *visit, json_t **client)
         return lc_oauth_no_client(visit, "the Authorization header is not HTTP Basic");
     }
     if ((user != NULL) + (secret != NULL) + (assertion != NULL) > 1) {
-        result = lc_visit_refuse(visit, 400, "invalid_request",
-                                 "use one way of client authentication, not several");
+        result = lc_visit_refuse(visit, 400, "invalid_request", "use one way of client authentication, not several");
     } else if (user != NULL) {
-        result =
-            id != NULL && strcmp(id, user) != 0
-                ? lc_visit_refuse(visit, 400, "invalid_request", "client_id is not the user of HTTP Basic")
-                : by_secret(visit, user, password, client);
+        result = id != NULL && strcmp(id, user) != 0
+                     ? lc_visit_refuse(visit, 400, "invalid_request", "client_id is not the user of HTTP Basic")
+                     : by_secret(visit, user, password, client);
     } else if (assertion != NULL) {
         result = by_assertion(visit, id, assertion, client);
     } else if (secret != NULL) {

@@ -9,8 +9,7 @@
 enum { LIFE_S = 3600 };
 
 /* Whose tokens are taken, as a subject or, in a client, as its authentication. */
-static int check_subject(struct lc_cloud *cloud, json_t *item, const char *where, bool list,
-                         struct lc_fail *fail)
+static int check_subject(struct lc_cloud *cloud, json_t *item, const char *where, bool list, struct lc_fail *fail)
 {
     static const char *const known[] = {"issuer", "subject", "audience", NULL};
     const char *issuer = lc_issuer_url(cloud->issuer);
@@ -18,8 +17,7 @@ static int check_subject(struct lc_cloud *cloud, json_t *item, const char *where
     const char *audience = NULL;
     json_t *audiences = NULL;
 
-    if (lc_json_keys(item, where, known, fail) != 0 ||
-        lc_json_text(item, where, "issuer", &issuer, fail) != 0 ||
+    if (lc_json_keys(item, where, known, fail) != 0 || lc_json_text(item, where, "issuer", &issuer, fail) != 0 ||
         lc_json_text(item, where, "subject", &subject, fail) != 0 ||
         (list ? lc_json_array(item, where, "audience", &audiences, fail)
               : lc_json_text(item, where, "audience", &audience, fail)) != 0) {
@@ -45,14 +43,12 @@ static int check_keys(json_t *keys, struct lc_fail *fail)
     {
         const char *id = "";
         const char *pem = "";
-        if (lc_json_keys(item, "keys", known, fail) != 0 ||
-            lc_json_text(item, "keys", "id", &id, fail) != 0 ||
+        if (lc_json_keys(item, "keys", known, fail) != 0 || lc_json_text(item, "keys", "id", &id, fail) != 0 ||
             lc_json_text(item, "keys", "public_key_pem", &pem, fail) != 0) {
             return -1;
         }
         if (!lc_token_proof_key(pem)) {
-            return lc_fail_set(
-                fail, "keys: \"public_key_pem\" must be an RSA (2048 bits or more) or P-256 public key");
+            return lc_fail_set(fail, "keys: \"public_key_pem\" must be an RSA (2048 bits or more) or P-256 public key");
         }
     }
     return 0;
@@ -67,8 +63,7 @@ static int check_client(struct lc_cloud *cloud, json_t *client, struct lc_fail *
     json_t *item = NULL;
     size_t index = 0;
 
-    if (lc_json_keys(client, "clients", known, fail) != 0 ||
-        lc_json_text(client, "clients", "id", &id, fail) != 0 ||
+    if (lc_json_keys(client, "clients", known, fail) != 0 || lc_json_text(client, "clients", "id", &id, fail) != 0 ||
         lc_json_array(client, "clients", "secrets", &secrets, fail) != 0 ||
         check_keys(json_object_get(client, "keys"), fail) != 0) {
         return -1;
@@ -119,8 +114,7 @@ json_t *lc_oauth_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail 
     bool required = false;
     int64_t life_s = LIFE_S;
 
-    if (lc_json_keys(copy, "oauth", known, fail) != 0 ||
-        lc_json_array(copy, "oauth", "audiences", &list, fail) != 0 ||
+    if (lc_json_keys(copy, "oauth", known, fail) != 0 || lc_json_array(copy, "oauth", "audiences", &list, fail) != 0 ||
         lc_json_array(copy, "oauth", "scopes", &list, fail) != 0 ||
         lc_json_bool(copy, "oauth", "client_required", &required, fail) != 0 ||
         lc_json_integer(copy, "oauth", "lifetime_s", 60, 86400, &life_s, fail) != 0 ||

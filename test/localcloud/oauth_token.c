@@ -39,8 +39,7 @@ static int check_form(struct lc_visit *visit)
         for (size_t n = 0; n < i; n++) {
             if (strcmp(params->at[n].name, name) == 0 && strcmp(name, "resource") != 0 &&
                 strcmp(name, "audience") != 0) {
-                return lc_visit_refuse(visit, 400, "invalid_request", "the parameter %.60s stands twice",
-                                       name);
+                return lc_visit_refuse(visit, 400, "invalid_request", "the parameter %.60s stands twice", name);
             }
         }
     }
@@ -60,18 +59,15 @@ static int read_targets(struct lc_visit *visit, struct grant *grant)
             continue;
         }
         if (resource && (strstr(param->value, "://") == NULL || strchr(param->value, '#') != NULL)) {
-            return lc_visit_refuse(visit, 400, "invalid_target",
-                                   "resource must be an absolute URI without a fragment");
+            return lc_visit_refuse(visit, 400, "invalid_target", "resource must be an absolute URI without a fragment");
         }
         if (!lc_json_holds(known, param->value)) {
-            return lc_visit_refuse(visit, 400, "invalid_target", "the target %.200s is not known",
-                                   param->value);
+            return lc_visit_refuse(visit, 400, "invalid_target", "the target %.200s is not known", param->value);
         }
         (void)json_array_append_new(grant->audience, json_string(param->value));
     }
     if (json_array_size(grant->audience) == 0 && json_array_size(known) > 0) {
-        (void)json_array_append_new(grant->audience,
-                                    json_string(json_string_value(json_array_get(known, 0))));
+        (void)json_array_append_new(grant->audience, json_string(json_string_value(json_array_get(known, 0))));
     }
     return 0;
 }
@@ -114,8 +110,7 @@ static int read_subject(struct lc_visit *visit, const char *token, const char *e
         }
     }
     if (grant->identity == NULL) {
-        return lc_visit_refuse(visit, 400, error,
-                               "no setting trusts the token's issuer, subject and audience");
+        return lc_visit_refuse(visit, 400, error, "no setting trusts the token's issuer, subject and audience");
     }
     if (lc_subject_signed(visit->cloud, from) != LC_SIGNED_WELL) {
         return lc_visit_refuse(visit, 400, error, "the token's signature is not of a key of its issuer");
@@ -136,8 +131,8 @@ static int read_subject(struct lc_visit *visit, const char *token, const char *e
 static bool is_type(const char *type, const char *const names[])
 {
     for (size_t i = 0; names[i] != NULL; i++) {
-        if (strcmp(type + (lc_text_starts(type, LC_OAUTH_TYPE) ? sizeof LC_OAUTH_TYPE - 1 : strlen(type)),
-                   names[i]) == 0) {
+        if (strcmp(type + (lc_text_starts(type, LC_OAUTH_TYPE) ? sizeof LC_OAUTH_TYPE - 1 : strlen(type)), names[i]) ==
+            0) {
             return true;
         }
     }
@@ -155,17 +150,16 @@ static int token_exchange(struct lc_visit *visit, struct grant *grant)
     if (token == NULL || type == NULL) {
         return invalid_request(visit, "subject_token and subject_token_type must be given");
     }
-    if ((lc_visit_param(visit, "actor_token") == NULL) !=
-        (lc_visit_param(visit, "actor_token_type") == NULL)) {
+    if ((lc_visit_param(visit, "actor_token") == NULL) != (lc_visit_param(visit, "actor_token_type") == NULL)) {
         return invalid_request(visit, "actor_token and actor_token_type go together");
     }
     if (lc_visit_param(visit, "actor_token") != NULL) {
         return invalid_request(visit, "delegation with an actor_token is not supported");
     }
     if (!is_type(type, subjects) || (wanted != NULL && !is_type(wanted, issued))) {
-        return invalid_request(
-            visit, "subject_token_type must be jwt or id_token, requested_token_type access_token or "
-                   "jwt, each as urn:ietf:params:oauth:token-type:");
+        return invalid_request(visit,
+                               "subject_token_type must be jwt or id_token, requested_token_type access_token or "
+                               "jwt, each as urn:ietf:params:oauth:token-type:");
     }
     grant->type = wanted != NULL ? wanted : LC_OAUTH_TYPE "access_token";
     return read_subject(visit, token, "invalid_request", grant);
@@ -210,10 +204,10 @@ static char *make_token(struct lc_visit *visit, const struct grant *grant, int64
 {
     char *issuer = lc_text_format("https://%s/oauth", lc_visit_host(visit));
     json_int_t now = (json_int_t)lc_time_now();
-    json_t *claims = json_pack(
-        "{s:s*,s:s,s:O,s:I,s:I,s:s,s:s*,s:s*}", "iss", issuer, "sub", grant->identity, "aud", grant->audience,
-        "iat", now, "exp", (json_int_t)lc_visit_until(life_s), "jti", visit->id, "client_id",
-        json_string_value(json_object_get(grant->client, "id")), "scope", grant->scope);
+    json_t *claims =
+        json_pack("{s:s*,s:s,s:O,s:I,s:I,s:s,s:s*,s:s*}", "iss", issuer, "sub", grant->identity, "aud", grant->audience,
+                  "iat", now, "exp", (json_int_t)lc_visit_until(life_s), "jti", visit->id, "client_id",
+                  json_string_value(json_object_get(grant->client, "id")), "scope", grant->scope);
     char *token = claims == NULL ? NULL : lc_token_key_sign(visit->cloud->token_key, claims);
 
     free(issuer);
@@ -223,12 +217,11 @@ static char *make_token(struct lc_visit *visit, const struct grant *grant, int64
 
 static void answer(struct lc_visit *visit, const struct grant *grant)
 {
-    int64_t life_s =
-        lc_visit_life_s(visit, json_integer_value(json_object_get(visit->settings, "lifetime_s")));
+    int64_t life_s = lc_visit_life_s(visit, json_integer_value(json_object_get(visit->settings, "lifetime_s")));
     char *token = make_token(visit, grant, life_s);
     bool jwt = grant->type != NULL && strcmp(grant->type, LC_OAUTH_TYPE "jwt") == 0;
-    json_t *document = json_pack("{s:s*,s:s*,s:s,s:s*}", "access_token", token, "issued_token_type",
-                                 grant->type, "token_type", jwt ? "N_A" : "Bearer", "scope", grant->scope);
+    json_t *document = json_pack("{s:s*,s:s*,s:s,s:s*}", "access_token", token, "issued_token_type", grant->type,
+                                 "token_type", jwt ? "N_A" : "Bearer", "scope", grant->scope);
 
     if (token == NULL) {
         json_decref(document);
@@ -253,8 +246,7 @@ void lc_oauth_token(struct lc_visit *visit)
         if (id != NULL) {
             (void)snprintf(visit->record.role, sizeof visit->record.role, "%s", id);
         }
-        if (by_grant_type(visit, &grant) == 0 && read_targets(visit, &grant) == 0 &&
-            read_scope(visit, &grant) == 0) {
+        if (by_grant_type(visit, &grant) == 0 && read_targets(visit, &grant) == 0 && read_scope(visit, &grant) == 0) {
             answer(visit, &grant);
         }
     }

@@ -31,8 +31,7 @@ static bool add_pair(struct lc_params *out, const char *text, size_t len)
     pair.name = strndup(text, name_len);
     pair.value = equals == NULL ? strdup("") : strndup(equals + 1, len - name_len - 1);
     if (pair.name == NULL || pair.value == NULL || !lc_text_unpercent(pair.name, true) ||
-        !lc_text_unpercent(pair.value, true) || lc_text_points(pair.name) < 0 ||
-        lc_text_points(pair.value) < 0) {
+        !lc_text_unpercent(pair.value, true) || lc_text_points(pair.name) < 0 || lc_text_points(pair.value) < 0) {
         free(pair.name);
         free(pair.value);
         return false;
@@ -103,13 +102,12 @@ void lc_checks_add(struct lc_checks *checks, const char *member, const char *val
     const char *quote = value == NULL ? "" : "'";
 
     lc_buf_format(&checks->text, "%sValue %s%.600s%s at '%s' failed to satisfy constraint: %s",
-                  checks->count == 0 ? "" : "; ", quote, value == NULL ? "null" : value, quote, member,
-                  constraint);
+                  checks->count == 0 ? "" : "; ", quote, value == NULL ? "null" : value, quote, member, constraint);
     checks->count++;
 }
 
-static void add_limit(struct lc_checks *checks, const struct lc_rule *rule, const char *shown,
-                      const char *side, long limit)
+static void add_limit(struct lc_checks *checks, const struct lc_rule *rule, const char *shown, const char *side,
+                      long limit)
 {
     char text[96] = "";
 
@@ -136,8 +134,7 @@ void lc_checks_value(struct lc_checks *checks, const struct lc_rule *rule, const
     }
     if (rule->extra != NULL && !lc_text_only(value, rule->extra)) {
         char text[160] = "";
-        (void)snprintf(text, sizeof text, "Member must satisfy regular expression pattern: %s",
-                       rule->pattern);
+        (void)snprintf(text, sizeof text, "Member must satisfy regular expression pattern: %s", rule->pattern);
         lc_checks_add(checks, rule->member, shown, text);
     }
 }

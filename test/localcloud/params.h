@@ -23,8 +23,7 @@ void lc_params_free(struct lc_params *params);
 const char *lc_params_get(const struct lc_params *params, const char *name);
 
 /* Value of "LIST.member.N" followed by suffix ("" or ".Key"), N from 1. */
-const char *lc_params_member(const struct lc_params *params, const char *list, unsigned n,
-                             const char *suffix);
+const char *lc_params_member(const struct lc_params *params, const char *list, unsigned n, const char *suffix);
 /* How many members LIST has (the longest run from 1 where any of the suffixes is there), at most 1000. */
 unsigned lc_params_members(const struct lc_params *params, const char *list, const char *suffix);
 

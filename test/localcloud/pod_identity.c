@@ -29,8 +29,7 @@ static int upstream(struct lc_visit *visit, unsigned status, const char *code, c
 /* Its own addresses; whatever follows is the port. */
 static bool is_own_host(const char *host)
 {
-    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]", "169.254.170.23",
-                                        "[fd00:ec2::23]"};
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]", "169.254.170.23", "[fd00:ec2::23]"};
 
     for (size_t i = 0; host != NULL && i < sizeof hosts / sizeof hosts[0]; i++) {
         size_t len = strlen(hosts[i]);
@@ -50,9 +49,9 @@ static json_t *association_of(const struct lc_visit *visit, const struct lc_subj
 
     json_array_foreach(list, index, item)
     {
-        char *wanted = lc_text_format("system:serviceaccount:%s:%s",
-                                      json_string_value(json_object_get(item, "namespace")),
-                                      json_string_value(json_object_get(item, "service_account")));
+        char *wanted =
+            lc_text_format("system:serviceaccount:%s:%s", json_string_value(json_object_get(item, "namespace")),
+                           json_string_value(json_object_get(item, "service_account")));
         bool same = wanted != NULL && subject->subject != NULL && strcmp(wanted, subject->subject) == 0;
         free(wanted);
         if (same) {
@@ -82,8 +81,7 @@ static int check_token(struct lc_visit *visit, const char *header, struct lc_sub
     }
     if (strcmp(subject->issuer, lc_issuer_url(visit->cloud->issuer)) != 0 ||
         lc_subject_signed(visit->cloud, subject) != LC_SIGNED_WELL) {
-        return upstream(visit, 400, "InvalidTokenException",
-                        "The token is not signed by the cluster's issuer");
+        return upstream(visit, 400, "InvalidTokenException", "The token is not signed by the cluster's issuer");
     }
     if (!lc_subject_for(subject, AUDIENCE)) {
         return upstream(visit, 400, "InvalidTokenException",
@@ -94,8 +92,8 @@ static int check_token(struct lc_visit *visit, const char *header, struct lc_sub
 }
 
 /* A session of the role, and its account. */
-static int issue(struct lc_visit *visit, const char *arn, const struct lc_subject *subject,
-                 struct lc_session *session, char account[LC_ACCOUNT_BYTES])
+static int issue(struct lc_visit *visit, const char *arn, const struct lc_subject *subject, struct lc_session *session,
+                 char account[LC_ACCOUNT_BYTES])
 {
     json_t *pod = json_object_get(json_object_get(subject->jwt.claims, "kubernetes.io"), "pod");
     const char *pod_name = json_string_value(json_object_get(pod, "name"));
@@ -111,9 +109,8 @@ static int issue(struct lc_visit *visit, const char *arn, const struct lc_subjec
     }
     lc_trust_unlock(visit->cloud->trust);
     if (role == NULL) {
-        return upstream(
-            visit, 400, "AccessDeniedException",
-            "Unauthorized Exception! EKS does not have permissions to assume the associated role.");
+        return upstream(visit, 400, "AccessDeniedException",
+                        "Unauthorized Exception! EKS does not have permissions to assume the associated role.");
     }
     session->name = lc_text_format("eks-%.12s-%.20s-%.24s", cluster == NULL ? "demo" : cluster,
                                    pod_name == NULL ? "pod" : pod_name, visit->id);
@@ -129,9 +126,8 @@ static void answer(struct lc_visit *visit, const struct lc_session *session, con
 {
     char expires[LC_TIME_BYTES];
     char past[LC_TIME_BYTES];
-    json_t *document =
-        json_pack("{s:s,s:s,s:s,s:s}", "AccessKeyId", session->access_key_id, "SecretAccessKey",
-                  session->secret, "Token", session->token, "AccountId", account);
+    json_t *document = json_pack("{s:s,s:s,s:s,s:s}", "AccessKeyId", session->access_key_id, "SecretAccessKey",
+                                 session->secret, "Token", session->token, "AccountId", account);
 
     lc_time_iso(session->expires_at_s, expires);
     lc_time_iso((int64_t)lc_time_now() - 3600, past);
@@ -139,8 +135,7 @@ static void answer(struct lc_visit *visit, const struct lc_session *session, con
     lc_reply_header(visit->reply, "Content-Type", "application/json");
     lc_visit_json(visit, 200, document);
     (void)snprintf(visit->record.session_name, sizeof visit->record.session_name, "%s", session->name);
-    (void)snprintf(visit->record.access_key_id, sizeof visit->record.access_key_id, "%s",
-                   session->access_key_id);
+    (void)snprintf(visit->record.access_key_id, sizeof visit->record.access_key_id, "%s", session->access_key_id);
     visit->record.exchange = true;
 }
 
@@ -153,8 +148,7 @@ static void credentials(struct lc_visit *visit)
     const char *arn = NULL;
 
     if (!is_own_host(lc_request_header(visit->request, "host"))) {
-        (void)lc_visit_refuse(visit, 403, "AccessDenied",
-                              "Access Denied: the request was sent to another host");
+        (void)lc_visit_refuse(visit, 403, "AccessDenied", "Access Denied: the request was sent to another host");
     } else if (check_token(visit, lc_request_header(visit->request, "authorization"), &subject) == 0) {
         association = association_of(visit, &subject);
         arn = json_string_value(json_object_get(association, "role"));

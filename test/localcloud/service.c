@@ -107,8 +107,7 @@ void lc_services_free(struct lc_services *all)
     }
 }
 
-int lc_service_set(struct lc_cloud *cloud, const struct lc_service *service, json_t *settings,
-                   struct lc_fail *fail)
+int lc_service_set(struct lc_cloud *cloud, const struct lc_service *service, json_t *settings, struct lc_fail *fail)
 {
     size_t n = index_of(service->name);
     struct lc_held *held = NULL;
@@ -203,8 +202,7 @@ static bool is_below(const char *path, const char *prefix)
     if (len == 1) {
         return strcmp(path, prefix) == 0;
     }
-    return strncmp(path, prefix, len) == 0 ||
-           (strlen(path) == len - 1 && strncmp(path, prefix, len - 1) == 0);
+    return strncmp(path, prefix, len) == 0 || (strlen(path) == len - 1 && strncmp(path, prefix, len - 1) == 0);
 }
 
 static void not_found(struct lc_reply *reply)

@@ -17,8 +17,7 @@ struct lc_action {
 };
 
 struct lc_service {
-    const char
-        *name; /* also the key of its settings, of its URL in ready.json ("NAME_url") and of its outage */
+    const char *name;   /* also the key of its settings, of its URL in ready.json ("NAME_url") and of its outage */
     const char *prefix; /* of its paths, "/gcp/"; "/" is that path alone */
     /* Answers everything by itself, faults, outage and statistics included. NULL: lc_visit_run does that with
      * what follows. */
@@ -52,8 +51,7 @@ const struct lc_service *lc_service_find(const char *name);
 /* Settings of every service. settings is the service's own object. */
 struct lc_services *lc_services_new(struct lc_fail *fail);
 void lc_services_free(struct lc_services *services);
-int lc_service_set(struct lc_cloud *cloud, const struct lc_service *service, json_t *settings,
-                   struct lc_fail *fail);
+int lc_service_set(struct lc_cloud *cloud, const struct lc_service *service, json_t *settings, struct lc_fail *fail);
 /* What holds now, until the caller releases it; *settings (NULL when the service has none) is shared by all:
  * only to be read, and no part of it to be referenced from another document. */
 struct lc_held *lc_service_hold(struct lc_cloud *cloud, const struct lc_service *service, json_t **settings);

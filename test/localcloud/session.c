@@ -42,10 +42,9 @@ int lc_session_issue(const unsigned char key[32], struct lc_session *session)
     }
     derive_secret(key, session->access_key_id, session->secret);
     derive(key, "session token", "", seal_key);
-    document =
-        json_pack("{s:s,s:s,s:s,s:s,s:s*,s:O*,s:I}", "key", session->access_key_id, "role", session->role_arn,
-                  "id", session->role_id, "name", session->name, "source", session->source_identity,
-                  "transitive", session->transitive, "expires", (json_int_t)session->expires_at_s);
+    document = json_pack("{s:s,s:s,s:s,s:s,s:s*,s:O*,s:I}", "key", session->access_key_id, "role", session->role_arn,
+                         "id", session->role_id, "name", session->name, "source", session->source_identity,
+                         "transitive", session->transitive, "expires", (json_int_t)session->expires_at_s);
     text = document == NULL ? NULL : json_dumps(document, JSON_COMPACT);
     if (text != NULL && lc_seal(seal_key, text, strlen(text), &sealed)) {
         lc_base64(&token, sealed.at, sealed.len, false);
@@ -66,8 +65,8 @@ static bool take(json_t *document, const char *access_key_id, struct lc_session 
     const char *source = NULL;
     json_int_t expires = 0;
 
-    if (json_unpack(document, "{s:s,s:s,s:s,s:s,s?s,s:I}", "key", &key, "role", &role, "id", &id, "name",
-                    &name, "source", &source, "expires", &expires) != 0 ||
+    if (json_unpack(document, "{s:s,s:s,s:s,s:s,s?s,s:I}", "key", &key, "role", &role, "id", &id, "name", &name,
+                    "source", &source, "expires", &expires) != 0 ||
         strcmp(key, access_key_id) != 0) {
         return false;
     }
@@ -81,8 +80,7 @@ static bool take(json_t *document, const char *access_key_id, struct lc_session 
     return out->role_arn != NULL && out->name != NULL;
 }
 
-bool lc_session_open(const unsigned char key[32], const char *access_key_id, const char *token,
-                     struct lc_session *out)
+bool lc_session_open(const unsigned char key[32], const char *access_key_id, const char *token, struct lc_session *out)
 {
     unsigned char seal_key[LC_SHA256_BYTES];
     struct lc_buf sealed = {0};
@@ -92,8 +90,7 @@ bool lc_session_open(const unsigned char key[32], const char *access_key_id, con
 
     *out = (struct lc_session){0};
     derive(key, "session token", "", seal_key);
-    if (lc_unbase64(&sealed, token, strlen(token), false) &&
-        lc_unseal(seal_key, sealed.at, sealed.len, &text)) {
+    if (lc_unbase64(&sealed, token, strlen(token), false) && lc_unseal(seal_key, sealed.at, sealed.len, &text)) {
         document = json_loadb(text.at, text.len, 0, NULL);
         good = document != NULL && take(document, access_key_id, out);
     }

@@ -24,8 +24,7 @@ struct lc_session {
 int lc_session_issue(const unsigned char key[32], struct lc_session *session);
 
 /* Opens a session token that was issued for this access key id. False when it was not. */
-bool lc_session_open(const unsigned char key[32], const char *access_key_id, const char *token,
-                     struct lc_session *out);
+bool lc_session_open(const unsigned char key[32], const char *access_key_id, const char *token, struct lc_session *out);
 
 void lc_session_free(struct lc_session *session);
 

@@ -76,11 +76,10 @@ static int read_query(const struct lc_request *request, struct lc_sigv4 *out, st
     out->presigned = true;
     out->expires_s = 900;
     if (strcmp(lc_params_get(&params, "X-Amz-Algorithm"), ALGORITHM) != 0) {
-        result =
-            lc_refuse(refusal, 400, "IncompleteSignature", "Unsupported AWS 'algorithm' in X-Amz-Algorithm.");
+        result = lc_refuse(refusal, 400, "IncompleteSignature", "Unsupported AWS 'algorithm' in X-Amz-Algorithm.");
     } else if (expires != NULL && !lc_text_integer(expires, 1, MOST_EXPIRES_S, &out->expires_s)) {
-        result = lc_refuse(refusal, 400, "IncompleteSignature",
-                           "X-Amz-Expires must be a number of seconds below %d.", MOST_EXPIRES_S);
+        result = lc_refuse(refusal, 400, "IncompleteSignature", "X-Amz-Expires must be a number of seconds below %d.",
+                           MOST_EXPIRES_S);
     }
     out->credential = copy(lc_params_get(&params, "X-Amz-Credential"));
     out->signed_headers = copy(lc_params_get(&params, "X-Amz-SignedHeaders"));
@@ -114,8 +113,7 @@ static int split_credential(struct lc_sigv4 *sig, struct lc_refusal *refusal)
     sig->service = slash[2] + 1;
     if (strcmp(at, "aws4_request") != 0) {
         return lc_refuse(refusal, 403, "SignatureDoesNotMatch",
-                         "Credential should be scoped with a valid terminator: 'aws4_request', not '%.40s'.",
-                         at);
+                         "Credential should be scoped with a valid terminator: 'aws4_request', not '%.40s'.", at);
     }
     return 0;
 }
@@ -124,10 +122,8 @@ static int check_complete(struct lc_sigv4 *sig, struct lc_refusal *refusal)
 {
     char list[160] = "";
 
-    if (sig->credential == NULL || sig->signed_headers == NULL || sig->signature == NULL ||
-        sig->amz_date == NULL) {
-        (void)snprintf(list, sizeof list, "%s%s%s%s",
-                       sig->credential == NULL ? "'Credential' parameter. " : "",
+    if (sig->credential == NULL || sig->signed_headers == NULL || sig->signature == NULL || sig->amz_date == NULL) {
+        (void)snprintf(list, sizeof list, "%s%s%s%s", sig->credential == NULL ? "'Credential' parameter. " : "",
                        sig->signature == NULL ? "'Signature' parameter. " : "",
                        sig->signed_headers == NULL ? "'SignedHeaders' parameter. " : "",
                        sig->amz_date == NULL ? "existence of an 'X-Amz-Date' header. " : "");
@@ -155,8 +151,7 @@ int lc_sigv4_read(const struct lc_request *request, struct lc_sigv4 *out, struct
                 strstr(request->query, "&X-Amz-Algorithm=") != NULL)) {
         result = read_query(request, out, refusal);
     } else {
-        return lc_refuse(refusal, 403, "MissingAuthenticationToken",
-                         "Request is missing Authentication Token");
+        return lc_refuse(refusal, 403, "MissingAuthenticationToken", "Request is missing Authentication Token");
     }
     if (result == 0) {
         result = check_complete(out, refusal);
@@ -241,8 +236,7 @@ static void put_value(struct lc_buf *out, const char *value)
 }
 
 /* "name:value" lines; false when a signed header is missing, or the list is not lower-case and sorted. */
-static bool canonical_headers(const struct lc_request *request, const char *signed_headers,
-                              struct lc_buf *out)
+static bool canonical_headers(const struct lc_request *request, const char *signed_headers, struct lc_buf *out)
 {
     char *list = strdup(signed_headers);
     char *rest = NULL;
@@ -301,8 +295,7 @@ static bool covers_enough(const struct lc_request *request, const char *signed_h
     return true;
 }
 
-static bool canonical_hash(const struct lc_request *request, const struct lc_sigv4 *sig,
-                           char out[LC_SHA256_HEX_BYTES])
+static bool canonical_hash(const struct lc_request *request, const struct lc_sigv4 *sig, char out[LC_SHA256_HEX_BYTES])
 {
     struct lc_buf text = {0};
     const char *announced = lc_request_header(request, "x-amz-content-sha256");

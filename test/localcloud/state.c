@@ -27,8 +27,7 @@ static int write_file(const char *dir, const char *name, mode_t mode, const void
                       struct lc_fail *fail)
 {
     char *path = lc_text_format("%s/%s", dir, name);
-    int result =
-        path == NULL ? lc_fail_set(fail, "out of memory") : lc_volume_put_file(path, mode, bytes, len, fail);
+    int result = path == NULL ? lc_fail_set(fail, "out of memory") : lc_volume_put_file(path, mode, bytes, len, fail);
 
     free(path);
     return result;
@@ -76,8 +75,8 @@ static int open_signing_key(const char *dir, struct lc_key **key, struct lc_fail
     lc_buf_free(&pem);
     if (*key == NULL) {
         *key = lc_key_generate(fail);
-        if (*key == NULL || write_file(dir, "issuer.key", 0600, (*key)->private_pem,
-                                       strlen((*key)->private_pem), fail) != 0) {
+        if (*key == NULL ||
+            write_file(dir, "issuer.key", 0600, (*key)->private_pem, strlen((*key)->private_pem), fail) != 0) {
             return -1;
         }
     }
@@ -103,8 +102,7 @@ static int open_session_key(const char *dir, unsigned char key[32], struct lc_fa
 static int open_token_key(const char *dir, char **pem, struct lc_fail *fail)
 {
     struct lc_buf bytes = {0};
-    struct lc_token_key *key =
-        read_file(dir, "token.key", &bytes) == 0 ? lc_token_key_new(bytes.at, NULL) : NULL;
+    struct lc_token_key *key = read_file(dir, "token.key", &bytes) == 0 ? lc_token_key_new(bytes.at, NULL) : NULL;
     bool good = key != NULL;
 
     lc_token_key_free(key);
@@ -133,8 +131,7 @@ int lc_state_open(const char *dir, struct lc_state *out, struct lc_fail *fail)
     free(ready);
     return open_ca(dir, &out->ca, fail) != 0 || make_other_ca(dir, fail) != 0 ||
                    open_signing_key(dir, &out->signing_key, fail) != 0 ||
-                   open_session_key(dir, out->session_key, fail) != 0 ||
-                   open_token_key(dir, &out->token_key, fail) != 0
+                   open_session_key(dir, out->session_key, fail) != 0 || open_token_key(dir, &out->token_key, fail) != 0
                ? -1
                : 0;
 }
@@ -173,9 +170,8 @@ int lc_state_write_ready(const char *dir, json_t *ready, struct lc_fail *fail)
     (void)json_object_set_new(ready, "ca_file", json_string(ca));
     (void)json_object_set_new(ready, "other_ca_file", json_string(other));
     lc_json_print(ready, &text);
-    result = text.broken || ca == NULL || other == NULL
-                 ? lc_fail_set(fail, "out of memory")
-                 : write_file(dir, "ready.json", 0600, text.at, text.len, fail);
+    result = text.broken || ca == NULL || other == NULL ? lc_fail_set(fail, "out of memory")
+                                                        : write_file(dir, "ready.json", 0600, text.at, text.len, fail);
     lc_buf_free(&text);
     free(ca);
     free(other);

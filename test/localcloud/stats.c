@@ -102,10 +102,10 @@ void lc_stats_reset(struct lc_stats *stats)
 
 static json_t *entry(const struct lc_record *record)
 {
-    return json_pack("{s:f,s:s,s:s,s:s,s:i,s:s,s:s,s:I,s:s}", "t", record->t, "action", record->action,
-                     "role", record->role, "session_name", record->session_name, "status",
-                     (int)record->status, "code", record->code, "access_key_id", record->access_key_id,
-                     "connection", (json_int_t)record->connection, "fault", record->fault);
+    return json_pack("{s:f,s:s,s:s,s:s,s:i,s:s,s:s,s:I,s:s}", "t", record->t, "action", record->action, "role",
+                     record->role, "session_name", record->session_name, "status", (int)record->status, "code",
+                     record->code, "access_key_id", record->access_key_id, "connection", (json_int_t)record->connection,
+                     "fault", record->fault);
 }
 
 json_t *lc_stats_report(struct lc_stats *stats, size_t log_entries)
@@ -122,10 +122,10 @@ json_t *lc_stats_report(struct lc_stats *stats, size_t log_entries)
     for (size_t i = stats->logged - held; i < stats->logged; i++) {
         (void)json_array_append_new(log, entry(&stats->log[i % LOG_ENTRIES]));
     }
-    report = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "actions", json_deep_copy(stats->actions),
-                       "connections", (json_int_t)stats->connections, "requests", (json_int_t)stats->requests,
-                       "exchanges", (json_int_t)stats->exchanges, "in_flight", (json_int_t)stats->in_flight,
-                       "most_in_flight", (json_int_t)stats->most_in_flight, "log", log);
+    report = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "actions", json_deep_copy(stats->actions), "connections",
+                       (json_int_t)stats->connections, "requests", (json_int_t)stats->requests, "exchanges",
+                       (json_int_t)stats->exchanges, "in_flight", (json_int_t)stats->in_flight, "most_in_flight",
+                       (json_int_t)stats->most_in_flight, "log", log);
     (void)pthread_mutex_unlock(&stats->lock);
     return report;
 }

@@ -95,9 +95,8 @@ static void run_action(struct lc_call *call, const struct lc_query_action *actio
     int result = 0;
 
     if (action == NULL || version == NULL || strcmp(version, call->api->version) != 0) {
-        (void)lc_refuse(&call->refusal, 400, "InvalidAction",
-                        "Could not find operation %.200s for version %.100s", name,
-                        version == NULL ? "NO_VERSION_SPECIFIED" : version);
+        (void)lc_refuse(&call->refusal, 400, "InvalidAction", "Could not find operation %.200s for version %.100s",
+                        name, version == NULL ? "NO_VERSION_SPECIFIED" : version);
         call->refusal.front_end = true;
         write_refusal(call);
         return;
@@ -131,9 +130,8 @@ static void fault_refuse(void *with, const struct lc_refusal *refusal, struct lc
 static void answer(struct lc_call *call)
 {
     const struct lc_fault_words words = {call, fault_refuse, "https://aws.amazon.com/iam",
-                                         call->json
-                                             ? "{\"AssumeRoleWithWebIdentityResponse\":{"
-                                             : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>",
+                                         call->json ? "{\"AssumeRoleWithWebIdentityResponse\":{"
+                                                    : "<AssumeRoleWithWebIdentityResponse><Credentials></Result>",
                                          call->json ? "application/json" : "text/xml"};
     const struct lc_query_action *action = NULL;
     const char *name = NULL;
@@ -149,8 +147,7 @@ static void answer(struct lc_call *call)
     note(call->record.action, sizeof call->record.action, action == NULL ? "(unknown)" : name);
     role = lc_params_get(&call->params, "RoleArn");
     note(call->record.role, sizeof call->record.role, role != NULL ? role : lc_params_get(&call->params, "UserName"));
-    note(call->record.session_name, sizeof call->record.session_name,
-         lc_params_get(&call->params, "RoleSessionName"));
+    note(call->record.session_name, sizeof call->record.session_name, lc_params_get(&call->params, "RoleSessionName"));
     if (!use && lc_service_is_out(call->cloud, call->api->service)) {
         answer_outage(call);
         return;

@@ -20,8 +20,7 @@ static void check_tags(struct lc_call *call, struct lc_checks *checks)
         lc_checks_add(checks, "tags", "[...]", "Member must have length less than or equal to 50");
     }
     if (keys > MOST_TAGS) {
-        lc_checks_add(checks, "transitiveTagKeys", "[...]",
-                      "Member must have length less than or equal to 50");
+        lc_checks_add(checks, "transitiveTagKeys", "[...]", "Member must have length less than or equal to 50");
     }
     if (lc_params_members(&call->params, "ProvidedContexts", ".ProviderArn") > MOST_CONTEXTS) {
         lc_checks_add(checks, "providedContexts", "[...]", "Member must have length less than or equal to 5");
@@ -33,9 +32,8 @@ static void check_tags(struct lc_call *call, struct lc_checks *checks)
         lc_checks_value(checks, &value, text);
         for (const char *c = name; *c != '\0'; c++) {
             if ((unsigned char)*c < 0x80 && !(*c == ' ' || lc_text_only((char[]){*c, '\0'}, "_.:/=+-@"))) {
-                lc_checks_add(
-                    checks, "tags.key", name,
-                    "Member must satisfy regular expression pattern: [\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]+");
+                lc_checks_add(checks, "tags.key", name,
+                              "Member must satisfy regular expression pattern: [\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]+");
                 break;
             }
         }
@@ -66,8 +64,8 @@ static int check(struct lc_call *call, struct lc_ask *ask)
 static int denied(struct lc_call *call, const struct lc_caller *caller, const char *action)
 {
     return lc_refuse(&call->refusal, 403, "AccessDenied",
-                     "User: %.500s is not authorized to perform: sts:%s on resource: %.500s", caller->arn,
-                     action, lc_params_get(&call->params, "RoleArn"));
+                     "User: %.500s is not authorized to perform: sts:%s on resource: %.500s", caller->arn, action,
+                     lc_params_get(&call->params, "RoleArn"));
 }
 
 /* Does a trust policy's principal mean this caller? */
@@ -113,8 +111,7 @@ static bool holds_key(json_t *keys, const char *key)
 
 /* Tags must be new keys; the transitive ones go on with the session. *transitive is the caller's new
  * reference. */
-static int merge_tags(struct lc_call *call, const struct lc_caller *caller, json_t **transitive,
-                      size_t *bytes)
+static int merge_tags(struct lc_call *call, const struct lc_caller *caller, json_t **transitive, size_t *bytes)
 {
     json_t *seen = json_array();
     unsigned tags = lc_params_members(&call->params, "Tags", ".Key");
@@ -128,10 +125,9 @@ static int merge_tags(struct lc_call *call, const struct lc_caller *caller, json
             result = lc_refuse(&call->refusal, 400, "InvalidParameterValue",
                                "Duplicate tag keys found. Please note that Tag keys are case insensitive.");
         } else if (holds_key(caller->transitive, key)) {
-            result =
-                lc_refuse(&call->refusal, 400, "InvalidParameterValue",
-                          "One of the specified transitive tag keys can't be set because it conflicts with a "
-                          "transitive tag key from the calling session.");
+            result = lc_refuse(&call->refusal, 400, "InvalidParameterValue",
+                               "One of the specified transitive tag keys can't be set because it conflicts with a "
+                               "transitive tag key from the calling session.");
         }
         *bytes += strlen(key) + strlen(lc_params_member(&call->params, "Tags", n, ".Value"));
         (void)json_array_append_new(seen, json_string(key));
@@ -154,8 +150,8 @@ static int merge_tags(struct lc_call *call, const struct lc_caller *caller, json
 }
 
 /* The source identity of the new session in *source. */
-static int decide_source(struct lc_call *call, const struct lc_caller *caller,
-                         const struct lc_statement *statement, const char **source)
+static int decide_source(struct lc_call *call, const struct lc_caller *caller, const struct lc_statement *statement,
+                         const char **source)
 {
     const char *asked = lc_params_get(&call->params, "SourceIdentity");
 
@@ -167,8 +163,8 @@ static int decide_source(struct lc_call *call, const struct lc_caller *caller,
     return statement->require_source_identity && *source == NULL ? denied(call, caller, "AssumeRole") : 0;
 }
 
-static void write_answer(struct lc_call *call, const struct lc_role *role, const char *source,
-                         const struct lc_ask *ask, const struct lc_session *session)
+static void write_answer(struct lc_call *call, const struct lc_role *role, const char *source, const struct lc_ask *ask,
+                         const struct lc_session *session)
 {
     struct lc_answer answer;
 

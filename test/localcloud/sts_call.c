@@ -67,9 +67,8 @@ int lc_call_ask(struct lc_call *call, struct lc_checks *checks, long policy_limi
     *ask = (struct lc_ask){0};
     lc_checks_value(checks, &policy, text);
     if (text != NULL && !is_policy_text(text)) {
-        lc_checks_add(
-            checks, "policy", text,
-            "Member must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+");
+        lc_checks_add(checks, "policy", text,
+                      "Member must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+");
     }
     if (arns > MOST_POLICY_ARNS) {
         lc_checks_add(checks, "policyArns", "[...]", "Member must have length less than or equal to 10");
@@ -87,10 +86,9 @@ int lc_call_duration(struct lc_call *call, const struct lc_role *role, bool chai
                          "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.");
     }
     if (chained && ask->duration_s > CHAINED_S) {
-        return lc_refuse(
-            &call->refusal, 400, "ValidationError",
-            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
-            "chaining.");
+        return lc_refuse(&call->refusal, 400, "ValidationError",
+                         "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
+                         "chaining.");
     }
     return 0;
 }
@@ -137,8 +135,8 @@ int lc_call_policy(struct lc_call *call, size_t extra_bytes, struct lc_ask *ask)
     return 0;
 }
 
-int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *source_identity,
-                  json_t *transitive, const struct lc_ask *ask, struct lc_session *session)
+int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *source_identity, json_t *transitive,
+                  const struct lc_ask *ask, struct lc_session *session)
 {
     double life_s = (double)ask->duration_s / call->cloud->speed;
     const char *name = lc_params_get(&call->params, "RoleSessionName");
@@ -157,16 +155,15 @@ int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *
         lc_session_free(session);
         return lc_refuse(&call->refusal, 500, "InternalFailure", "out of memory");
     }
-    (void)snprintf(call->record.access_key_id, sizeof call->record.access_key_id, "%s",
-                   session->access_key_id);
+    (void)snprintf(call->record.access_key_id, sizeof call->record.access_key_id, "%s", session->access_key_id);
     call->record.exchange = true;
     return 0;
 }
 
 void lc_call_write_user(struct lc_answer *answer, const struct lc_role *role, const char *session_name)
 {
-    char *arn = lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account,
-                               role->name, session_name);
+    char *arn =
+        lc_text_format("arn:%s:sts::%s:assumed-role/%s/%s", role->partition, role->account, role->name, session_name);
     char *id = lc_text_format("%s:%s", role->id, session_name);
 
     lc_answer_open(answer, "AssumedRoleUser");
@@ -177,8 +174,7 @@ void lc_call_write_user(struct lc_answer *answer, const struct lc_role *role, co
     free(id);
 }
 
-void lc_call_write_credentials(struct lc_call *call, struct lc_answer *answer,
-                               const struct lc_session *session)
+void lc_call_write_credentials(struct lc_call *call, struct lc_answer *answer, const struct lc_session *session)
 {
     bool bent = strcmp(lc_fault_kind(call->fault), "expiration") == 0;
     const char *value = bent ? json_string_value(json_object_get(call->fault, "value")) : NULL;

@@ -36,19 +36,17 @@ int lc_call_checked(struct lc_call *call, struct lc_checks *checks);
 /* DurationSeconds (range only), Policy, PolicyArns. policy_limit is the longest Policy, 0: none. */
 int lc_call_ask(struct lc_call *call, struct lc_checks *checks, long policy_limit, struct lc_ask *ask);
 /* What needs the role: its maximum, the limit of chaining. */
-int lc_call_duration(struct lc_call *call, const struct lc_role *role, bool chained,
-                     const struct lc_ask *ask);
+int lc_call_duration(struct lc_call *call, const struct lc_role *role, bool chained, const struct lc_ask *ask);
 /* Policy syntax and packed size; extra_bytes counts tags. */
 int lc_call_policy(struct lc_call *call, size_t extra_bytes, struct lc_ask *ask);
 
 /* Draws the credentials. The session's name, source identity and transitive keys are copied in. */
-int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *source_identity,
-                  json_t *transitive, const struct lc_ask *ask, struct lc_session *session);
+int lc_call_issue(struct lc_call *call, const struct lc_role *role, const char *source_identity, json_t *transitive,
+                  const struct lc_ask *ask, struct lc_session *session);
 
 /* Parts of the answer. */
 void lc_call_write_user(struct lc_answer *answer, const struct lc_role *role, const char *session_name);
-void lc_call_write_credentials(struct lc_call *call, struct lc_answer *answer,
-                               const struct lc_session *session);
+void lc_call_write_credentials(struct lc_call *call, struct lc_answer *answer, const struct lc_session *session);
 void lc_call_write_end(struct lc_call *call, struct lc_answer *answer, const char *action);
 
 /* The actions: 0 with the body written, or -1 with the refusal set. The trust is locked. */

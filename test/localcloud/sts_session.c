@@ -47,8 +47,7 @@ static int check(struct lc_call *call, int64_t *duration_s)
 }
 
 /* The name of the session is the key that asked for it, so that it ends with the key. */
-static int issue(struct lc_call *call, const struct lc_caller *caller, int64_t duration_s,
-                 struct lc_session *session)
+static int issue(struct lc_call *call, const struct lc_caller *caller, int64_t duration_s, struct lc_session *session)
 {
     double life_s = (double)duration_s / call->cloud->speed;
 
@@ -63,8 +62,7 @@ static int issue(struct lc_call *call, const struct lc_caller *caller, int64_t d
         lc_session_issue(call->cloud->session_key, session) != 0) {
         return lc_refuse(&call->refusal, 500, "InternalFailure", "out of memory");
     }
-    (void)snprintf(call->record.access_key_id, sizeof call->record.access_key_id, "%s",
-                   session->access_key_id);
+    (void)snprintf(call->record.access_key_id, sizeof call->record.access_key_id, "%s", session->access_key_id);
     call->record.exchange = true;
     return 0;
 }
@@ -78,8 +76,7 @@ int lc_sts_session_token(struct lc_call *call)
     int result = lc_auth_caller(call->cloud, call->request, &caller, &call->refusal);
 
     if (result == 0 && caller.session) {
-        result = lc_refuse(&call->refusal, 403, "AccessDenied",
-                           "Cannot call GetSessionToken with session credentials");
+        result = lc_refuse(&call->refusal, 403, "AccessDenied", "Cannot call GetSessionToken with session credentials");
     }
     if (result == 0) {
         result = check(call, &duration_s);

@@ -31,9 +31,8 @@ static int check(struct lc_call *call, struct lc_ask *ask)
     return lc_call_policy(call, 0, ask);
 }
 
-static void write_answer(struct lc_call *call, const struct lc_role *role,
-                         const struct lc_web_identity *identity, const struct lc_ask *ask,
-                         const struct lc_session *session)
+static void write_answer(struct lc_call *call, const struct lc_role *role, const struct lc_web_identity *identity,
+                         const struct lc_ask *ask, const struct lc_session *session)
 {
     char *provider = lc_text_format("arn:%s:iam::%s:oidc-provider/%s", role->partition, role->account,
                                     identity->issuer + strlen("https://"));
@@ -65,8 +64,8 @@ int lc_sts_web_identity(struct lc_call *call)
     int result = check(call, &ask);
 
     if (result != 0 || lc_web_identity_check(call->cloud, lc_params_get(&call->params, "RoleArn"),
-                                             lc_params_get(&call->params, "WebIdentityToken"), &identity,
-                                             &role, &call->refusal) != 0) {
+                                             lc_params_get(&call->params, "WebIdentityToken"), &identity, &role,
+                                             &call->refusal) != 0) {
         return -1;
     }
     result = lc_call_duration(call, role, false, &ask);

@@ -121,8 +121,7 @@ bool lc_text_integer(const char *text, int64_t min, int64_t max, int64_t *out)
     char *end = NULL;
     long long value = 0;
 
-    if (!isdigit((unsigned char)text[0]) &&
-        !((text[0] == '+' || text[0] == '-') && isdigit((unsigned char)text[1]))) {
+    if (!isdigit((unsigned char)text[0]) && !((text[0] == '+' || text[0] == '-') && isdigit((unsigned char)text[1]))) {
         return false;
     }
     errno = 0;

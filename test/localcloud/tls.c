@@ -97,11 +97,9 @@ static X509 *bare_cert(EVP_PKEY *key, const char *name, const char *organisation
     if (subject == NULL || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
         X509_gmtime_adj(X509_getm_notBefore(cert), from_s) == NULL ||
         X509_gmtime_adj(X509_getm_notAfter(cert), to_s) == NULL || X509_set_pubkey(cert, key) != 1 ||
-        (organisation != NULL &&
-         X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)organisation, -1, -1,
-                                    0) != 1) ||
-        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) !=
-            1) {
+        (organisation != NULL && X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8,
+                                                            (const unsigned char *)organisation, -1, -1, 0) != 1) ||
+        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) != 1) {
         X509_free(cert);
         return NULL;
     }
@@ -138,8 +136,8 @@ int lc_tls_ca(const char *name, struct lc_cert *out, struct lc_fail *fail)
     return finish(cert, key, good, out, fail);
 }
 
-int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, long to_s,
-                  struct lc_cert *out, struct lc_fail *fail)
+int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, long to_s, struct lc_cert *out,
+                  struct lc_fail *fail)
 {
     X509 *issuer = cert_of_pem(ca->cert_pem);
     EVP_PKEY *issuer_key = key_of_pem(ca->key_pem);

@@ -16,8 +16,8 @@ int lc_tls_ca(const char *name, struct lc_cert *out, struct lc_fail *fail);
 
 /* Server certificate signed by ca for the subjectAltName text (OpenSSL's form: "IP:127.0.0.1,DNS:localhost"),
  * valid from..to, both seconds relative to now. */
-int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, long to_s,
-                  struct lc_cert *out, struct lc_fail *fail);
+int lc_tls_server(const struct lc_cert *ca, const char *alt_names, long from_s, long to_s, struct lc_cert *out,
+                  struct lc_fail *fail);
 
 /* Client certificate of a person, in groups (an array of strings), as Kubernetes reads them; valid like the
  * one above. */

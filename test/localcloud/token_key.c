@@ -45,8 +45,7 @@ static bool name_key(struct lc_token_key *key)
 
     lc_sha256(key->point, sizeof key->point, digest);
     lc_base64(&kid, digest, 15, true);
-    text =
-        kid.at == NULL ? NULL : lc_text_format("{\"typ\":\"JWT\",\"alg\":\"ES256\",\"kid\":\"%s\"}", kid.at);
+    text = kid.at == NULL ? NULL : lc_text_format("{\"typ\":\"JWT\",\"alg\":\"ES256\",\"kid\":\"%s\"}", kid.at);
     if (text != NULL) {
         lc_base64(&header, text, strlen(text), true);
         lc_buf_text(&header, ".");
@@ -68,8 +67,7 @@ struct lc_token_key *lc_token_key_new(const char *pem, struct lc_fail *fail)
     }
     BIO_free(bio);
     if (key == NULL || key->pkey == NULL || EVP_PKEY_get_base_id(key->pkey) != EVP_PKEY_EC ||
-        EVP_PKEY_get_octet_string_param(key->pkey, OSSL_PKEY_PARAM_PUB_KEY, key->point, POINT_BYTES, &len) !=
-            1 ||
+        EVP_PKEY_get_octet_string_param(key->pkey, OSSL_PKEY_PARAM_PUB_KEY, key->point, POINT_BYTES, &len) != 1 ||
         len != POINT_BYTES || !name_key(key)) {
         lc_token_key_free(key);
         ERR_clear_error();
@@ -100,8 +98,7 @@ static bool to_numbers(const unsigned char *der, size_t len, unsigned char out[2
     return good;
 }
 
-static bool sign(const struct lc_token_key *key, const char *text, size_t len,
-                 unsigned char out[2 * NUMBER_BYTES])
+static bool sign(const struct lc_token_key *key, const char *text, size_t len, unsigned char out[2 * NUMBER_BYTES])
 {
     unsigned char der[128];
     size_t der_len = sizeof der;
@@ -149,8 +146,7 @@ static bool verify(const struct lc_token_key *key, const char *text, size_t len,
         BN_free(s);
     } else {
         der_len = i2d_ECDSA_SIG(sig, &der);
-        good = ctx != NULL && der_len > 0 &&
-               EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
+        good = ctx != NULL && der_len > 0 && EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
                EVP_DigestVerify(ctx, der, (size_t)der_len, (const unsigned char *)text, len) == 1;
     }
     ECDSA_SIG_free(sig);
@@ -190,9 +186,8 @@ json_t *lc_token_key_jwks(const struct lc_token_key *key)
 
     lc_base64(&x, key->point + 1, NUMBER_BYTES, true);
     lc_base64(&y, key->point + 1 + NUMBER_BYTES, NUMBER_BYTES, true);
-    jwks = json_pack("{s:[{s:s,s:s,s:s,s:s,s:s,s:s,s:s}]}", "keys", "kty", "EC", "crv", "P-256", "use", "sig",
-                     "alg", "ES256", "kid", key->kid, "x", x.at == NULL ? "" : x.at, "y",
-                     y.at == NULL ? "" : y.at);
+    jwks = json_pack("{s:[{s:s,s:s,s:s,s:s,s:s,s:s,s:s}]}", "keys", "kty", "EC", "crv", "P-256", "use", "sig", "alg",
+                     "ES256", "kid", key->kid, "x", x.at == NULL ? "" : x.at, "y", y.at == NULL ? "" : y.at);
     lc_buf_free(&x);
     lc_buf_free(&y);
     return jwks;

@@ -111,8 +111,8 @@ static bool fits(EVP_PKEY *pkey, const struct alg *alg)
     if (alg->group == NULL) {
         return EVP_PKEY_get_base_id(pkey) == EVP_PKEY_RSA && EVP_PKEY_get_bits(pkey) >= LEAST_RSA_BITS;
     }
-    return EVP_PKEY_get_base_id(pkey) == EVP_PKEY_EC &&
-           EVP_PKEY_get_group_name(pkey, group, sizeof group, &len) == 1 && strcmp(group, alg->group) == 0;
+    return EVP_PKEY_get_base_id(pkey) == EVP_PKEY_EC && EVP_PKEY_get_group_name(pkey, group, sizeof group, &len) == 1 &&
+           strcmp(group, alg->group) == 0;
 }
 
 bool lc_token_proof_key(const char *pem)
@@ -158,8 +158,7 @@ static bool to_der(struct lc_buf *signature, int number_bytes)
     return len > 0 && !signature->broken;
 }
 
-static bool verify(EVP_PKEY *pkey, const struct alg *alg, const char *text, size_t len,
-                   const struct lc_buf *signature)
+static bool verify(EVP_PKEY *pkey, const struct alg *alg, const char *text, size_t len, const struct lc_buf *signature)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     EVP_PKEY_CTX *how = NULL;

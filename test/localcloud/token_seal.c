@@ -35,8 +35,7 @@ char *lc_token_seal(const struct lc_cloud *cloud, const char *purpose, const cha
     return token.at;
 }
 
-json_t *lc_token_open(const struct lc_cloud *cloud, const char *purpose, const char *prefix,
-                      const char *token)
+json_t *lc_token_open(const struct lc_cloud *cloud, const char *purpose, const char *prefix, const char *token)
 {
     unsigned char key[LC_SHA256_BYTES];
     size_t head = strlen(prefix);

@@ -10,7 +10,6 @@
  * made. The caller frees it; NULL when out of memory. */
 char *lc_token_seal(const struct lc_cloud *cloud, const char *purpose, const char *prefix, json_t *content);
 /* The content, NULL when the token was not made so. The caller drops it. */
-json_t *lc_token_open(const struct lc_cloud *cloud, const char *purpose, const char *prefix,
-                      const char *token);
+json_t *lc_token_open(const struct lc_cloud *cloud, const char *purpose, const char *prefix, const char *token);
 
 #endif

@@ -56,8 +56,7 @@ bool lc_subject_for(const struct lc_subject *subject, const char *audience)
 {
     json_t *claim = json_object_get(subject->jwt.claims, "aud");
 
-    return json_is_string(claim) ? strcmp(json_string_value(claim), audience) == 0
-                                 : lc_json_holds(claim, audience);
+    return json_is_string(claim) ? strcmp(json_string_value(claim), audience) == 0 : lc_json_holds(claim, audience);
 }
 
 bool lc_subject_for_any(const struct lc_subject *subject, json_t *audiences)
@@ -84,8 +83,7 @@ char *lc_subject_audience(const struct lc_subject *subject)
     lc_buf_text(&line, json_is_string(claim) ? json_string_value(claim) : "");
     json_array_foreach(claim, index, item)
     {
-        lc_buf_format(&line, "%s%s", index == 0 ? "" : ", ",
-                      json_is_string(item) ? json_string_value(item) : "?");
+        lc_buf_format(&line, "%s%s", index == 0 ? "" : ", ", json_is_string(item) ? json_string_value(item) : "?");
     }
     return line.at;
 }
@@ -104,8 +102,7 @@ enum lc_subject_signature lc_subject_signed(struct lc_cloud *cloud, const struct
     lc_trust_lock(cloud->trust);
     found = lc_trust_key(cloud->trust, subject->issuer, subject->jwt.kid, &kind, &pem);
     lc_trust_unlock(cloud->trust);
-    good = found && lc_jwt_alg_allowed(subject->jwt.alg) &&
-           lc_token_proof(subject->token, subject->jwt.alg, pem);
+    good = found && lc_jwt_alg_allowed(subject->jwt.alg) && lc_token_proof(subject->token, subject->jwt.alg, pem);
     free(pem);
     return !found ? LC_SIGNED_UNKNOWN : good ? LC_SIGNED_WELL : LC_SIGNED_BADLY;
 }
@@ -120,6 +117,5 @@ enum lc_subject_time lc_subject_times(const struct lc_subject *subject)
     if (now >= subject->expires_at_s) {
         return LC_TIME_EXPIRED;
     }
-    return subject->issued_at_s > now + SKEW_S || subject->not_before_s > now + SKEW_S ? LC_TIME_FUTURE
-                                                                                       : LC_TIME_GOOD;
+    return subject->issued_at_s > now + SKEW_S || subject->not_before_s > now + SKEW_S ? LC_TIME_FUTURE : LC_TIME_GOOD;
 }

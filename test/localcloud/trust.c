@@ -126,8 +126,7 @@ static struct provider *find_provider(struct lc_trust *trust, const char *issuer
 }
 
 /* Takes the keys that came with a statement. */
-static int put_provider(struct lc_trust *trust, const char *issuer, struct lc_key_list *keys,
-                        struct lc_fail *fail)
+static int put_provider(struct lc_trust *trust, const char *issuer, struct lc_key_list *keys, struct lc_fail *fail)
 {
     struct provider *provider = find_provider(trust, issuer);
     struct provider *grown = NULL;
@@ -138,10 +137,8 @@ static int put_provider(struct lc_trust *trust, const char *issuer, struct lc_ke
     if (keys->count == 0) {
         return provider != NULL
                    ? 0
-                   : lc_fail_set(
-                         fail,
-                         "role: the keys of issuer %.200s are not known: give \"jwks_file\" or \"jwks\"",
-                         issuer);
+                   : lc_fail_set(fail, "role: the keys of issuer %.200s are not known: give \"jwks_file\" or \"jwks\"",
+                                 issuer);
     }
     if (provider == NULL) {
         grown = realloc(trust->providers, (trust->provider_count + 1) * sizeof *grown);
@@ -259,8 +256,7 @@ int lc_trust_put_iam_key(struct lc_trust *trust, json_t *object, struct lc_fail 
     (void)pthread_rwlock_wrlock(&trust->lock);
     if (lc_trust_iam_key(trust, key->access_key_id) != NULL) {
         result = lc_fail_set(fail, "iam_keys: %.40s is there twice", key->access_key_id);
-    } else if ((grown = realloc(trust->iam_keys, (trust->iam_key_count + 1) * sizeof(struct lc_iam_key *))) ==
-               NULL) {
+    } else if ((grown = realloc(trust->iam_keys, (trust->iam_key_count + 1) * sizeof(struct lc_iam_key *))) == NULL) {
         result = lc_fail_set(fail, "out of memory");
     } else {
         trust->iam_keys = grown;

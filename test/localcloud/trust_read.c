@@ -116,8 +116,7 @@ static int read_federated(json_t *object, const char *own_issuer, struct lc_stat
         return -1;
     }
     if (subject == NULL || *subject == '\0') {
-        return lc_fail_set(
-            fail, "trust: \"subject\" is missing (for example \"system:serviceaccount:default:demo\")");
+        return lc_fail_set(fail, "trust: \"subject\" is missing (for example \"system:serviceaccount:default:demo\")");
     }
     if (!lc_text_starts(issuer, "https://") || issuer[8] == '\0') {
         return lc_fail_set(fail, "trust: \"federated_issuer\" must be an https:// URL");
@@ -135,16 +134,14 @@ static int read_federated(json_t *object, const char *own_issuer, struct lc_stat
 
 static int read_principal(json_t *object, struct lc_statement *statement, struct lc_fail *fail)
 {
-    static const char *const known[] = {"aws_principal", "external_id", "require_source_identity",
-                                        "allow_tags", NULL};
+    static const char *const known[] = {"aws_principal", "external_id", "require_source_identity", "allow_tags", NULL};
     const char *principal = NULL;
     const char *external_id = NULL;
 
     if (lc_json_keys(object, "trust", known, fail) != 0 ||
         lc_json_text(object, "trust", "aws_principal", &principal, fail) != 0 ||
         lc_json_text(object, "trust", "external_id", &external_id, fail) != 0 ||
-        lc_json_bool(object, "trust", "require_source_identity", &statement->require_source_identity, fail) !=
-            0 ||
+        lc_json_bool(object, "trust", "require_source_identity", &statement->require_source_identity, fail) != 0 ||
         lc_json_bool(object, "trust", "allow_tags", &statement->allow_tags, fail) != 0) {
         return -1;
     }
@@ -156,15 +153,13 @@ static int read_principal(json_t *object, struct lc_statement *statement, struct
     return statement->principal == NULL ? lc_fail_set(fail, "out of memory") : 0;
 }
 
-static int read_statements(json_t *trust, const char *own_issuer, struct lc_role_reading *out,
-                           struct lc_fail *fail)
+static int read_statements(json_t *trust, const char *own_issuer, struct lc_role_reading *out, struct lc_fail *fail)
 {
     json_t *item = NULL;
     size_t index = 0;
 
     if (!json_is_array(trust) || json_array_size(trust) > MOST_STATEMENTS) {
-        return lc_fail_set(fail, "role: \"trust\" must be an array of at most %d statements",
-                           MOST_STATEMENTS);
+        return lc_fail_set(fail, "role: \"trust\" must be an array of at most %d statements", MOST_STATEMENTS);
     }
     out->role->statements = calloc(json_array_size(trust) + 1, sizeof *out->role->statements);
     out->keys = calloc(json_array_size(trust) + 1, sizeof *out->keys);
@@ -197,8 +192,7 @@ int lc_role_read(json_t *object, const char *own_issuer, struct lc_role_reading 
         return lc_fail_set(fail, "out of memory");
     }
     role->max_session_s = 3600;
-    if (lc_json_keys(object, "role", known, fail) != 0 ||
-        lc_json_text(object, "role", "arn", &arn, fail) != 0 ||
+    if (lc_json_keys(object, "role", known, fail) != 0 || lc_json_text(object, "role", "arn", &arn, fail) != 0 ||
         lc_json_integer(object, "role", "max_session_s", 3600, 43200, &role->max_session_s, fail) != 0) {
         return -1;
     }
@@ -232,9 +226,8 @@ struct lc_iam_key *lc_iam_key_read(json_t *object, struct lc_fail *fail)
     }
     if (strlen(id) < 16 || strlen(id) > 128 || !lc_text_only(id, "") || *secret == '\0' ||
         !lc_trust_split_arn(arn, "user", key->account, &name)) {
-        (void)lc_fail_set(
-            fail, "iam_keys: \"access_key_id\" has 16-128 letters and digits, \"secret_access_key\" is "
-                  "not empty, \"arn\" looks like arn:aws:iam::123456789012:user/NAME");
+        (void)lc_fail_set(fail, "iam_keys: \"access_key_id\" has 16-128 letters and digits, \"secret_access_key\" is "
+                                "not empty, \"arn\" looks like arn:aws:iam::123456789012:user/NAME");
         free(key);
         return NULL;
     }

@@ -169,9 +169,7 @@ const char *lc_visit_host(const struct lc_visit *visit)
 bool lc_visit_is_url(const struct lc_visit *visit, const char *text, const char *path)
 {
     const char *host = lc_visit_host(visit);
-    const char *rest = lc_text_starts(text, "https://")  ? text + 8
-                       : lc_text_starts(text, "http://") ? text + 7
-                                                         : NULL;
+    const char *rest = lc_text_starts(text, "https://") ? text + 8 : lc_text_starts(text, "http://") ? text + 7 : NULL;
     size_t len = strlen(host);
 
     return rest != NULL && strncasecmp(rest, host, len) == 0 && strcmp(rest + len, path) == 0;
@@ -197,8 +195,7 @@ int64_t lc_visit_left_s(int64_t expires_at_s)
     return (int64_t)floor((double)expires_at_s - lc_time_now());
 }
 
-void lc_visit_put_expiry(const struct lc_visit *visit, json_t *document, const char *key, json_t *normal,
-                         json_t *past)
+void lc_visit_put_expiry(const struct lc_visit *visit, json_t *document, const char *key, json_t *normal, json_t *past)
 {
     bool bent = strcmp(lc_fault_kind(visit->fault), "expiration") == 0;
     json_t *wanted = bent ? json_object_get(visit->fault, "value") : NULL;
@@ -241,16 +238,14 @@ static void fault_refuse(void *with, const struct lc_refusal *refusal, struct lc
 
 static void answer(struct lc_visit *visit)
 {
-    const struct lc_fault_words words = {visit, fault_refuse, "/elsewhere",
-                                         "{\"access_token\":", "application/json"};
+    const struct lc_fault_words words = {visit, fault_refuse, "/elsewhere", "{\"access_token\":", "application/json"};
 
     if (!visit->action->use && lc_service_is_out(visit->cloud, visit->service->name)) {
         lc_visit_outage(visit->reply);
         (void)snprintf(visit->record.code, sizeof visit->record.code, "Outage");
         return;
     }
-    visit->fault =
-        lc_faults_take(visit->cloud->faults, visit->action->name, visit->record.role, visit->action->use);
+    visit->fault = lc_faults_take(visit->cloud->faults, visit->action->name, visit->record.role, visit->action->use);
     (void)snprintf(visit->record.fault, sizeof visit->record.fault, "%s", lc_fault_kind(visit->fault));
     if (visit->fault != NULL &&
         lc_fault_instead(visit->fault, &words, visit->reply, visit->record.code, sizeof visit->record.code)) {
@@ -275,8 +270,7 @@ static void begin(struct lc_visit *visit)
     visit->record.t = lc_time_now();
     visit->record.connection = visit->request->connection;
     visit->form = is_form(visit->request);
-    visit->form_broken =
-        visit->form && !lc_params_read(visit->request->body, visit->request->body_len, &visit->params);
+    visit->form_broken = visit->form && !lc_params_read(visit->request->body, visit->request->body_len, &visit->params);
     (void)snprintf(visit->record.action, sizeof visit->record.action, "%s", visit->action->name);
     (void)snprintf(visit->record.code, sizeof visit->record.code, "OK");
     if (visit->action->who != NULL) {
@@ -296,8 +290,7 @@ void lc_visit_run(const struct lc_service *service, struct lc_cloud *cloud, cons
     struct lc_held *held = NULL;
     unsigned status = 0;
 
-    visit.action =
-        service->find != NULL ? service->find(request, &status) : find_action(service, request, &status);
+    visit.action = service->find != NULL ? service->find(request, &status) : find_action(service, request, &status);
     held = lc_service_hold(cloud, service, &visit.settings);
     if (visit.action == NULL) {
         visit.action = &unknown;

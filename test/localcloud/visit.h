@@ -60,8 +60,7 @@ int64_t lc_visit_until(int64_t life_s);
 int64_t lc_visit_left_s(int64_t expires_at_s);
 /* Puts the expiry under key, bent when a fault of the kind expiration asks for it; past is its idea of
  * "past". Takes both references. */
-void lc_visit_put_expiry(const struct lc_visit *visit, json_t *document, const char *key, json_t *normal,
-                         json_t *past);
+void lc_visit_put_expiry(const struct lc_visit *visit, json_t *document, const char *key, json_t *normal, json_t *past);
 
 /* Counts and logs a request; texts from outside are cleaned. */
 void lc_visit_record(struct lc_cloud *cloud, struct lc_record *record);

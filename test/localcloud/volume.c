@@ -109,8 +109,7 @@ static bool is_same(int dir, const char *old, const char *file, mode_t mode, con
 
     if (fd >= 0) {
         same = fstat(fd, &info) == 0 && (info.st_mode & 07777) == mode && (size_t)info.st_size == len &&
-               read_fd(fd, len + 1, &now) == 0 && now.len == len &&
-               (len == 0 || memcmp(now.at, bytes, len) == 0);
+               read_fd(fd, len + 1, &now) == 0 && now.len == len && (len == 0 || memcmp(now.at, bytes, len) == 0);
         (void)close(fd);
     }
     lc_buf_free(&now);
@@ -166,8 +165,7 @@ static int swap(int dir, const char *fresh, const char *file)
     int result = -1;
 
     (void)unlinkat(dir, "..data_tmp", 0);
-    if (target != NULL && symlinkat(fresh, dir, "..data_tmp") == 0 &&
-        renameat(dir, "..data_tmp", dir, "..data") == 0) {
+    if (target != NULL && symlinkat(fresh, dir, "..data_tmp") == 0 && renameat(dir, "..data_tmp", dir, "..data") == 0) {
         result = symlinkat(target, dir, file) == 0 || errno == EEXIST ? 0 : -1;
     }
     free(target);
@@ -210,8 +208,7 @@ static int project_into(int dir, const char *file, mode_t mode, const void *byte
     if (old[0] != '\0' && is_same(dir, old, file, mode, bytes, len)) {
         return 0;
     }
-    if (make_timestamp_dir(dir, fresh, sizeof fresh) != 0 ||
-        (path = lc_text_format("%s/%s", fresh, file)) == NULL) {
+    if (make_timestamp_dir(dir, fresh, sizeof fresh) != 0 || (path = lc_text_format("%s/%s", fresh, file)) == NULL) {
         return -1;
     }
     if (write_at(dir, path, mode, bytes, len) == 0) {
@@ -228,8 +225,8 @@ static int project_into(int dir, const char *file, mode_t mode, const void *byte
     return result;
 }
 
-int lc_volume_project(const char *dir, const char *file, mode_t mode, const void *bytes, size_t len,
-                      bool *changed, struct lc_fail *fail)
+int lc_volume_project(const char *dir, const char *file, mode_t mode, const void *bytes, size_t len, bool *changed,
+                      struct lc_fail *fail)
 {
     int fd = -1;
     int result = -1;

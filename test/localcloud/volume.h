@@ -10,8 +10,8 @@
 
 /* Projects one file with these bytes into directory dir (made when missing). The same bytes and mode again
  * change nothing and cause no event; *changed says which it was. */
-int lc_volume_project(const char *dir, const char *file, mode_t mode, const void *bytes, size_t len,
-                      bool *changed, struct lc_fail *fail);
+int lc_volume_project(const char *dir, const char *file, mode_t mode, const void *bytes, size_t len, bool *changed,
+                      struct lc_fail *fail);
 
 /* Writes a whole file at path: temporary file, mode, rename. */
 int lc_volume_put_file(const char *path, mode_t mode, const void *bytes, size_t len, struct lc_fail *fail);

@@ -21,9 +21,8 @@ void lc_web_identity_free(struct lc_web_identity *identity)
 
 static int not_a_jwt(struct lc_refusal *refusal)
 {
-    return lc_refuse(
-        refusal, 400, INVALID,
-        "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)");
+    return lc_refuse(refusal, 400, INVALID,
+                     "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)");
 }
 
 static int denied(struct lc_refusal *refusal)
@@ -33,8 +32,7 @@ static int denied(struct lc_refusal *refusal)
 
 /* A time claim must be a JSON integer: a float or a string is not a NumericDate that the real service takes.
  */
-static int time_claim(json_t *claims, const char *name, bool required, int64_t *out,
-                      struct lc_refusal *refusal)
+static int time_claim(json_t *claims, const char *name, bool required, int64_t *out, struct lc_refusal *refusal)
 {
     json_t *value = json_object_get(claims, name);
 
@@ -69,20 +67,18 @@ static int check_times(json_t *claims, struct lc_refusal *refusal)
                          (long long)now, (long long)expires);
     }
     if (now < from) {
-        return lc_refuse(refusal, 400, INVALID,
-                         "Token is not valid yet: current date/time %lld is before nbf %lld", (long long)now,
-                         (long long)from);
+        return lc_refuse(refusal, 400, INVALID, "Token is not valid yet: current date/time %lld is before nbf %lld",
+                         (long long)now, (long long)from);
     }
     if (issued > now + SKEW_S) {
-        return lc_refuse(refusal, 400, INVALID,
-                         "Token was issued in the future: iat %lld, current date/time %lld",
+        return lc_refuse(refusal, 400, INVALID, "Token was issued in the future: iat %lld, current date/time %lld",
                          (long long)issued, (long long)now);
     }
     return 0;
 }
 
-static int check_signature(struct lc_cloud *cloud, const struct lc_jwt *jwt, const char *token,
-                           const char *issuer, struct lc_refusal *refusal)
+static int check_signature(struct lc_cloud *cloud, const struct lc_jwt *jwt, const char *token, const char *issuer,
+                           struct lc_refusal *refusal)
 {
     enum lc_key_kind kind = LC_KEY_RSA;
     char *pem = NULL;
@@ -147,8 +143,7 @@ static int read_session_claims(json_t *claims, struct lc_web_identity *out, stru
         (transitive != NULL && !json_is_array(transitive))) {
         return lc_refuse(refusal, 400, INVALID, "The tags claim is not {\"principal_tags\": {...}}");
     }
-    if (source != NULL &&
-        (text == NULL || strlen(text) < 2 || strlen(text) > 64 || !lc_text_only(text, "_+=,.@-"))) {
+    if (source != NULL && (text == NULL || strlen(text) < 2 || strlen(text) > 64 || !lc_text_only(text, "_+=,.@-"))) {
         return lc_refuse(refusal, 400, INVALID, "The source_identity claim has 2-64 of [\\w+=,.@-]");
     }
     out->tagged = tags != NULL;
@@ -175,9 +170,8 @@ static int check_trust(const struct lc_role *role, json_t *claims, struct lc_web
     return denied(refusal);
 }
 
-static int check_claims(struct lc_cloud *cloud, const struct lc_jwt *jwt, const char *token,
-                        const char *role_arn, struct lc_web_identity *out, const struct lc_role **role,
-                        struct lc_refusal *refusal)
+static int check_claims(struct lc_cloud *cloud, const struct lc_jwt *jwt, const char *token, const char *role_arn,
+                        struct lc_web_identity *out, const struct lc_role **role, struct lc_refusal *refusal)
 {
     const char *issuer = json_string_value(json_object_get(jwt->claims, "iss"));
     const char *subject = json_string_value(json_object_get(jwt->claims, "sub"));
@@ -198,8 +192,7 @@ static int check_claims(struct lc_cloud *cloud, const struct lc_jwt *jwt, const 
         return denied(refusal);
     }
     if (!lc_trust_provider(cloud->trust, account, issuer, NULL)) {
-        return lc_refuse(refusal, 400, INVALID, "No OpenIDConnect provider found in your account for %.500s",
-                         issuer);
+        return lc_refuse(refusal, 400, INVALID, "No OpenIDConnect provider found in your account for %.500s", issuer);
     }
     if (check_signature(cloud, jwt, token, issuer, refusal) != 0 || check_times(jwt->claims, refusal) != 0) {
         return -1;
@@ -213,14 +206,11 @@ static int check_claims(struct lc_cloud *cloud, const struct lc_jwt *jwt, const 
         return lc_refuse(refusal, 500, "InternalFailure", "out of memory");
     }
     *role = lc_trust_role(cloud->trust, role_arn);
-    return read_session_claims(jwt->claims, out, refusal) != 0
-               ? -1
-               : check_trust(*role, jwt->claims, out, refusal);
+    return read_session_claims(jwt->claims, out, refusal) != 0 ? -1 : check_trust(*role, jwt->claims, out, refusal);
 }
 
-int lc_web_identity_check(struct lc_cloud *cloud, const char *role_arn, const char *token,
-                          struct lc_web_identity *out, const struct lc_role **role,
-                          struct lc_refusal *refusal)
+int lc_web_identity_check(struct lc_cloud *cloud, const char *role_arn, const char *token, struct lc_web_identity *out,
+                          const struct lc_role **role, struct lc_refusal *refusal)
 {
     char *trimmed = strdup(token);
     size_t len = trimmed == NULL ? 0 : strlen(trimmed);

@@ -17,9 +17,8 @@ struct lc_web_identity {
 
 /* Checks the token by itself and against the role's trust policy. The trust must be locked; *role is borrowed
  * from it. */
-int lc_web_identity_check(struct lc_cloud *cloud, const char *role_arn, const char *token,
-                          struct lc_web_identity *out, const struct lc_role **role,
-                          struct lc_refusal *refusal);
+int lc_web_identity_check(struct lc_cloud *cloud, const char *role_arn, const char *token, struct lc_web_identity *out,
+                          const struct lc_role **role, struct lc_refusal *refusal);
 void lc_web_identity_free(struct lc_web_identity *identity);
 
 #endif

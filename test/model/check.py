@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Searches a model's whole state space with spin. With PROGRAM, a test that writes the steps it saw follow each other to
-the file that CFR_MINT_TRACE names, each of these must be one that the model takes: `GO(FROM, TO)` in its text.
+the file that CFR_ROTATION_TRACE names, each of these must be one that the model takes: `GO(FROM, TO)` in its text.
 
 usage: check.py MODEL.pml [PROGRAM]
 """
@@ -28,7 +28,7 @@ def steps_of(program):
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory) / "trace"
         subprocess.run([program], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       env={**os.environ, "CFR_MINT_TRACE": str(trace)})
+                       env={**os.environ, "CFR_ROTATION_TRACE": str(trace)})
         return {tuple(line.split()) for line in trace.read_text().splitlines()}
 
 

@@ -8,7 +8,7 @@
  * is over; at rest the cloud holds what is published and what is aside, deactivated, and nothing else; and no end is reached
  * but rest.
  *
- * test_mint_rotation prints the steps that it saw follow each other, and check.py looks for each of them here: GO(FROM, TO)
+ * test_rotation_rotation prints the steps that it saw follow each other, and check.py looks for each of them here: GO(FROM, TO)
  * is the only way to write a step down. */
 
 mtype = { REST, INTENT, MINTED, VERIFIED, PUBLISHED, RETIRING, INACTIVE, DELETING, UNDOING, LOST };

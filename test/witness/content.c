@@ -12,11 +12,7 @@ static const struct {
     const char *name;
     enum cfw_kind kind;
 } cfw_kinds[] = {
-    {"aws-credentials", CFW_AWS},
-    {"json", CFW_JSON},
-    {"token", CFW_TOKEN},
-    {"env", CFW_ENV},
-    {"any", CFW_ANY},
+    {"aws-credentials", CFW_AWS}, {"json", CFW_JSON}, {"token", CFW_TOKEN}, {"env", CFW_ENV}, {"any", CFW_ANY},
 };
 
 int cfw_content_kind(const char *name)
@@ -48,9 +44,7 @@ uint64_t cfw_content_digest(const void *data, size_t length)
 static uint64_t member_digest(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
-    return json_string_length(value) > 0
-               ? cfw_content_digest(json_string_value(value), json_string_length(value))
-               : 0;
+    return json_string_length(value) > 0 ? cfw_content_digest(json_string_value(value), json_string_length(value)) : 0;
 }
 
 static void take_json_identity(const json_t *object, const char *key, const char *secret, const char *token,
@@ -109,8 +103,7 @@ static void judge_json(const char *data, size_t length, struct cfw_content *out)
 static bool looks_like_env(const char *data, size_t length)
 {
     size_t i = 0;
-    while (i < length &&
-           ((data[i] >= 'A' && data[i] <= 'Z') || data[i] == '_' || (data[i] >= '0' && data[i] <= '9')))
+    while (i < length && ((data[i] >= 'A' && data[i] <= 'Z') || data[i] == '_' || (data[i] >= '0' && data[i] <= '9')))
         i++;
     return i > 0 && i < length && data[i] == '=';
 }

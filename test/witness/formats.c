@@ -72,8 +72,7 @@ void cfw_formats_key(struct cfw_identity *id, const char *text, size_t length)
     memset(id->key_end, 0, sizeof id->key_end);
     if (length >= 12)
         for (size_t i = 0; i < 4; i++)
-            id->key_end[i] =
-                (char)(isalnum((unsigned char)text[length - 4 + i]) ? text[length - 4 + i] : '?');
+            id->key_end[i] = (char)(isalnum((unsigned char)text[length - 4 + i]) ? text[length - 4 + i] : '?');
 }
 
 const char *cfw_formats_lacks(const struct cfw_identity *id)

@@ -9,8 +9,7 @@
 
 const char *cfw_judge_flaw_name(enum cfw_flaw flaw)
 {
-    static const char *const names[CFW_FLAWS] = {"torn",    "empty", "mixed", "missing",
-                                                 "expired", "worse", "mode"};
+    static const char *const names[CFW_FLAWS] = {"torn", "empty", "mixed", "missing", "expired", "worse", "mode"};
     return names[flaw];
 }
 
@@ -90,15 +89,14 @@ static const char *contradict(const struct cfw_content *a, const struct cfw_cont
     return NULL;
 }
 
-static void judge_set(const struct cfw_view *view, const struct cfw_options *o,
-                      const struct cfw_memory *memory, bool may_miss, struct cfw_verdict *verdict)
+static void judge_set(const struct cfw_view *view, const struct cfw_options *o, const struct cfw_memory *memory,
+                      bool may_miss, struct cfw_verdict *verdict)
 {
     for (size_t i = 1; i < view->n; i++)
         for (size_t k = 0; k < i; k++) {
             const char *how = contradict(&view->facts[i].content, &view->facts[k].content);
             if (how)
-                find(verdict, CFW_MIXED, view->facts[i].name, "%s %.100s in the same set", how,
-                     view->facts[k].name);
+                find(verdict, CFW_MIXED, view->facts[i].name, "%s %.100s in the same set", how, view->facts[k].name);
         }
     if (may_miss)
         return;
@@ -168,8 +166,8 @@ static uint64_t sign(const struct cfw_view *view, const struct cfw_verdict *verd
     return h;
 }
 
-void cfw_judge_view(const struct cfw_view *view, const struct cfw_options *o, int64_t now_s,
-                    struct cfw_memory *memory, struct cfw_verdict *verdict)
+void cfw_judge_view(const struct cfw_view *view, const struct cfw_options *o, int64_t now_s, struct cfw_memory *memory,
+                    struct cfw_verdict *verdict)
 {
     bool may_miss = !memory->complete && o->missing_at_start_ok;
     verdict->n = 0;

@@ -23,8 +23,8 @@ struct cfw_verdict {
 
 /* Judges a view against what the same reader remembers of the same target, then updates that memory.
  * now_s: wall clock, seconds since 1970. */
-void cfw_judge_view(const struct cfw_view *view, const struct cfw_options *o, int64_t now_s,
-                    struct cfw_memory *memory, struct cfw_verdict *verdict);
+void cfw_judge_view(const struct cfw_view *view, const struct cfw_options *o, int64_t now_s, struct cfw_memory *memory,
+                    struct cfw_verdict *verdict);
 
 const char *cfw_judge_flaw_name(enum cfw_flaw flaw);
 

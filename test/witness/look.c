@@ -30,8 +30,7 @@ const struct cfw_fact *cfw_look_fact(const struct cfw_view *view, const char *na
 
 /* A kind given on the command line comes first; then what the name was before, so that the stump of a file is
  * still judged as what it should be. */
-static enum cfw_kind expected_kind(const struct cfw_options *o, const struct cfw_memory *memory,
-                                   const char *name)
+static enum cfw_kind expected_kind(const struct cfw_options *o, const struct cfw_memory *memory, const char *name)
 {
     const struct cfw_rule *rule = cfw_options_rule(&o->kinds, name);
     if (rule)
@@ -204,8 +203,7 @@ bool cfw_look_names(const char *dir, const struct cfw_options *o, const struct c
 }
 
 /* Whether a set that was read while its generation was replaced has lost files to the clean-up. */
-static bool lost_some(const struct cfw_memory *memory, const struct cfw_options *o,
-                      const struct cfw_view *view)
+static bool lost_some(const struct cfw_memory *memory, const struct cfw_options *o, const struct cfw_view *view)
 {
     if (view->n == 0 || view->err)
         return true;
@@ -230,8 +228,8 @@ static bool same_directory(int fd, int dir, const char *name)
 }
 
 /* Reads the set behind `..data`. */
-static bool look_layered(int dir, const struct cfw_options *o, const struct cfw_memory *memory,
-                         struct cfw_view *view, struct cfw_luck *luck)
+static bool look_layered(int dir, const struct cfw_options *o, const struct cfw_memory *memory, struct cfw_view *view,
+                         struct cfw_luck *luck)
 {
     char after[256];
     int set = openat(dir, "..data", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -257,8 +255,8 @@ static bool look_layered(int dir, const struct cfw_options *o, const struct cfw_
     return true;
 }
 
-bool cfw_look_snapshot(const char *dir, const struct cfw_options *o, struct cfw_memory *memory,
-                       struct cfw_view *view, struct cfw_luck *luck)
+bool cfw_look_snapshot(const char *dir, const struct cfw_options *o, struct cfw_memory *memory, struct cfw_view *view,
+                       struct cfw_luck *luck)
 {
     start(view, CFW_SNAPSHOT);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

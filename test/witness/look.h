@@ -56,8 +56,7 @@ struct cfw_memory {
 
 /* Looks that no consumer can be blamed for, nor the writer. */
 struct cfw_luck {
-    uint64_t
-        stumbles; /* a name resolved through a generation that was removed just then; the next try worked */
+    uint64_t stumbles;  /* a name resolved through a generation that was removed just then; the next try worked */
     uint64_t discarded; /* snapshots of a generation that was replaced and removed while being read */
     uint64_t unread;    /* names beyond CFW_NAMES_MAX */
 };
@@ -65,8 +64,8 @@ struct cfw_luck {
 /* Each fills *view. Returns false if the look has to be thrown away and made again. */
 bool cfw_look_names(const char *dir, const struct cfw_options *o, const struct cfw_memory *memory,
                     struct cfw_view *view, struct cfw_luck *luck);
-bool cfw_look_snapshot(const char *dir, const struct cfw_options *o, struct cfw_memory *memory,
-                       struct cfw_view *view, struct cfw_luck *luck);
+bool cfw_look_snapshot(const char *dir, const struct cfw_options *o, struct cfw_memory *memory, struct cfw_view *view,
+                       struct cfw_luck *luck);
 bool cfw_look_file(const char *path, const struct cfw_options *o, const struct cfw_memory *memory,
                    struct cfw_view *view);
 

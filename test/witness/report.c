@@ -142,9 +142,8 @@ void cfw_report_state(const struct cfw_options *o, const struct cfw_stats *stats
         state_json(stats, target, view, verdict);
         return;
     }
-    (void)printf("%9.3f s  state %" PRIu64 "  %s  %s %s%s", stats->seconds, stats->states,
-                 printable(target).text, cfw_reader_names[view->reader], printable(view->generation).text,
-                 verdict->n ? "  BAD" : "  ok");
+    (void)printf("%9.3f s  state %" PRIu64 "  %s  %s %s%s", stats->seconds, stats->states, printable(target).text,
+                 cfw_reader_names[view->reader], printable(view->generation).text, verdict->n ? "  BAD" : "  ok");
     for (size_t i = 0; i < view->n; i++)
         print_fact(&view->facts[i]);
     (void)putchar('\n');
@@ -161,10 +160,9 @@ void cfw_report_count(struct cfw_stats *stats, const char *target, const struct 
         const struct cfw_finding *finding = &verdict->findings[i];
         if (cfw_report_failures(stats) == 0)
             (void)snprintf(stats->first_failure, sizeof stats->first_failure,
-                           "%s at %.3f s: %.180s %.100s: %.159s (%s reader)",
-                           cfw_judge_flaw_name(finding->flaw), stats->seconds, printable(target).text,
-                           printable(finding->name).text, printable(finding->why).text,
-                           cfw_reader_names[view->reader]);
+                           "%s at %.3f s: %.180s %.100s: %.159s (%s reader)", cfw_judge_flaw_name(finding->flaw),
+                           stats->seconds, printable(target).text, printable(finding->name).text,
+                           printable(finding->why).text, cfw_reader_names[view->reader]);
         stats->flaws[finding->flaw]++;
     }
 }
@@ -199,8 +197,7 @@ static json_t *summary_json(const struct cfw_stats *stats)
 
 static void print_summary(const struct cfw_stats *stats)
 {
-    (void)printf("%" PRIu64 " observations in %.3f s, %" PRIu64 " events: %" PRIu64 " states, %" PRIu64
-                 " generations;",
+    (void)printf("%" PRIu64 " observations in %.3f s, %" PRIu64 " events: %" PRIu64 " states, %" PRIu64 " generations;",
                  stats->observations, stats->seconds, stats->events, stats->states, stats->generations);
     for (size_t i = 0; i < CFW_FLAWS; i++)
         (void)printf(" %s %" PRIu64 "%s", cfw_judge_flaw_name((enum cfw_flaw)i), stats->flaws[i],

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration: what is read, what counts as a change, and that the reference page tells all of it. */
+#include "config_text.h"
+
+#include "base/log.h"
+#include "files/format/format.h"
+#include "sts/aws/aws.h"
+
+#include <signal.h>
+
+/* Lines 1 to 4 and 5. */
+#define HEAD  "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"
+#define PUB   "    publish: {directory: /d, files: [{name: t, format: token}]}\n"
+#define ROLE  "role_arn: \"arn:aws:iam::123456789012:role/registry\""
+#define AWS   "    exchange: {aws: {" ROLE ", region: us-east-1}}\n"
+#define FILES "    publish: {directory: /d, files: [{name: t, format: token, "
+#define HOOK  HEAD PUB "    reload:\n      - "
+
+static const char full[] = "# everything\n"
+                           "version: 1\n"
+                           "state_dir: /run/credfresh-test\n"
+                           "control_socket: /run/other.sock\n"
+                           "listen: \"[::1]:9464\"\n"
+                           "log: {level: debug, format: json}\n"
+                           "max_concurrent_exchanges: 3\n"
+                           "keep_previous: 5m\n"
+                           "credentials:\n"
+                           "  - name: image-registry\n"
+                           "    required: false\n"
+                           "    keep_previous: 0s\n"
+                           "    token:\n"
+                           "      file: /var/run/secrets/openshift/serviceaccount/token\n"
+                           "      audience: sts.amazonaws.com\n"
+                           "    exchange:\n"
+                           "      aws:\n"
+                           "        " ROLE "\n"
+                           "        region: us-east-1\n"
+                           "        duration: 2h\n"
+                           "        then_assume:\n"
+                           "          - role_arn: \"arn:aws:iam::210987654321:role/deploy\"\n"
+                           "            external_id: 12345\n"
+                           "            tags: {team: storage, empty: \"\"}\n"
+                           "    publish:\n"
+                           "      - directory: /run/credentials/image-registry\n"
+                           "        directory_mode: \"0750\"\n"
+                           "        owner: root\n"
+                           "        group: \"0\"\n"
+                           "        files:\n"
+                           "          - {name: credentials, format: aws-credentials, mode: \"0640\", profile: app}\n"
+                           "          - {name: token, format: token}\n"
+                           "          - name: config\n"
+                           "            format: aws-config\n"
+                           "            role_arn: \"arn:aws:iam::123456789012:role/registry\"\n"
+                           "            token_path: /run/credentials/image-registry/token\n"
+                           "            session_name: app\n"
+                           "            region: eu-west-1\n"
+                           "      - file: {path: /etc/app/creds.json, format: json, in_place: true, group: app}\n"
+                           "      - profile: {path: /root/.aws/credentials, name: registry}\n"
+                           "      - profile: {path: /root/.aws/credentials}\n"
+                           "    reload:\n"
+                           "      - signal: {pid_file: /run/registry.pid, signal: USR1}\n"
+                           "      - signal: {executable: registry}\n"
+                           "        on_first: skip\n"
+                           "      - exec: [/usr/bin/registry, reload, \"\"]\n"
+                           "        timeout: 250ms\n"
+                           "      - http:\n"
+                           "          url: https://registry.example:5000/-/reload?x=a@b\n"
+                           "          method: PUT\n"
+                           "          expect: 204\n"
+                           "          ca_file: /etc/ssl/registry.pem\n"
+                           "  - name: plain\n"
+                           "    token: {file: /var/run/secrets/openshift/serviceaccount/token}\n"
+                           "    publish: {file: {path: /run/plain, format: env}}\n";
+
+static void check_targets(const struct cfr_config_credential *c)
+{
+    const struct cfr_config_publish *p = c->publish.items;
+    const struct cfr_config_file *f;
+
+    assert_int_equal(c->publish.count, 4);
+    assert_string_equal(p[0].directory, "/run/credentials/image-registry");
+    assert_int_equal(p[0].directory_mode, 0750);
+    assert_string_equal(p[0].owner, "root");
+    assert_string_equal(p[0].group, "0");
+    assert_int_equal(p[0].node.line, 26);
+    assert_int_equal(p[0].files.count, 3);
+    f = p[0].files.items;
+    assert_string_equal(f[0].name, "credentials");
+    assert_string_equal(cfr_formats[f[0].format].name, "aws-credentials");
+    assert_string_equal(f[0].profile, "app");
+    assert_int_equal(f[0].mode, 0640);
+    assert_int_equal(f[1].mode, 0600);
+    assert_null(f[1].profile);
+    assert_string_equal(f[2].token_path, "/run/credentials/image-registry/token");
+    assert_int_equal(f[2].node.line, 33);
+    assert_string_equal(p[1].file->path, "/etc/app/creds.json");
+    assert_true(p[1].file->in_place);
+    assert_null(p[1].directory);
+    assert_string_equal(p[2].profile->name, "registry");
+    assert_string_equal(p[3].profile->name, "default");
+    assert_string_equal(cfr_formats[p[3].profile->format].name, "aws-credentials");
+}
+
+static void check_hooks(const struct cfr_config_credential *c)
+{
+    const struct cfr_config_hook *h = c->reload.items;
+
+    assert_int_equal(c->reload.count, 4);
+    assert_string_equal(h[0].signal->pid_file, "/run/registry.pid");
+    assert_int_equal(cfr_config_signal_number(h[0].signal->signal), SIGUSR1);
+    assert_int_equal(h[0].timeout_ms, 30000);
+    assert_int_equal(h[0].on_first, CFR_ON_FIRST_RUN);
+    assert_string_equal(h[1].signal->executable, "registry");
+    assert_int_equal(cfr_config_signal_number(h[1].signal->signal), SIGHUP);
+    assert_int_equal(h[1].on_first, CFR_ON_FIRST_SKIP);
+    assert_int_equal(h[2].exec.count, 3);
+    assert_string_equal(h[2].exec.items[0], "/usr/bin/registry");
+    assert_string_equal(h[2].exec.items[2], "");
+    assert_int_equal(h[2].timeout_ms, 250);
+    assert_string_equal(h[3].http->url, "https://registry.example:5000/-/reload?x=a@b");
+    assert_string_equal(cfr_config_methods[h[3].http->method], "PUT");
+    assert_int_equal(h[3].http->expect, 204);
+}
+
+static void everything_is_read(void **state)
+{
+    struct cfr_config *config = parse(full);
+    const struct cfr_config_credential *c = cfr_config_at(config, 0);
+    const struct cfr_aws_step *step;
+    const void *provider_config;
+    const struct cfr_aws *aws;
+
+    (void)state;
+    assert_int_equal(config->version, 1);
+    assert_string_equal(config->state_dir, "/run/credfresh-test");
+    assert_string_equal(config->control_socket, "/run/other.sock");
+    assert_string_equal(config->listen, "[::1]:9464");
+    assert_int_equal(config->log->level, CFR_LOG_DEBUG);
+    assert_int_equal(config->log->format, CFR_LOG_JSON);
+    assert_int_equal(config->max_concurrent_exchanges, 3);
+    assert_int_equal(config->keep_previous_ms, 300000);
+    assert_int_equal(config->credentials.count, 2);
+    assert_string_equal(c->name, "image-registry");
+    assert_int_equal(c->node.line, 10);
+    assert_false(c->required);
+    assert_int_equal(c->keep_previous_ms, 0);
+    assert_string_equal(c->token->audience, "sts.amazonaws.com");
+    assert_string_equal(cfr_config_provider(c, &provider_config)->name, "aws");
+    aws = provider_config;
+    assert_int_equal(aws->duration_ms, 7200000);
+    step = cfr_aws_step_at(aws, 0);
+    assert_string_equal(step->external_id, "12345");
+    assert_int_equal(step->tags.count, 2);
+    assert_string_equal(step->tags.items[1].key, "empty");
+    assert_string_equal(step->tags.items[1].value, "");
+    check_targets(c);
+    check_hooks(c);
+    assert_ptr_equal(cfr_config_find(config, "plain"), cfr_config_at(config, 1));
+    assert_null(cfr_config_find(config, "plai"));
+    assert_null(cfr_config_at(config, 2));
+    cfr_config_free(config);
+}
+
+static void defaults(void **state)
+{
+    struct cfr_config *config = parse(HEAD PUB);
+    const struct cfr_config_credential *c = cfr_config_at(config, 0);
+    const struct cfr_config_publish *p = c->publish.items;
+    const void *provider_config = config;
+
+    (void)state;
+    assert_string_equal(config->state_dir, "/run/credfresh");
+    assert_string_equal(config->control_socket, "/run/credfresh/control.sock");
+    assert_null(config->listen);
+    assert_int_equal(config->log->level, CFR_LOG_INFO);
+    assert_int_equal(config->log->format, CFR_LOG_TEXT);
+    assert_int_equal(config->max_concurrent_exchanges, 16);
+    assert_int_equal(config->keep_previous_ms, 600000);
+    assert_true(c->required);
+    assert_int_equal(c->keep_previous_ms, -1);
+    assert_null(c->exchange);
+    assert_null(cfr_config_provider(c, &provider_config));
+    assert_null(provider_config);
+    assert_int_equal(p->directory_mode, 0755);
+    assert_int_equal(((const struct cfr_config_file *)p->files.items)->mode, 0600);
+    assert_int_equal(c->reload.count, 0);
+    cfr_config_free(config);
+    cfr_config_free(NULL);
+}
+
+static void json_is_yaml(void **state)
+{
+    struct cfr_config *config = parse("{\n\t\"version\": 1, \"credentials\": [\n\t\t{\"name\": \"a\", \"token\": "
+                                      "{\"file\": \"/t/token\"},\n\t\t\"publish\": [{\"file\": {\"path\": "
+                                      "\"/\\u0064\", \"format\": \"token\", \"mode\": \"0644\"}}]}\n\t]\n}\n");
+    const struct cfr_config_publish *p = cfr_config_at(config, 0)->publish.items;
+
+    (void)state;
+    assert_string_equal(p->file->path, "/d");
+    assert_int_equal(p->file->mode, 0644);
+    assert_int_equal(p->file->node.line, 4);
+    cfr_config_free(config);
+}
+
+static void harmless_variety_is_accepted(void **state)
+{
+    static const char *const texts[] = {
+        "\xef\xbb\xbf" HEAD PUB,
+        "%YAML 1.1\n---\n" HEAD PUB "...\n",
+        "--- # start\n" HEAD PUB,
+        "version: 1\r\ncredentials:\r\n- name: a\r\n  token: {file: /t}\r\n  publish: {file: {path: /d, "
+        "format: json}}\r\n",
+        "listen: \":0\"\n" HEAD PUB,
+        "listen: 0.0.0.0:65535\n" HEAD PUB,
+        HOOK "http: {url: \"http://127.9.8.7:1/\"}\n",
+        HOOK "http: {url: \"http://[::1]:9/x?y\"}\n",
+        HOOK "http: {url: \"https://[fd00::1]/\"}\n",
+        HOOK "http: {url: \"https://a.example\"}\n",
+        HOOK "exec: [\"/bin/a b\"]\n        timeout: 10m\n",
+        HOOK "signal: {executable: /usr/sbin/nginx, signal: RTMIN}\n",
+        "keep_previous: 7d\n" HEAD PUB,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++)
+        cfr_config_free(parse(texts[i]));
+}
+
+static void digests(void **state)
+{
+    static const char base[] = HEAD AWS PUB "    reload: [{exec: [/x, \"y\"]}]\n";
+    static const struct {
+        const char *text;
+        bool same;
+        bool same_material;
+    } cases[] = {
+        /* other writing, order, comments and explicit defaults */
+        {"credentials:\n- # x\n  reload:\n  - on_first: run\n    exec:\n    - /x\n    - y\n  publish:\n    - "
+         "files:\n"
+         "      - format: token\n        name: \"t\"\n        mode: \"600\"\n      directory: /d\n  "
+         "exchange: {aws: "
+         "{duration: 60m, region: 'us-east-1', " ROLE "}}\n  token: {\"file\": /t/token}\n  name: a\nversion: 1\n",
+         true, true},
+        {HEAD AWS PUB "    reload: [{exec: [/x, \"z\"]}]\n", false, true},
+        {HEAD AWS PUB, false, true},
+        {HEAD AWS PUB "    reload: [{exec: [/x, \"y\"]}]\n    required: false\n", true, true},
+        {HEAD AWS PUB "    reload: [{exec: [/x, \"y\"]}]\n    keep_previous: 1m\n", true, true},
+        {HEAD PUB "    reload: [{exec: [/x, \"y\"]}]\n", false, false},
+        {HEAD AWS FILES "mode: \"0640\"}]}\n    reload: [{exec: [/x, \"y\"]}]\n", false, false},
+        {HEAD AWS "    publish: {file: {path: /d, format: token}}\n    reload: [{exec: [/x, \"y\"]}]\n", false, false},
+    };
+    struct cfr_config *first = parse(base);
+    const struct cfr_config_credential *a = cfr_config_at(first, 0);
+
+    (void)state;
+    assert_int_not_equal(a->digest, a->digest_material);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_config *other = parse(cases[i].text);
+        const struct cfr_config_credential *b = cfr_config_at(other, 0);
+
+        if ((a->digest == b->digest) != cases[i].same ||
+            (a->digest_material == b->digest_material) != cases[i].same_material)
+            fail_msg("case %zu", i);
+        cfr_config_free(other);
+    }
+    cfr_config_free(first);
+}
+
+static void tags_in_another_order_are_the_same(void **state)
+{
+    static const char *const texts[] = {
+        HEAD "    exchange: {aws: {" ROLE ", region: us-east-1, then_assume: [{" ROLE ", tags: {a: b, c: d}}]}}\n" PUB,
+        HEAD "    exchange: {aws: {" ROLE ", region: us-east-1, then_assume: [{" ROLE ", tags: {c: d, a: b}}]}}\n" PUB,
+        HEAD "    exchange: {aws: {" ROLE ", region: us-east-1, then_assume: [{" ROLE ", tags: {c: b, a: d}}]}}\n" PUB,
+    };
+    uint64_t digest[3];
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct cfr_config *config = parse(texts[i]);
+
+        digest[i] = cfr_config_at(config, 0)->digest;
+        cfr_config_free(config);
+    }
+    assert_true(digest[0] == digest[1]);
+    assert_true(digest[0] != digest[2]);
+}
+
+static void signals(void **state)
+{
+    (void)state;
+    for (int i = 0; cfr_config_signals[i] != NULL; i++)
+        assert_true(cfr_config_signal_number(i) > 0);
+    assert_string_equal(cfr_config_signals[0], "HUP");
+    assert_int_equal(cfr_config_signal_number(0), SIGHUP);
+    assert_int_equal(cfr_config_signal_number(-1), 0);
+    assert_int_equal(cfr_config_signal_number(100), 0);
+}
+
+static void many_credentials(void **state)
+{
+    struct cfr_str text = {.limit = 4194304};
+    struct cfr_config *config;
+
+    (void)state;
+    cfr_str_addz(&text, "version: 1\ncredentials:\n");
+    for (int i = 0; i < 5000; i++)
+        cfr_str_addf(&text,
+                     "- {name: c%d, token: {file: /t/token}, publish: {directory: /run/c/%d, files: [{name: t, "
+                     "format: token}]}}\n",
+                     i, i);
+    config = parse(text.p);
+    assert_int_equal(config->credentials.count, 5000);
+    assert_string_equal(cfr_config_at(config, 4999)->name, "c4999");
+    cfr_config_free(config);
+    cfr_str_free(&text);
+}
+
+/* A key that the parser takes and the page leaves out would be a key that nobody knows. */
+static void check_page(const char *page, const struct cfr_table *table)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        char row[128];
+
+        (void)snprintf(row, sizeof row, "\n| `%s` | ", f->key);
+        assert_contains(page, row);
+        assert_true(f->doc != NULL && f->doc[0] != '\0' && f->doc[strlen(f->doc) - 1] == '.');
+        assert_contains(page, f->doc);
+        if (f->table != NULL)
+            check_page(page, f->table);
+    }
+}
+
+static void the_reference_has_every_key_and_format(void **state)
+{
+    struct cfr_str page = {.limit = 262144};
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    (void)state;
+    cfr_config_reference(&page);
+    assert_false(page.failed);
+    check_page(page.p, &cfr_config_table);
+    for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++)
+        assert_contains(page.p, f->doc);
+    assert_contains(page.p, "\n## `credentials[].exchange.aws.then_assume[]`\n");
+    assert_contains(page.p, "| `mode` | mode | `\"0600\"` | ");
+    assert_contains(page.p, "| `version` | integer, 1 | **required** | ");
+    rest = cfr_str_view(&page);
+    while (cfr_view_line(&rest, &line)) {
+        size_t bars = 0;
+
+        for (size_t i = 0; i < line.n; i++)
+            bars += line.p[i] == '|' && (i == 0 || line.p[i - 1] != '\\') ? 1 : 0;
+        assert_true(bars == 0 || bars == 5);
+    }
+    cfr_str_free(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_read),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(json_is_yaml),
+        cmocka_unit_test(harmless_variety_is_accepted),
+        cmocka_unit_test(digests),
+        cmocka_unit_test(tags_in_another_order_are_the_same),
+        cmocka_unit_test(signals),
+        cmocka_unit_test(many_credentials),
+        cmocka_unit_test(the_reference_has_every_key_and_format),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

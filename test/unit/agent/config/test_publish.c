@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Mistakes in a configuration: about what is published where, and about who is told. */
+#include "config_text.h"
+
+/* Lines 1 to 4 and 5. */
+#define HEAD  "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"
+#define PUB   "    publish: {directory: /d, files: [{name: t, format: token}]}\n"
+#define ROLE  "role_arn: \"arn:aws:iam::123456789012:role/registry\""
+#define AWS   "    exchange: {aws: {" ROLE ", region: us-east-1}}\n"
+#define FILES "    publish: {directory: /d, files: [{name: t, format: token, "
+#define HOOK  HEAD PUB "    reload:\n      - "
+
+static void files_and_directories(void **state)
+{
+    static const struct refusal cases[] = {
+        {HEAD "    publish: {directory: /d, files: [{name: a/b, format: token}, {name: .., format: token}]}\n",
+         "f:5: credential a: publish.files.name: a/b is no file name; write one name without /\n"
+         "f:5: credential a: publish.files.name: .. cannot be a file name here; do not begin it with ..\n"},
+        {HEAD "    publish: {directory: /d, files: [{name: ..data, format: token}]}\n",
+         "f:5: credential a: publish.files.name: ..data cannot be a file name here; do not begin it with "
+         "..\n"},
+        {HEAD "    publish:\n      directory: /d\n      files:\n        - {name: t, format: token}\n        "
+              "- {name: t, "
+              "format: json}\n",
+         "f:7: credential a: publish.files: two are named t, on lines 8 and 9; rename one of them\n"},
+        {HEAD "    publish: {directory: d, files: [{name: t, format: token}]}\n",
+         "f:5: credential a: publish.directory: d is no absolute path; write one that begins with /\n"},
+        {HEAD "    publish: {directory: /d/, files: [{name: t, format: token}]}\n",
+         "f:5: credential a: publish.directory: /d/ has an empty component; write it without the slash at "
+         "its end\n"},
+        {HEAD "    publish: {directory: /d}\n", "f:5: credential a: publish.directory: needs `files` beside "
+                                                "it, such as - {name: token, format: token}\n"},
+        {HEAD "    publish: {directory: /d, files: []}\n",
+         "f:5: credential a: publish.files: is empty; write at least 1\n"},
+        {HEAD "    publish: {files: [{name: t, format: token}]}\n",
+         "f:5: credential a: publish.files: needs `directory` beside it, where they are published\n"},
+        {HEAD "    publish: {}\n", "f:5: credential a: publish: says not where; write one of `directory`, "
+                                   "`file`, `profile` or `secret`\n"},
+        {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
+        {HEAD "    publish: /d\n",
+         "f:5: credential a: publish: a list is wanted here, not text; write each item after a dash\n"},
+        {HEAD "    publish: {file: {path: /e, format: token}, profile: {path: /p}}\n",
+         "f:5: credential a: publish: has more than one of `directory`, `file`, `profile` and `secret`; "
+         "write a list "
+         "with one in "
+         "each item\n"},
+        {HEAD "    publish: {file: {path: /e, format: token}, owner: app}\n",
+         "f:5: credential a: publish.owner: belongs to `directory`; write it in the file\n"},
+        {HEAD "    publish: {file: {path: /e, format: token}, directory_mode: \"0755\"}\n",
+         "f:5: credential a: publish.directory_mode: belongs to `directory`; write `mode` in the file\n"},
+        {HEAD "    publish: {file: {path: /e, format: token, name: t}}\n",
+         "f:5: credential a: publish.file: unknown key name; this single file has: path, format, mode, "
+         "owner, group, profile, role_arn, session_name, token_path, region, key, scope, cloud, cacert, "
+         "clouds_auth, command, in_place\n"},
+        {HEAD "    publish: {directory: /d, files: [{name: t}]}\n",
+         "f:5: credential a: publish.files.format: is missing here; this file of a directory needs it\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+}
+
+static void formats(void **state)
+{
+    static const struct refusal cases[] = {
+        {HEAD "    publish: {directory: /d, files: [{name: t, format: aws-credentials}]}\n",
+         "f:5: credential a: publish.files.format: aws-credentials needs aws_access_key_id, which this "
+         "credential does "
+         "not have; add an `exchange:` that gives it, or write format token\n"},
+        {HEAD "    publish:\n      - file: {path: /x, format: aws-credential-process}\n",
+         "f:6: credential a: publish.file.format: aws-credential-process needs aws_access_key_id, which this "
+         "credential "
+         "does not have; add an `exchange:` that gives it, or write format token\n"},
+        {HEAD "    publish:\n      profile:\n        path: /x\n",
+         "f:7: credential a: publish.profile.format: aws-credentials needs aws_access_key_id, which this "
+         "credential "
+         "does not have; add an `exchange:` that gives it, or write format token\n"},
+        {HEAD FILES "profile: x}]}\n",
+         "f:5: credential a: publish.files.profile: format token has no profiles; remove it\n"},
+        {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: is of no use with "
+                                            "format token, only with: aws-config; remove it\n"},
+        {HEAD FILES "region: x}]}\n", "f:5: credential a: publish.files.region: is of no use with format "
+                                      "token, only with: aws-config env clouds-yaml clouds-conf; remove it\n"},
+        {HEAD AWS "    publish: {profile: {path: /p, format: json}}\n",
+         "f:6: credential a: publish.profile.format: json cannot be merged into a file as a profile; write "
+         "aws-credentials or aws-config\n"},
+        {HEAD AWS "    publish: {profile: {path: /p, name: \"a]b\"}}\n",
+         "f:6: credential a: publish.profile.name: \"a]b\" is not a profile name that all SDKs take: use 1 "
+         "to 64 "
+         "letters, digits, `_`, `.` and `-`, and not DEFAULT\n"},
+        {HEAD "    publish: {profile: {path: /p, format: aws-config}}\n",
+         "f:5: credential a: publish.profile.format: aws-config needs `role_arn` and `token_path` beside it, "
+         "or "
+         "`command`\n"},
+        {HEAD "    publish: {profile: {path: /p, format: aws-config, role_arn: r}}\n",
+         "f:5: credential a: publish.profile.role_arn: needs token_path beside it, where the SDK finds the "
+         "token\n"},
+        {HEAD "    publish: {profile: {path: /p, format: aws-config, token_path: /t}}\n",
+         "f:5: credential a: publish.profile.token_path: needs role_arn beside it, the role that the SDK "
+         "assumes\n"},
+        {HEAD "    publish: {profile: {path: /p, format: aws-config, session_name: xx, command: /c}}\n",
+         "f:5: credential a: publish.profile.session_name: needs role_arn and token_path beside it\n"},
+        {HEAD "    publish: {profile: {path: /p, format: aws-config, role_arn: r, token_path: /t, command: /c}}\n",
+         "f:5: credential a: publish.profile.command: cannot stand beside role_arn; keep one of the two\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+}
+
+#define TARGETS        HEAD "    publish:\n"
+#define D(path)        "      - {directory: " path ", files: [{name: t, format: token}]}\n"
+#define F(path)        "      - {file: {path: " path ", format: token}}\n"
+#define P(path, name)  "      - {profile: {path: " path ", name: " name ", format: aws-config, command: /c}}\n"
+
+#define S(name, space) "      - {secret: {name: " name ", namespace: " space ", keys: [{name: t, format: token}]}}\n"
+
+static void paths_are_not_shared(void **state)
+{
+    static const struct refusal cases[] = {
+        {TARGETS D("/d") D("/d"), "f:7: credential a: publish.directory: /d is also written by credential a "
+                                  "(line 6); choose another path\n"},
+        {TARGETS F("/x") F("/x"), "f:7: credential a: publish.file.path: /x is also written by credential a "
+                                  "(line 6); choose another path\n"},
+        {TARGETS F("/x") D("/x"), "f:7: credential a: publish.directory: /x is also written by credential a "
+                                  "(line 6); choose another path\n"},
+        {TARGETS F("/d/x/y") D("/d") F("/d-e") F("/d.e"),
+         "f:6: credential a: publish.file.path: /d/x/y lies in the directory of credential a (line 7); "
+         "choose another "
+         "path\n"},
+        {TARGETS D("/d/e") D("/d") D("/d/e/f"), "f:6: credential a: publish.directory: /d/e lies in the "
+                                                "directory of credential a (line 7); choose another "
+                                                "path\n"
+                                                "f:8: credential a: publish.directory: /d/e/f lies in the "
+                                                "directory of credential a (line 7); choose another "
+                                                "path\n"},
+        {TARGETS P("/p", "x") F("/p"), "f:7: credential a: publish.file.path: /p is also written by "
+                                       "credential a (line 6); choose another path\n"},
+        {TARGETS P("/p", "x") P("/p", "y") P("/p", "x"),
+         "f:8: credential a: publish.profile.path: /p is also written by credential a (line 6); choose "
+         "another path or "
+         "another profile name\n"},
+        {TARGETS D("/t"), "f:4: credential a: token.file: /t/token lies in the directory of credential a "
+                          "(line 6); choose another path\n"},
+        {TARGETS F("/t/token"), "f:6: credential a: publish.file.path: /t/token is the token file of "
+                                "credential a (line 4); choose another "
+                                "path\n"},
+        {TARGETS D("/run/credfresh"), "f:6: credential a: publish.directory: /run/credfresh is state_dir of "
+                                      "this configuration; choose another path\n"},
+        {TARGETS F("/run/credfresh/control.sock"),
+         "f:6: credential a: publish.file.path: /run/credfresh/control.sock is control_socket of this "
+         "configuration; "
+         "choose another path\n"},
+        {TARGETS F("/x") "  - name: b\n    token: {file: /t/token}\n    publish: {file: {path: /x, format: env}}\n",
+         "f:9: credential b: publish.file.path: /x is also written by credential a (line 6); choose another "
+         "path\n"},
+        {TARGETS S("s", "n") S("t", "n") S("s", "m") S("s", "n"),
+         "f:9: credential a: publish.secret: s is also written on line 6; choose another name, or put the keys of both "
+         "into one\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+    cfr_config_free(parse(TARGETS P("/p", "x") P("/p", "y") F("/p.lock2") D("/run/credfresh/a") D("/run/credfresh/b")));
+}
+
+static void hooks(void **state)
+{
+    static const struct refusal cases[] = {
+        {HOOK "{}\n", "f:7: credential a: reload: does nothing; write one of `signal`, `exec` or `http`\n"},
+        {HOOK "{signal: {pid_file: /p}, exec: [/x]}\n",
+         "f:7: credential a: reload: has more than one of `signal`, `exec` and `http`; write an item of its "
+         "own for "
+         "each\n"},
+        {HOOK "signal: HUP\n", "f:7: credential a: reload.signal: a mapping is wanted here, not text; write "
+                               "`pid_file: ...` below it, "
+                               "indented\n"},
+        {HOOK "signal: {signal: HUP}\n",
+         "f:7: credential a: reload.signal: says not to whom; write `pid_file` or `executable`\n"},
+        {HOOK "signal: {pid_file: /p, executable: x}\n",
+         "f:7: credential a: reload.signal.executable: cannot stand beside pid_file; keep one of the two\n"},
+        {HOOK "signal: {executable: bin/x}\n", "f:7: credential a: reload.signal.executable: write an "
+                                               "absolute path, or the bare name of the program without "
+                                               "/\n"},
+        {HOOK "exec: reload it\n",
+         "f:7: credential a: reload.exec: a list is wanted here, not text; write each item after a dash\n"},
+        {HOOK "exec: [reload]\n", "f:7: credential a: reload.exec: reload is no absolute path; there is no "
+                                  "shell and no PATH, write one that "
+                                  "begins with /\n"},
+        {HOOK "exec: []\n", "f:7: credential a: reload.exec: is empty; write at least 1\n"},
+        {HOOK "exec: [/x, [y]]\n", "f:7: credential a: reload.exec: text is wanted in it, not a list\n"},
+        {HOOK "exec: [/x, ~]\n",
+         "f:7: credential a: reload.exec: something in it has no value; write \"\" if empty text is meant\n"},
+        {HOOK "exec: [/x, \"a\\0b\"]\n",
+         "f:7: credential a: reload.exec: a text in it has a NUL character; remove it\n"},
+        {HOOK "exec: [/x]\n        timeout: 50ms\n",
+         "f:8: credential a: reload.timeout: 50ms is out of range; write a duration from 100ms to 10m\n"},
+        {HOOK "exec: [/x]\n        timeout: 11m\n",
+         "f:8: credential a: reload.timeout: 11m is out of range; write a duration from 100ms to 10m\n"},
+        {HOOK "http: {method: POST}\n",
+         "f:7: credential a: reload.http.url: is missing here; this http request needs it\n"},
+        {HOOK "http: {url: \"ftp://127.0.0.1\"}\n",
+         "f:7: credential a: reload.http.url: write one that begins with https:// or http://\n"},
+        {HOOK "http: {url: \"http://localhost:80/\"}\n",
+         "f:7: credential a: reload.http.url: http:// goes to a literal loopback address only, and localhost "
+         "is none; "
+         "write https://, or http://127.0.0.1\n"},
+        {HOOK "http: {url: \"http://127.0.0.1.example/\"}\n",
+         "f:7: credential a: reload.http.url: http:// goes to a literal loopback address only, and "
+         "127.0.0.1.example is "
+         "none; write https://, or http://127.0.0.1\n"},
+        {HOOK "http: {url: \"https://user:pw@host/\"}\n",
+         "f:7: credential a: reload.http.url: has a user or password in it (@); remove that\n"},
+        {HOOK "http: {url: \"https:///x\"}\n", "f:7: credential a: reload.http.url: is no valid URL; write one such as "
+                                               "\"http://127.0.0.1:9090/-/reload\"\n"},
+        {HOOK "http: {url: \"https://h:99999/\"}\n",
+         "f:7: credential a: reload.http.url: is no valid URL; write one such as "
+         "\"http://127.0.0.1:9090/-/reload\"\n"},
+        {HOOK "http: {url: \"https://h/a b\"}\n",
+         "f:7: credential a: reload.http.url: is no valid URL; write one such as "
+         "\"http://127.0.0.1:9090/-/reload\"\n"},
+        {HOOK "http: {url: \"https://h/#x\"}\n",
+         "f:7: credential a: reload.http.url: has a fragment (#), which is never sent; remove it\n"},
+        {HOOK "http: {url: \"http://127.0.0.1/\", ca_file: /x}\n",
+         "f:7: credential a: reload.http.ca_file: is of no use with http://; remove it, or write https://\n"},
+        {HOOK "http: {url: \"https://h/\", expect: 99}\n",
+         "f:7: credential a: reload.http.expect: 99 is out of range; write a number from 200 to 599\n"},
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_and_directories),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(paths_are_not_shared),
+        cmocka_unit_test(hooks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/* Trust documents of the clouds, evaluated for a token; what each side must say; what a refusal names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "sts/aws/aws.h"
+#include "sts/azure/azure.h"
+#include "sts/gcp/gcp.h"
+#include "agent/doctor/trust_aws_private.h"
+#include "agent/doctor/trust_cel_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROLE "arn:aws:iam::123456789012:role/app"
+#define ISS  "https://oidc.example.net/id/1"
+#define ARN  "arn:aws:iam::123456789012:oidc-provider/oidc.example.net/id/1"
+#define SUB  "system:serviceaccount:ns-a:sa-b"
+#define KEY  "oidc.example.net/id/1:"
+
+static struct cfr_str said; /* "level check: text\n" of each finding */
+
+static void take(void *ctx, const struct cfr_finding *f)
+{
+    (void)ctx;
+    cfr_str_addf(&said, "%s %s: %s\n", cfr_finding_level_name(f->level), f->check, f->text);
+}
+
+static const struct cfr_finding_sink sink = {take, NULL};
+
+static const char *text(void)
+{
+    return said.p != NULL ? said.p : "";
+}
+
+static void says(const char *words)
+{
+    if (strstr(text(), words) == NULL)
+        fail_msg("expected \"%s\" in:\n%s", words, text());
+}
+
+static void is_silent_on(const char *words)
+{
+    if (strstr(text(), words) != NULL)
+        fail_msg("did not expect \"%s\" in:\n%s", words, text());
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    cfr_str_free(&said);
+    said = (struct cfr_str){.limit = 65536};
+    return 0;
+}
+
+static struct cfr_doctor_policy_token token_of(struct cfr_view *aud, const struct cfr_json *claims)
+{
+    return (struct cfr_doctor_policy_token){cfr_view_of(ISS), cfr_view_of(SUB), aud, 1, claims};
+}
+
+/* ---- AWS ---- */
+
+static const char *amr; /* of the token; NULL = none */
+
+static void policy(const char *statements)
+{
+    struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
+    struct cfr_json *claims = NULL;
+    struct cfr_doctor_policy_token t;
+    struct cfr_str doc = {.limit = 65536};
+
+    (void)forget(NULL);
+    cfr_str_addf(&doc, "{\"amr\":%s}", amr != NULL ? amr : "null");
+    assert_int_equal(cfr_json_parse(cfr_str_view(&doc), &claims, NULL), 0);
+    cfr_str_free(&doc);
+    doc = (struct cfr_str){.limit = 65536};
+    t = token_of(&aud, claims);
+    cfr_str_addf(&doc, "{\"Version\":\"2012-10-17\",\"Statement\":%s}", statements);
+    cfr_doctor_policy_aws(cfr_str_view(&doc), ROLE, &t, &sink);
+    cfr_str_free(&doc);
+    cfr_json_free(claims);
+}
+
+static void condition(const char *c)
+{
+    struct cfr_str s = {.limit = 65536};
+
+    cfr_str_addf(&s,
+                 "{\"Effect\":\"Allow\",\"Action\":\"sts:AssumeRoleWithWebIdentity\",\"Principal\":{"
+                 "\"Federated\":\"" ARN "\"},\"Condition\":%s}",
+                 c);
+    policy(s.p);
+    cfr_str_free(&s);
+}
+
+static void conditions_that_hold(void **state)
+{
+    static const char *const good[] = {
+        "{}",
+        "{\"StringEquals\":{\"" KEY "sub\":\"" SUB "\",\"" KEY "aud\":[\"x\",\"sts.amazonaws.com\"]}}",
+        "{\"StringLike\":{\"" KEY "sub\":\"system:serviceaccount:ns-?:*\"}}",
+        "{\"StringEqualsIgnoreCase\":{\"" KEY "sub\":\"SYSTEM:serviceaccount:ns-a:sa-b\"}}",
+        "{\"StringNotEquals\":{\"" KEY "sub\":\"other\"}}",
+        "{\"StringNotLike\":{\"" KEY "sub\":[\"a*\",\"b*\"]}}",
+        "{\"ForAnyValue:StringEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}",
+        "{\"ForAllValues:StringLike\":{\"" KEY "aud\":\"sts.*\"}}",
+        "{\"ForAllValues:StringEquals\":{\"" KEY "amr\":\"x\"}}",
+        "{\"StringEqualsIfExists\":{\"" KEY "amr\":\"x\"}}",
+        "{\"Null\":{\"" KEY "amr\":\"true\",\"" KEY "sub\":\"false\"}}",
+        "{\"StringEqualsIfExists\":{\"other.example:sub\":\"x\"}}",
+        "{\"Null\":{\"" KEY "amr\":true,\"" KEY "sub\":[\"false\"],\"other.example:sub\":\"true\"}}",
+        "{\"ForAllValues:StringEquals\":{\"other.example:aud\":\"x\"}}",
+        "{\"StringNotEquals\":{\"other.example:sub\":\"x\"}}",
+        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"x\"}}",
+        "{\"stringlike\":{\"OIDC.example.net/id/1:SUB\":[\"${x}\",\"system:*\"]}}",
+        "{\"ForAnyValue:StringNotEquals\":{\"" KEY "amr\":[\"a\"]}}",
+    };
+
+    (void)state;
+    amr = "[\"a\",\"b\"]";
+    condition(good[sizeof good / sizeof good[0] - 1]);
+    says("ok trust.policy");
+    amr = NULL;
+    for (size_t i = 0; i + 1 < sizeof good / sizeof good[0]; i++) {
+        condition(good[i]);
+        says("ok trust.policy: statement 1 of the trust policy lets this token in");
+        is_silent_on("wrong");
+    }
+}
+
+static void conditions_that_do_not(void **state)
+{
+    static const char *const bad[][2] = {
+        {"{\"StringEquals\":{\"" KEY "sub\":\"x\"}}",
+         "expects the subject \"x\" (StringEquals on \"" KEY "sub\"), your token says \"" SUB "\""},
+        {"{\"StringEquals\":{\"" KEY "sub\":\"system:*\"}}", "`*` is taken literally here"},
+        {"{\"StringEquals\":{\"" KEY "sub\":\"System:serviceaccount:ns-a:sa-b\"}}", "upper and lower case differ"},
+        {"{\"StringEquals\":{\"" KEY "sub\":\"" SUB " \"}}", "white space"},
+        {"{\"StringEquals\":{\"" KEY "aud\":[]}}", "expects the audience"},
+        {"{\"StringLike\":{\"" KEY "sub\":\"system:serviceaccount:ns-?\"}}", "expects the subject"},
+        {"{\"StringNotEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}", "expects the audience not"},
+        {"{\"ForAllValues:StringEquals\":{\"" KEY "aud\":\"x\"}}", "expects the audience"},
+        {"{\"StringEquals\":{\"" KEY "amr\":\"mfa\"}}", "expects the claim \"mfa\""},
+        {"{\"StringEquals\":{\"" ISS ":sub\":\"" SUB "\"}}", "asks for the key"},
+        {"{\"StringEquals\":{\"oidc.example.net/id:sub\":\"" SUB "\"}}", "asks for the key"},
+        {"{\"StringEquals\":{\"other.example:SUB\":\"" SUB "\"}}", "asks for the key"},
+        {"{\"ForAnyValue:StringNotLike\":{\"" KEY "amr\":\"x\"}}", "expects the claim not \"x\""},
+        {"{\"ForAnyValue:StringNotEquals\":{\"" KEY "aud\":\"sts.amazonaws.com\"}}", "expects the audience not"},
+        {"{\"Null\":{\"" KEY "sub\":\"true\"}}", "a token without the key \"" KEY "sub\", and yours has it"},
+        {"{\"Null\":{\"" KEY "amr\":false}}", "a token with the key \"" KEY "amr\", and yours has none"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        condition(bad[i][0]);
+        says("wrong trust.policy: statement 1 of the trust policy ");
+        says(bad[i][1]);
+        is_silent_on("ok ");
+    }
+}
+
+static void what_cannot_be_known(void **state)
+{
+    (void)state;
+    condition("{\"IpAddress\":{\"aws:SourceIp\":\"10.0.0.0/8\"}}");
+    says("warning trust.policy: statement 1 of the trust policy has a condition IpAddress");
+    says("note trust.policy: statement 1 lets this token in if");
+    condition("{\"StringEquals\":{\"sts:RoleSessionName\":\"x\"}}");
+    says("has a condition on \"sts:RoleSessionName\"");
+    condition("{\"StringEquals\":{\"ec2:SubnetID\":\"x\"}}");
+    says("has a condition on \"ec2:SubnetID\"");
+    condition("{\"StringEquals\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
+    says("warning trust.policy: statement 1 of the trust policy compares \"" KEY "sub\" with a policy variable");
+    condition("{\"StringNotLike\":{\"" KEY "sub\":\"${aws:PrincipalTag/sub}\"}}");
+    says("with a policy variable");
+    is_silent_on("ok ");
+    /* What is certainly wrong is wrong whatever the rest. */
+    condition("{\"IpAddress\":{\"aws:SourceIp\":\"10.0.0.0/8\"},\"StringEquals\":{\"" KEY "sub\":\"x\"}}");
+    says("wrong trust.policy");
+    is_silent_on("lets this token in if");
+}
+
+#define ALLOW(federated, action)                                                                                       \
+    "{\"Effect\":\"Allow\",\"Principal\":{\"Federated\":" federated "},\"Action\":" action "}"
+#define DENY "{\"Effect\":\"Deny\",\"Principal\":\"*\",\"Action\":\"sts:*\"}"
+
+static void statements(void **state)
+{
+    (void)state;
+    policy("[" ALLOW("\"arn:x\"", "\"sts:AssumeRoleWithWebIdentity\"") "," ALLOW("[\"a\",\"" ARN "\"]",
+                                                                                 "[\"STS:assumerole*\"]") "]");
+    says("ok trust.policy: statement 2");
+    is_silent_on("arn:x");
+    policy("[" ALLOW("\"" ARN "\"", "\"*\"") "," DENY "]");
+    says("statement 2 of the trust policy denies this token");
+    policy("[" ALLOW("\"arn:aws:iam::123456789012:oidc-provider/oidc.example.net/id/1/\"", "\"*\"") "]");
+    says("a slash at the end counts");
+    policy("[{\"Effect\":\"Allow\",\"Principal\":{\"AWS\":\"1\"},\"Action\":\"sts:AssumeRole\"}]");
+    says("no statement of the trust policy allows");
+    says(ARN);
+    policy("[{\"Effect\":\"Allow\",\"NotPrincipal\":{\"AWS\":\"1\"},\"Action\":\"*\"}]");
+    says("not judged here");
+    is_silent_on("wrong");
+    policy("[{\"Effect\":\"Allow\",\"Principal\":\"*\",\"Action\":\"*\"}]");
+    says("is for everybody");
+    is_silent_on("ok ");
+    is_silent_on("wrong");
+}
+
+#define WHEN(effect, action, condition)                                                                                \
+    "{\"Effect\":\"" effect "\",\"Principal\":{\"Federated\":\"" ARN "\"}," action ",\"Condition\":" condition "}"
+#define THIS "\"Action\":\"sts:AssumeRoleWithWebIdentity\""
+
+static void statements_together(void **state)
+{
+    (void)state;
+    /* A Deny that cannot be judged leaves no certainty, and is told; what an Allow leaves open is not. */
+    policy(
+        "[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", THIS, "{\"Bool\":{\"aws:SecureTransport\":\"false\"}}") "," WHEN(
+            "Allow", THIS,
+            "{\"IpAddress\":{\"aws:SourceIp\":\"10.0."
+            "0.0/8\"}}") "]");
+    says("warning trust.policy: statement 2 of the trust policy has a condition Bool");
+    says("warning trust.policy: statement 1 of the trust policy lets this token in, unless statement 2 "
+         "denies it");
+    is_silent_on("IpAddress");
+    is_silent_on("ok ");
+    /* A Deny whose condition does not hold denies nothing. */
+    policy(
+        "[" WHEN("Deny", THIS, "{\"StringNotLike\":{\"" KEY "sub\":\"system:*\"}}") "," WHEN("Allow", THIS, "{}") "]");
+    says("ok trust.policy: statement 2");
+    is_silent_on("statement 1");
+    policy("[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", "\"NotAction\":\"sts:TagSession\"", "{}") "]");
+    says("statement 2 of the trust policy denies this token");
+    policy("[" WHEN("Allow", THIS, "{}") "," WHEN("Deny", "\"NotAction\":[\"sts:Assume*\"]", "{}") "]");
+    says("ok trust.policy: statement 1");
+    policy("[" WHEN("Allow", THIS, "{}") ",{\"Effect\":\"Deny\",\"Principal\":{\"AWS\":\"*\"}," THIS "}]");
+    says("unless statement 2 denies it");
+    /* A statement for another issuer's tokens is no trouble where one is for this one's. */
+    policy("[" ALLOW("\"arn:aws:iam::123456789012:oidc-provider/other\"", "\"sts:AssumeRoleWithWebIdentity\"") "," WHEN(
+        "Allow", THIS, "{\"StringEquals\":{\"" KEY "sub\":\"x\"}}") "]");
+    says("wrong trust.policy: statement 2 of the trust policy expects the subject");
+    is_silent_on("statement 1");
+    policy("[" ALLOW("[\"" ARN "/\",\"arn:other\"]", "\"sts:AssumeRoleWithWebIdentity\"") "]");
+    says("a slash at the end counts");
+}
+
+static void documents(void **state)
+{
+    static const char *const none[] = {"", "{}", "[]", "no json", "{\"Role\":{\"AssumeRolePolicyDocument\":\"%zz\"}}",
+                                       "1"};
+    struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
+    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        (void)forget(NULL);
+        cfr_doctor_policy_aws(cfr_view_of(none[i]), ROLE, &t, &sink);
+        says("wrong trust.file");
+    }
+    (void)forget(NULL);
+    cfr_doctor_policy_aws(
+        cfr_view_of("{\"Role\":{\"Arn\":\"arn:aws:iam::123456789012:role/other\",\"AssumeRolePolicyDocument\":"
+                    "\"%7B%22Statement%22%3A%5b%7B%22Effect%22:%22Allow%22,%22Principal%22:%7B%22Federated%22:"
+                    "%22" ARN "%22%7D,%22Action%22:%22*%22%7D%5D%7D\"}}"),
+        ROLE, &t, &sink);
+    says("ok trust.policy: statement 1");
+    says("warning trust.policy: the file describes the role arn:aws:iam::123456789012:role/other");
+    (void)forget(NULL);
+    cfr_doctor_policy_aws(cfr_view_of("{\"Statement\":[]}"), "registry", &t, &sink);
+    says("no ARN of a role");
+}
+
+static void provider_arn(void **state)
+{
+    char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX];
+
+    (void)state;
+    assert_true(cfr_doctor_policy_aws_provider(ROLE, cfr_view_of(ISS), out));
+    assert_string_equal(out, ARN);
+    assert_true(cfr_doctor_policy_aws_provider("arn:aws-cn:iam::1:role/a/b", cfr_view_of("https://i"), out));
+    assert_string_equal(out, "arn:aws-cn:iam::1:oidc-provider/i");
+    assert_false(cfr_doctor_policy_aws_provider("role", cfr_view_of(ISS), out));
+}
+
+static void patterns(void **state)
+{
+    (void)state;
+    assert_true(cfr_doctor_policy_like(cfr_view_of("*"), cfr_view_of("")));
+    assert_true(cfr_doctor_policy_like(cfr_view_of("a*b*c"), cfr_view_of("aXbYbc")));
+    assert_true(cfr_doctor_policy_like(cfr_view_of("a?c"), cfr_view_of("abc")));
+    assert_false(cfr_doctor_policy_like(cfr_view_of("a?c"), cfr_view_of("ac")));
+    assert_false(cfr_doctor_policy_like(cfr_view_of("a*b"), cfr_view_of("abc")));
+    assert_false(cfr_doctor_policy_like(cfr_view_of(""), cfr_view_of("a")));
+}
+
+/* ---- Azure ---- */
+
+static void azure(const char *doc)
+{
+    struct cfr_view aud = cfr_view_of("api://AzureADTokenExchange");
+    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+
+    (void)forget(NULL);
+    cfr_doctor_policy_azure(cfr_view_of(doc), &t, &sink);
+}
+
+#define FIC(issuer, subject, audience)                                                                                 \
+    "{\"name\":\"f\",\"issuer\":\"" issuer "\",\"subject\":\"" subject "\",\"audiences\":[\"" audience "\"]"           \
+    "}"
+
+static void federated_credentials(void **state)
+{
+    (void)state;
+    azure(FIC(ISS, SUB, "api://AzureADTokenExchange"));
+    says("ok trust.federated: the federated credential \"f\"");
+    azure("{\"value\":[" FIC("https://x", "y", "z") "," FIC(ISS, SUB, "api://AzureADTokenExchange") "]}");
+    says("ok ");
+    azure("[" FIC("https://x", "y", "z") "," FIC(ISS "/", SUB, "api://AzureADTokenExchange") "]");
+    says("expects the issuer \"" ISS "/\", your token says \"" ISS "\": a slash at the end counts");
+    says("none of the 2 federated credentials fits");
+    is_silent_on("https://x");
+    azure("{\"properties\":" FIC(ISS, "system:serviceaccount:ns-a:SA-B", "api://x") "}");
+    says("expects the subject \"system:serviceaccount:ns-a:SA-B\", your token says \"" SUB
+         "\": upper and lower case differ");
+    says("expects the audience \"api://x\"");
+    azure("{\"issuer\":\"" ISS
+          "\",\"audiences\":[\"api://AzureADTokenExchange\"],\"claimsMatchingExpression\":{\"value\":\"x\"}}");
+    says("warning trust.federated");
+    azure("[{\"issuer\":\"" ISS "\",\"audiences\":[\"api://AzureADTokenExchange\"],"
+          "\"claimsMatchingExpression\":{\"value\":\"x\"}}," FIC(ISS, SUB, "api://AzureADTokenExchange") "]");
+    says("ok trust.federated");
+    azure("[]");
+    says("wrong trust.file");
+    azure("{");
+    says("wrong trust.file");
+}
+
+/* ---- Google ---- */
+
+static enum cfr_doctor_policy_verdict truth(const char *expression)
+{
+    struct cfr_json *claims = NULL;
+    struct cfr_json *mapping = NULL;
+    struct cfr_doctor_policy_cel cel;
+    enum cfr_doctor_policy_verdict v;
+
+    assert_int_equal(cfr_json_parse(cfr_view_of("{\"sub\":\"" SUB "\",\"aud\":[\"a\",\"b\"],\"n\":1,\"kubernetes.io\":"
+                                                "{\"namespace\":\"ns-a\"}}"),
+                                    &claims, NULL),
+                     0);
+    assert_int_equal(cfr_json_parse(cfr_view_of("{\"google.subject\":\"assertion.sub\",\"attribute.ns\":"
+                                                "\"assertion['kubernetes.io']['namespace']\",\"attribute.loop\":"
+                                                "\"attribute.loop\"}"),
+                                    &mapping, NULL),
+                     0);
+    cel = (struct cfr_doctor_policy_cel){claims, mapping};
+    v = cfr_doctor_policy_cel_true(&cel, cfr_view_of(expression));
+    cfr_json_free(claims);
+    cfr_json_free(mapping);
+    return v;
+}
+
+static void expressions(void **state)
+{
+    static const struct {
+        const char *text;
+        enum cfr_doctor_policy_verdict v;
+    } rows[] = {
+        {"assertion.sub == '" SUB "'", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub=='x'", CFR_DOCTOR_POLICY_NO},
+        {"assertion.sub != \"x\"", CFR_DOCTOR_POLICY_YES},
+        {"google.subject == '" SUB "' && attribute.ns == 'ns-a'", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub == 'x' || attribute.ns in ['ns-b', 'ns-a']", CFR_DOCTOR_POLICY_YES},
+        {"attribute.ns in ['ns-b']", CFR_DOCTOR_POLICY_NO},
+        {"'a' in assertion.aud", CFR_DOCTOR_POLICY_YES},
+        {"'c' in assertion.aud", CFR_DOCTOR_POLICY_NO},
+        {"assertion.sub.startsWith('system:serviceaccount:ns-a:')", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub.endsWith(':sa-b')", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub.contains('ns-b')", CFR_DOCTOR_POLICY_NO},
+        {"!assertion.sub.contains('ns-b')", CFR_DOCTOR_POLICY_YES},
+        {"!(assertion.sub == 'x' || (attribute.ns == 'ns-a'))", CFR_DOCTOR_POLICY_NO},
+        {"(assertion.sub == 'x') || (attribute.ns == 'ns-a')", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub == 'system:serviceaccount:' + attribute.ns + ':sa-b'", CFR_DOCTOR_POLICY_YES},
+        {"'&& ||' == '&& ||'", CFR_DOCTOR_POLICY_YES},
+        {"assertion.sub == 'x' && assertion.sub.matches('.*')", CFR_DOCTOR_POLICY_NO},
+        {"assertion.sub == '" SUB "' && assertion.sub.matches('.*')", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"assertion.sub.matches('.*') || attribute.ns == 'ns-a'", CFR_DOCTOR_POLICY_YES},
+        {"assertion.none == 'x'", CFR_DOCTOR_POLICY_ABSENT},
+        {"assertion.none != 'x'", CFR_DOCTOR_POLICY_ABSENT},
+        {"!assertion.none.startsWith('x')", CFR_DOCTOR_POLICY_ABSENT},
+        {"'a' in assertion.none", CFR_DOCTOR_POLICY_ABSENT},
+        {"assertion.none in assertion.aud", CFR_DOCTOR_POLICY_ABSENT},
+        {"attribute.none == 'x'", CFR_DOCTOR_POLICY_ABSENT},
+        {"assertion.none == 'x' || attribute.ns == 'ns-a'", CFR_DOCTOR_POLICY_YES},
+        {"assertion.none == 'x' || attribute.ns == 'ns-b'", CFR_DOCTOR_POLICY_ABSENT},
+        {"assertion.none == 'x' && attribute.ns == 'ns-b'", CFR_DOCTOR_POLICY_NO},
+        {"assertion.n == '1'", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"attribute.loop == 'x'", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"assertion.sub.extract('a{x}b') == 'x'", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"true", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"((((((((((((((((((((((((((((((", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"'unclosed", CFR_DOCTOR_POLICY_UNKNOWN},
+        {"assertion['unclosed == 'x'", CFR_DOCTOR_POLICY_UNKNOWN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (truth(rows[i].text) != rows[i].v)
+            fail_msg("%s is %d", rows[i].text, truth(rows[i].text));
+    }
+}
+
+#define NAME "projects/1/locations/global/workloadIdentityPools/p/providers/q"
+
+static void pool(const char *rest, const char *aud_text)
+{
+    struct cfr_view aud = cfr_view_of(aud_text);
+    struct cfr_json *claims = NULL;
+    struct cfr_doctor_policy_token t;
+    struct cfr_str doc = {.limit = 65536};
+
+    (void)forget(NULL);
+    assert_int_equal(cfr_json_parse(cfr_view_of("{\"sub\":\"" SUB "\"}"), &claims, NULL), 0);
+    t = token_of(&aud, claims);
+    cfr_str_addf(&doc, "{\"name\":\"" NAME "\",%s}", rest);
+    cfr_doctor_policy_gcp(cfr_str_view(&doc), "//iam.googleapis.com/" NAME, &t, &sink);
+    cfr_str_free(&doc);
+    cfr_json_free(claims);
+}
+
+#define MAPPED "\"attributeMapping\":{\"google.subject\":\"assertion.sub\"}"
+
+static void pool_providers(void **state)
+{
+    (void)state;
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "\"}," MAPPED, "https://iam.googleapis.com/" NAME);
+    says("ok trust.pool: the provider takes this token");
+    says("google.subject becomes \"" SUB "\"");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "\",\"allowedAudiences\":[\"a\",\"x\"]}," MAPPED, "x");
+    says("ok trust.pool: the provider takes");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "/\",\"allowedAudiences\":[\"a\",\"b\"]}," MAPPED, "x");
+    says("expects the issuer \"" ISS "/\", your token says \"" ISS "\": a slash at the end counts");
+    says("expects the audience \"a\" or \"b\", your token says \"x\"");
+    is_silent_on("ok ");
+    pool("\"disabled\":true,\"saml\":{}", "x");
+    says("is disabled");
+    says("not for OpenID Connect");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS
+         "\"},\"attributeMapping\":{\"google.subject\":\"assertion.sub.extract('x')\"}",
+         "//iam.googleapis.com/" NAME);
+    says("warning trust.pool: the mapping");
+    is_silent_on("takes this token");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "\"},\"attributeCondition\":\"assertion.sub == 'x'\"," MAPPED,
+         "//iam.googleapis.com/" NAME);
+    says("wrong trust.pool: the attribute condition (assertion.sub == 'x') is false");
+    pool("\"oidc\":{\"issuerUri\":\"" ISS "\"},\"attributeCondition\":\"assertion.x != 'y'\"," MAPPED,
+         "//iam.googleapis.com/" NAME);
+    says("wrong trust.pool: the attribute condition (assertion.x != 'y') needs a claim that your token does "
+         "not have");
+    is_silent_on("takes this token");
+}
+
+/* ---- what is needed, what was refused ---- */
+
+static void needed(void **state)
+{
+    struct cfr_view aud = cfr_view_of("sts.amazonaws.com");
+    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+    char role[] = ROLE;
+    char audience[] = "//iam.googleapis.com/" NAME;
+    char account[] = "a@b.iam.gserviceaccount.com";
+    char tenant[] = "11111111-2222-3333-4444-555555555555";
+    struct cfr_aws aws = {.role_arn = role};
+    struct cfr_gcp gcp = {.audience = audience, .service_account = account};
+    struct cfr_azure az = {.tenant_id = tenant, .client_id = tenant, .cloud = CFR_AZURE_USGOV};
+
+    (void)state;
+    cfr_doctor_policy_needed(&cfr_aws_provider, &aws, NULL, &t, &sink);
+    says("Principal.Federated \"" ARN "\" with the Condition StringEquals \"" KEY "sub\": \"" SUB "\" and \"" KEY
+         "aud\": \"sts.amazonaws.com\"");
+    (void)forget(NULL);
+    cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+    says("\"principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/" SUB "\"");
+    aud = cfr_view_of("//iam.googleapis.com/projects/2/x");
+    cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+    says("warning trust.needed: the configured provider is //iam.googleapis.com/" NAME ", your token says \"//iam");
+    (void)forget(NULL);
+    {
+        struct cfr_view two[] = {cfr_view_of("//iam.googleapis.com/projects/2/x"),
+                                 cfr_view_of("https://iam.googleapis.com/" NAME)};
+
+        t.aud = two;
+        t.aud_count = 2;
+        cfr_doctor_policy_needed(&cfr_gcp_provider, &gcp, NULL, &t, &sink);
+        is_silent_on("warning");
+        t.aud = &aud;
+        t.aud_count = 1;
+    }
+    (void)forget(NULL);
+    cfr_doctor_policy_needed(&cfr_azure_provider, &az, NULL, &t, &sink);
+    says("usual here: api://AzureADTokenExchangeUSGov");
+}
+
+static void refused(void **state)
+{
+    struct cfr_view aud = cfr_view_of("api://x");
+    struct cfr_doctor_policy_token t = token_of(&aud, NULL);
+
+    (void)state;
+    cfr_doctor_policy_refused(
+        &cfr_azure_provider,
+        "AADSTS700213: No matching federated identity record found for presented assertion subject '" SUB "'. Check",
+        &t, &sink);
+    says("no federated credential of the client has the subject \"" SUB "\", which is what your token says");
+    cfr_doctor_policy_refused(&cfr_azure_provider, "AADSTS700211: presented assertion issuer 'https://other'.", &t,
+                              &sink);
+    says("Entra ID was shown the issuer \"https://other\"");
+    cfr_doctor_policy_refused(&cfr_azure_provider, "AADSTS700212: presented assertion audience 'api://x'.", &t, &sink);
+    says("has the audience \"api://x\"");
+    cfr_doctor_policy_refused(&cfr_gcp_provider,
+                              "The audience in ID Token [api://x] does not match the expected audience "
+                              "//iam.googleapis.com/p. (HTTP 400)",
+                              &t, &sink);
+    says("expects the audience \"//iam.googleapis.com/p\", your token says \"api://x\"");
+    (void)forget(NULL);
+    cfr_doctor_policy_refused(&cfr_gcp_provider, "something else", &t, &sink);
+    cfr_doctor_policy_refused(&cfr_aws_provider, "Throttling", &t, &sink);
+    assert_string_equal(text(), "");
+}
+
+static void terminal_is_safe(void **state)
+{
+    char out[CFR_DOCTOR_POLICY_SHOWN_MAX];
+    char big[1000];
+
+    (void)state;
+    assert_string_equal(cfr_doctor_policy_show(cfr_view_of("a\033[2Jb\n\xc2\x9b"), out), "a?[2Jb???");
+    memset(big, 'x', sizeof big);
+    (void)cfr_doctor_policy_show((struct cfr_view){big, sizeof big}, out);
+    assert_int_equal(strlen(out), CFR_DOCTOR_POLICY_SHOWN_MAX - 1);
+    assert_string_equal(out + CFR_DOCTOR_POLICY_SHOWN_MAX - 4, "...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(conditions_that_hold, forget),
+        cmocka_unit_test_setup(conditions_that_do_not, forget),
+        cmocka_unit_test_setup(what_cannot_be_known, forget),
+        cmocka_unit_test_setup(statements, forget),
+        cmocka_unit_test_setup(statements_together, forget),
+        cmocka_unit_test_setup(documents, forget),
+        cmocka_unit_test_setup(provider_arn, forget),
+        cmocka_unit_test_setup(patterns, forget),
+        cmocka_unit_test_setup(federated_credentials, forget),
+        cmocka_unit_test_setup(expressions, forget),
+        cmocka_unit_test_setup(pool_providers, forget),
+        cmocka_unit_test_setup(needed, forget),
+        cmocka_unit_test_setup(refused, forget),
+        cmocka_unit_test_setup(terminal_is_safe, forget),
+    };
+    int failed;
+
+    cfr_json_setup();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    cfr_str_free(&said);
+    return failed;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Kubeconfigs: what is read out of them, what is refused and in which words, and the veil over their secrets.
+ */
+#include "unit.h"
+
+#include "agent/kube/kubeconfig_private.h"
+#include "agent/kube/yaml_mask_private.h"
+
+#define PEM_64 "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFiYwo="
+#define PEM    "-----BEGIN CERTIFICATE-----\nabc\n"
+#define KEY_64 "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmRlZgo="
+#define KEY    "-----BEGIN PRIVATE KEY-----\ndef\n"
+#define TOKEN  "eyJhbGciOiJSUzI1NiJ9.SESAME-SESAME-SESAME-SESAME.c2lnbmF0dXJl"
+
+static const char main_config[] =
+    "apiVersion: v1\n"
+    "kind: Config\n"
+    "preferences: {}\n"
+    "current-context: staging\n"
+    "clusters:\n"
+    "- name: one\n"
+    "  cluster:\n"
+    "    server: https://one.example:6443/\n"
+    "    certificate-authority-data: " PEM_64 "\n"
+    "    certificate-authority: not-looked-at.pem\n"
+    "    disable-compression: true\n"
+    "    insecure-skip-tls-verify: false\n"
+    "- name: two\n"
+    "  cluster: {server: 'https://two.example/k8s/clusters/c-1', certificate-authority: ca/two.pem,\n"
+    "    tls-server-name: kubernetes.default, proxy-url: 'http://user:SESAME@proxy.example:3128'}\n"
+    "contexts:\n"
+    "- name: staging\n"
+    "  context: {cluster: one, user: ann, namespace: team-a}\n"
+    "- name: a-context-with-a-long-name@two\n"
+    "  context:\n"
+    "    cluster: two\n"
+    "    user: files\n"
+    "- name: plugin\n"
+    "  context: {cluster: two, user: runner}\n"
+    "- name: password\n"
+    "  context: {cluster: one, user: old}\n"
+    "- name: nobody\n"
+    "  context: {cluster: one}\n"
+    "users:\n"
+    "- name: ann\n"
+    "  user:\n"
+    "    token: " TOKEN "\n"
+    "    as: bob\n"
+    "    as-uid: '17'\n"
+    "    as-groups: [system:masters, \"a b\"]\n"
+    "    as-user-extra: {example.com/scope: [read, write]}\n"
+    "- name: files\n"
+    "  user: {client-certificate: /abs/cert.pem, client-key: keys/key.pem, tokenFile: ./token, token: "
+    "unused}\n"
+    "- name: data\n"
+    "  user: {client-certificate-data: " PEM_64 ", client-key-data: " KEY_64 "}\n"
+    "- name: old\n"
+    "  user: {username: admin, password: 'p w:SESAME'}\n"
+    "- name: runner\n"
+    "  user:\n"
+    "    exec:\n"
+    "      apiVersion: client.authentication.k8s.io/v1\n"
+    "      command: bin/get-token\n"
+    "      args: [--cluster, \"x y\", '']\n"
+    "      env:\n"
+    "      - {name: PROFILE, value: prod}\n"
+    "      - {name: EMPTY, value: ''}\n"
+    "      interactiveMode: IfAvailable\n"
+    "      installHint: |\n"
+    "        get it from\n"
+    "        https://example.com\n";
+
+static struct cfr_kube_config read_context(const char *text, const char *context)
+{
+    struct cfr_kube_config c;
+    struct cfr_err err = {0};
+
+    if (cfr_kube_config_parse(cfr_view_of(text), "/etc/kube/config", context, &c, &err) != 0)
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static void test_current_context(void **state)
+{
+    struct cfr_kube_config c = read_context(main_config, NULL);
+    static const char *const headers[] = {"Impersonate-User: bob",
+                                          "Impersonate-Uid: 17",
+                                          "Impersonate-Group: system:masters",
+                                          "Impersonate-Group: a b",
+                                          "Impersonate-Extra-example.com%2Fscope: read",
+                                          "Impersonate-Extra-example.com%2Fscope: write"};
+
+    (void)state;
+    assert_string_equal(c.server, "https://one.example:6443");
+    assert_view(cfr_secret_view(&c.ca), PEM);
+    assert_null(c.ca_file);
+    assert_string_equal(c.namespace_name, "team-a");
+    assert_view(cfr_secret_view(&c.token), TOKEN);
+    assert_null(c.server_name);
+    assert_int_equal(c.proxy.len, 0);
+    assert_null(c.plugin);
+    assert_int_equal(c.header_count, COUNT(headers));
+    for (size_t i = 0; i < COUNT(headers); i++)
+        assert_view(cfr_secret_view(&c.headers[i]), headers[i]);
+    cfr_kube_config_free(&c);
+    assert_null(c.server);
+}
+
+static void test_paths_and_names(void **state)
+{
+    struct cfr_kube_config c = read_context(main_config, "a-context-with-a-long-name@two");
+
+    (void)state;
+    assert_string_equal(c.server, "https://two.example/k8s/clusters/c-1");
+    assert_string_equal(c.ca_file, "/etc/kube/ca/two.pem");
+    assert_string_equal(c.server_name, "kubernetes.default");
+    assert_view(cfr_secret_view(&c.proxy), "http://user:SESAME@proxy.example:3128");
+    assert_string_equal(c.cert_file, "/abs/cert.pem");
+    assert_string_equal(c.key_file, "/etc/kube/keys/key.pem");
+    assert_string_equal(c.token_file, "/etc/kube/token");
+    assert_int_equal(c.token.len, 0);
+    assert_null(c.namespace_name);
+    cfr_kube_config_free(&c);
+}
+
+static void test_plugin(void **state)
+{
+    struct cfr_kube_config c = read_context(main_config, "plugin");
+
+    (void)state;
+    assert_non_null(c.plugin);
+    assert_string_equal(c.plugin->api_version, "client.authentication.k8s.io/v1");
+    assert_string_equal(c.plugin->command, "/etc/kube/bin/get-token");
+    assert_int_equal(c.plugin->arg_count, 3);
+    assert_string_equal(c.plugin->args[1], "x y");
+    assert_string_equal(c.plugin->args[2], "");
+    assert_int_equal(c.plugin->env_count, 2);
+    assert_view(cfr_secret_view(&c.plugin->env[0]), "PROFILE=prod");
+    assert_view(cfr_secret_view(&c.plugin->env[1]), "EMPTY=");
+    assert_false(c.plugin->cluster_info);
+    assert_string_equal(c.plugin->install_hint, "get it from https://example.com");
+    cfr_kube_config_free(&c);
+}
+
+static void test_password_and_nobody(void **state)
+{
+    struct cfr_kube_config c = read_context(main_config, "password");
+
+    (void)state;
+    assert_view(cfr_secret_view(&c.basic), "admin:p w:SESAME");
+    cfr_kube_config_free(&c);
+    c = read_context(main_config, "nobody");
+    assert_int_equal(c.token.len + c.basic.len + c.cert.len, 0);
+    cfr_kube_config_free(&c);
+}
+
+static void test_json_with_cluster_extension(void **state)
+{
+    static const char json[] =
+        "{\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"k\",\"user\":\"u\"}}],\"current-context\":"
+        "\"c\",\n"
+        "\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"https://k\",\"extensions\":["
+        "{\"name\":\"other\",\"extension\":{}},{\"name\":\"client.authentication.k8s.io/exec\",\"extension\":"
+        "{\"audience\":\"06e3fbd18de8\",\"n\":[1,-2,\"3\",007,null,true],\"long-key-long-key-long-key\":{"
+        "\"a\":\"\\\"\"}}}]}}],\n"
+        "\"users\":[{\"name\":\"u\",\"user\":{\"client-certificate-data\":\"" PEM_64 "\",\"client-key-data\":\"" KEY_64
+        "\","
+        "\"exec\":{\"apiVersion\":\"client.authentication.k8s.io/"
+        "v1beta1\",\"command\":\"bare\",\"args\":null,"
+        "\"provideClusterInfo\":true}}}]}";
+    struct cfr_kube_config c = read_context(json, NULL);
+
+    (void)state;
+    assert_view(cfr_secret_view(&c.cert), PEM);
+    assert_view(cfr_secret_view(&c.key), KEY);
+    assert_string_equal(c.plugin->command, "bare");
+    assert_true(c.plugin->cluster_info);
+    assert_string_equal(c.plugin->cluster_config, "{\"audience\":\"06e3fbd18de8\",\"n\":[1,-2,\"3\",\"007\",null,true],"
+                                                  "\"long-key-long-key-long-key\":{\"a\":\"\\\"\"}}");
+    cfr_kube_config_free(&c);
+}
+
+static void test_data_over_several_lines(void **state)
+{
+    static const char text[] = "contexts: [{name: c, context: {cluster: k}}]\ncurrent-context: c\n"
+                               "clusters:\n- name: k\n  cluster:\n    server: http://127.0.0.1:8001\n"
+                               "    certificate-authority-data: |\n      LS0tLS1CRUdJTiBDRVJUSUZJQ0FU\n"
+                               "      RS0tLS0tCmFiYwo=\n";
+    struct cfr_kube_config c = read_context(text, NULL);
+
+    (void)state;
+    assert_view(cfr_secret_view(&c.ca), PEM);
+    cfr_kube_config_free(&c);
+}
+
+#define HEAD           "current-context: c\ncontexts:\n- {name: c, context: {cluster: k, user: u}}\n"
+#define CLUSTER        "clusters:\n- {name: k, cluster: {server: https://k}}\n"
+#define USER(inside)   HEAD CLUSTER "users:\n- name: u\n  user: " inside "\n"
+#define EXEC(inside)   USER("{exec: {apiVersion: client.authentication.k8s.io/v1, " inside "}}")
+#define SERVER(inside) HEAD "clusters:\n- name: k\n  cluster: " inside "\nusers: [{name: u, user: {}}]\n"
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *words;
+    } cases[] = {
+        {"", "line 1: it is empty"},
+        {" \n", "line 1: it is empty"},
+        {"a: [", "line 2: not valid YAML"},
+        {"hello", "no kubeconfig"},
+        {"a: b", "no kubeconfig"},
+        {"contexts: [{name: c, context: {cluster: k}}]", "line 1: current-context: is missing"},
+        {"contexts: []\ncurrent-context: c", "context \"c\": contexts: none has the name \"c\""},
+        {"contexts: [{name: a}, {name: b}]\ncurrent-context: c", "there are: a, b"},
+        {"contexts: {}\ncurrent-context: c", "contexts: must be a list"},
+        {"contexts: [{name: c, context: []}]\ncurrent-context: c", "context: must be a mapping"},
+        {"contexts: [{name: c}]\ncurrent-context: c", "\"c\" has no context"},
+        {"contexts: [{name: c, context: {user: u}}]\ncurrent-context: c", "cluster: is missing"},
+        {"contexts: [{name: c, context: {}}, {name: c, context: {}}]\ncurrent-context: c",
+         "has two with the name \"c\""},
+        {HEAD, "line 1: context \"c\": clusters: none has the name \"k\""},
+        {HEAD CLUSTER, "users: none has the name \"u\""},
+        {SERVER("{}"), "line 6: context \"c\", cluster \"k\": server: is missing"},
+        {SERVER("{server: k:6443}"), "server: must be https://HOST:PORT"},
+        {SERVER("{server: 'http://k.example'}"), "http goes to loopback addresses only"},
+        {SERVER("{server: 'https://u:SESAME@k'}"), "without user"},
+        {SERVER("{server: 'https:///x'}"), "server: must be"},
+        {SERVER("{server: 'https://'}"), "server: must be"},
+        {SERVER("{server: [a]}"), "server: must be text"},
+        {SERVER("{server: \"https://a\\nb\"}"), "one line of text"},
+        {SERVER("{server: https://k, insecure-skip-tls-verify: true}"),
+         "insecure-skip-tls-verify: tokens are not sent"},
+        {SERVER("{server: https://k, insecure-skip-tls-verify: maybe}"), "must be true or false"},
+        {SERVER("{server: https://k, certificate-authority-data: SESAME}"),
+         "certificate-authority-data: is not base64"},
+        {SERVER("{server: https://k, certificate-authority-data: YWJj}"), "is not the base64 of a text in PEM form"},
+        {SERVER("{server: https://k, proxy-url: 'socks5://u:SESAME@p'}"),
+         "proxy-url: must be the URL of an http or https"},
+        {USER("{auth-provider: {name: gcp}}"), "line 8: context \"c\", user \"u\": auth-provider: is no longer"},
+        {USER("{client-certificate-data: " PEM_64 "}"), "must both be there"},
+        {USER("{client-key: k.pem}"), "must both be there"},
+        {USER("{token: SESAME, username: x}"), "both a token and a username"},
+        {USER("{password: SESAME}"), "password: needs a username"},
+        {USER("{username: 'a:b', password: SESAME}"), "username: must not hold a colon"},
+        {USER("{token: \"SESAME\\nX: y\"}"), "token: must be one line"},
+        {USER("{token: \"SESAME \"}"), "without blanks around it"},
+        {USER("{as-groups: [a]}"), "need `as`"},
+        {USER("{as: \"a\\nb\"}"), "as: holds control characters"},
+        {USER("{as: ''}"), "as: must not be empty"},
+        {USER("{as: x, as-groups: a}"), "as-groups: must be a list"},
+        {USER("{as: x, as-user-extra: {a: b}}"), "as-user-extra: must map names to lists"},
+        {USER("{exec: {command: x}}"), "exec.apiVersion: must be client.authentication.k8s.io/v1"},
+        {USER("{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}"), "exec.apiVersion: must be"},
+        {USER("{exec: []}"), "exec: must be a mapping"},
+        {EXEC("args: [x]"), "exec: has no command"},
+        {EXEC("command: x, interactiveMode: Always"), "wants a person to talk to"},
+        {EXEC("command: x, interactiveMode: sometimes"), "must be Never, IfAvailable or Always"},
+        {EXEC("command: x, args: x"), "args: must be a list"},
+        {EXEC("command: x, args: [\"a\\0b\"]"), "exec.args: holds a NUL"},
+        {EXEC("command: x, env: [{value: SESAME}]"), "exec.env: each must have a name"},
+        {EXEC("command: x, env: [{name: 'a=b', value: SESAME}]"), "exec.env: each must have a name"},
+        {EXEC("command: x, env: [{name: a, value: \"SESAME\\0\"}]"), "exec.env: holds a NUL"},
+        {USER("{token: SESAME, exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}"),
+         "both exec and a token"},
+        {"contexts: &a []", "anchors"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_kube_config c;
+        struct cfr_err err = {0};
+
+        if (cfr_kube_config_parse(cfr_view_of(cases[i].text), "/etc/kube/config", NULL, &c, &err) != CFR_E_CONFIG)
+            fail_msg("case %zu was taken: %s", i, cases[i].words);
+        assert_contains(err.text, cases[i].words);
+        assert_null(strstr(err.text, "SESAME"));
+        assert_null(c.server);
+        assert_int_equal(cfr_kube_config_parse(cfr_view_of(cases[i].text), "/c", NULL, &c, NULL), CFR_E_CONFIG);
+    }
+}
+
+static void test_unknown_context_is_named(void **state)
+{
+    struct cfr_kube_config c;
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_kube_config_parse(cfr_view_of(main_config), "/c", "prod", &c, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "none has the name \"prod\"; there are: staging, a-context-with-a-long-name@two, plugin");
+}
+
+static void unveil(struct cfr_view veiled, struct cfr_view original, char *out, size_t size)
+{
+    struct cfr_view piece;
+    size_t n = 0;
+
+    while (cfr_kube_yaml_mask_next(&veiled, original, &piece)) {
+        assert_true(n + piece.n < size);
+        memcpy(out + n, piece.p, piece.n);
+        n += piece.n;
+    }
+    out[n] = '\0';
+}
+
+static void test_veil(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *gone; /* NULL: everything is still there */
+    } cases[] = {
+        {"", NULL},
+        {"token: short", NULL},
+        {"token: fifteen-letters", NULL},
+        {"token: sixteen--letters", "sixteen--letters"},
+        {"a: sixteen--letters\nb: 'another-long-word-here'", "another-long"},
+        {"{\"token\":\"sixteen--letters\"}", "sixteen--letters"},
+        {"\"a\\nsixteen--letters\"", "sixteen--letters"},
+        {"\"a\\u0041sixteen--letters\"", "sixteen--letters"},
+        {"\"a\\x41\"", NULL},
+        {"\\", NULL},
+        {"\\U", NULL},
+        {"sixteen--letters#and", "sixteen"},
+        {"CFRVEIL0000000000000005 sixteen--letters", NULL},
+        {"xxxCFRVEIL", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_view original;
+        struct cfr_secret out;
+        char back[256];
+
+        cfr_secret_init(&out, 1024);
+        assert_int_equal(cfr_kube_yaml_mask(cfr_view_of(cases[i].text), &out, &original, NULL), 0);
+        unveil(cfr_secret_view(&out), original, back, sizeof back);
+        assert_string_equal(back, cases[i].text);
+        if (cases[i].gone != NULL)
+            assert_true(cfr_view_find(cfr_secret_view(&out), cases[i].gone) < 0);
+        else
+            assert_view(cfr_secret_view(&out), cases[i].text);
+        cfr_secret_free(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_current_context),
+        cmocka_unit_test(test_paths_and_names),
+        cmocka_unit_test(test_plugin),
+        cmocka_unit_test(test_password_and_nobody),
+        cmocka_unit_test(test_json_with_cluster_extension),
+        cmocka_unit_test(test_data_over_several_lines),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_unknown_context_is_named),
+        cmocka_unit_test(test_veil),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Token files, and what is remembered of them. */
+#include "unit.h"
+
+#include "agent/source/token_file.h"
+#include "base/base64.h"
+#include "base/str.h"
+
+#include "files_scratch.h"
+
+#include <limits.h>
+
+#define NOW_MS INT64_C(1700000100000)
+
+static char path[PATH_MAX];
+
+static void add_part(struct cfr_str *to, const char *json)
+{
+    struct cfr_secret out;
+    struct cfr_err err = {0};
+
+    cfr_secret_init(&out, 4096);
+    assert_int_equal(cfr_base64url_encode(cfr_view_of(json), &out, &err), 0);
+    cfr_str_add(to, cfr_secret_view(&out));
+    cfr_secret_free(&out);
+}
+
+/* A token of account NUMBER with this signature. */
+static void write_token(int number, const char *signature)
+{
+    struct cfr_str s = {.limit = 4096};
+    char claims[256];
+    FILE *f;
+
+    (void)snprintf(claims, sizeof claims,
+                   "{\"iss\":\"https://i\",\"sub\":\"account-%d\",\"aud\":[\"a%d\"],\"iat\":1700000000,\"exp\":%d}",
+                   number, number, 1700003600 + number);
+    add_part(&s, "{\"alg\":\"RS256\",\"kid\":\"k\"}");
+    cfr_str_addz(&s, ".");
+    add_part(&s, claims);
+    cfr_str_addf(&s, ".%s", signature);
+    assert_false(s.failed);
+    (void)snprintf(path, sizeof path, "%s/token", scratch);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fputs(s.p, f);
+    assert_int_equal(fclose(f), 0);
+    cfr_str_free(&s);
+}
+
+static int read_token(const char *audience, int64_t now_ms, struct cfr_source_token_file *out, struct cfr_err *err)
+{
+    struct cfr_config_token config = {.file = path};
+    union {
+        const char *in;
+        char *out;
+    } text = {audience};
+    int64_t wait_ms;
+
+    config.audience = text.out;
+    *err = (struct cfr_err){0};
+    return cfr_source_token_file_read(&config, now_ms, out, &wait_ms, err);
+}
+
+/* More than are remembered, twice, so that what was forgotten is learnt again. */
+static void each_token_keeps_its_own_claims(void **state)
+{
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+    uint64_t marks[20];
+    char words[32];
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        write_token(i % 20, "c2ln");
+        (void)snprintf(words, sizeof words, "a%d", i % 20);
+        assert_int_equal(read_token(words, NOW_MS, &t, &err), 0);
+        (void)snprintf(words, sizeof words, "account-%d", i % 20);
+        assert_string_equal(t.subject, words);
+        assert_int_equal(t.expires_s, 1700003600 + i % 20);
+        if (i >= 20)
+            assert_true(t.mark == marks[i - 20]);
+        else
+            marks[i] = t.mark;
+        assert_true(i == 0 || t.mark != marks[(i + 19) % 20]);
+        cfr_source_token_file_free(&t);
+    }
+    cfr_source_token_file_forget();
+}
+
+static void what_is_remembered_is_judged_anew(void **state)
+{
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+    uint64_t mark;
+
+    (void)state;
+    write_token(1, "c2ln");
+    assert_int_equal(read_token("a1", NOW_MS, &t, &err), 0);
+    mark = t.mark;
+    cfr_source_token_file_free(&t);
+    assert_int_equal(read_token("a2", NOW_MS, &t, &err), CFR_E_TOKEN);
+    assert_contains(err.text, "for the audience \"a1\", not \"a2\"");
+    assert_int_equal(read_token("a1", INT64_C(1700003602000), &t, &err), CFR_E_TOKEN_EXPIRED);
+    assert_int_equal(t.issued_s, 1700000000);
+    cfr_source_token_file_free(&t);
+    /* Only the signature is another: the claims are what was known, the bytes are the file's. */
+    write_token(1, "b3RoZXI");
+    assert_int_equal(read_token("a1", NOW_MS, &t, &err), 0);
+    assert_true(t.mark == mark);
+    assert_contains(t.token.p, ".b3RoZXI");
+    cfr_source_token_file_free(&t);
+    cfr_source_token_file_forget();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_token_keeps_its_own_claims, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(what_is_remembered_is_judged_anew, scratch_make, scratch_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

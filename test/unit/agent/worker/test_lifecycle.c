@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The state machine and its schedule, with clocks that do as they are told. */
+#include "unit.h"
+
+#include "agent/worker/lifecycle.h"
+
+#define HOUR   INT64_C(3600000)
+#define DAY    (24 * HOUR)
+#define WINDOW (20 * INT64_C(60000))
+
+static const struct cfr_refresh_jitter none = {0, 0};
+static const struct cfr_now start = {INT64_C(1795000000000), INT64_C(5000000)};
+
+static struct cfr_now later(struct cfr_now now, int64_t ms)
+{
+    return (struct cfr_now){now.wall_ms + ms, now.boot_ms + ms};
+}
+
+static struct cfr_lifecycle fresh_for(int64_t life_ms)
+{
+    struct cfr_lifecycle c;
+
+    cfr_lifecycle_init(&c);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GRANTED), CFR_TODO_PUBLISH);
+    cfr_lifecycle_renewed(&c, start, life_ms, WINDOW, none);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_PUBLISHED), CFR_TODO_TELL);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_TOLD), CFR_TODO_NOTHING);
+    assert_int_equal(c.state, CFR_STATE_FRESH);
+    return c;
+}
+
+static void every_pair_is_decided_and_stopped_is_final(void **state)
+{
+    (void)state;
+    for (int s = 0; s < CFR_STATE_COUNT; s++) {
+        for (int e = 0; e < CFR_EVENT_COUNT; e++) {
+            struct cfr_lifecycle c;
+            enum cfr_todo todo;
+
+            cfr_lifecycle_init(&c);
+            c.state = (enum cfr_state)s;
+            todo = cfr_lifecycle_step(&c, (enum cfr_event)e);
+            if (todo == CFR_TODO_REFUSE)
+                assert_int_equal(c.state, s);
+            if (s == CFR_STATE_STOPPED)
+                assert_int_equal(c.state, CFR_STATE_STOPPED);
+            else if (e == CFR_EVENT_STOP)
+                assert_int_equal(c.state, CFR_STATE_STOPPED);
+            /* Whatever a consumer has been given, an event alone never takes it away. */
+            assert_string_not_equal(cfr_lifecycle_state_name(c.state), "unknown");
+            assert_string_not_equal(cfr_lifecycle_event_name((enum cfr_event)e), "unknown");
+        }
+    }
+}
+
+static void one_exchange_at_a_time(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_REFUSE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_NOTHING);
+    assert_false(c.again);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_TOKEN), CFR_TODO_AGAIN);
+    assert_true(c.again);
+    assert_int_equal(c.state, CFR_STATE_EXCHANGING);
+}
+
+static void telling_does_not_hold_back_the_next_refresh(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    c.state = CFR_STATE_RELOADING;
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
+    c.state = CFR_STATE_RELOADING;
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_ROTATE), CFR_TODO_TRY);
+}
+
+static void refreshes_before_the_consumers_window(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    /* botocore begins at 15 minutes: 20 are left when we do. */
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 40 * 60000);
+    assert_false(cfr_lifecycle_due(&c, later(start, 40 * 60000 - 1)));
+    assert_true(cfr_lifecycle_due(&c, later(start, 40 * 60000)));
+    c = fresh_for(10000);
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 5000);
+}
+
+static void clock_set_forward_a_day(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+    struct cfr_now now = later(start, 60000);
+
+    (void)state;
+    assert_true(cfr_lifecycle_valid(&c, now));
+    assert_false(cfr_lifecycle_due(&c, now));
+    now.wall_ms += DAY;
+    assert_false(cfr_lifecycle_valid(&c, now));
+    assert_true(cfr_lifecycle_due(&c, now));
+}
+
+static void clock_set_back_a_day(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+    struct cfr_now now = later(start, 60000);
+
+    (void)state;
+    now.wall_ms -= DAY;
+    /* Before it was issued: refreshed at once, and yet not called invalid. */
+    assert_true(cfr_lifecycle_due(&c, now));
+    assert_true(cfr_lifecycle_valid(&c, now));
+    /* The wall clock says a day is left; the boot clock knows better. */
+    now = later(start, HOUR + 1);
+    now.wall_ms -= DAY;
+    assert_false(cfr_lifecycle_valid(&c, now));
+}
+
+static void after_a_suspend_it_is_due(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    assert_true(cfr_lifecycle_due(&c, later(start, 8 * HOUR)));
+    assert_false(cfr_lifecycle_valid(&c, later(start, 8 * HOUR)));
+}
+
+static void adopts_only_what_is_fresh(void **state)
+{
+    struct cfr_refresh_life life = {start.wall_ms - 10 * 60000, start.wall_ms + 50 * 60000};
+    struct cfr_lifecycle c;
+
+    (void)state;
+    cfr_lifecycle_init(&c);
+    assert_true(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+    assert_int_equal(c.refresh_boot_ms, start.boot_ms + 30 * 60000);
+    life.issued_ms = start.wall_ms - 55 * 60000; /* 5 minutes left: published, but due */
+    life.expires_ms = start.wall_ms + 5 * 60000;
+    assert_false(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+    assert_true(cfr_lifecycle_valid(&c, start));
+    life.expires_ms = start.wall_ms - 1;
+    assert_false(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+    assert_false(cfr_lifecycle_valid(&c, start));
+    life = (struct cfr_refresh_life){start.wall_ms + HOUR, start.wall_ms + 2 * HOUR};
+    assert_false(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+}
+
+/* What lasts is not renewed for its age alone. */
+static void lasting_ones_wait(void **state)
+{
+    struct cfr_refresh_life life = {start.wall_ms - 48 * HOUR, start.wall_ms + 1000 * HOUR};
+    struct cfr_lifecycle c;
+
+    (void)state;
+    cfr_lifecycle_init(&c);
+    assert_false(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+    c.lasting = true;
+    assert_true(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
+}
+
+static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t retry_after_ms, double chance)
+{
+    struct cfr_lifecycle c;
+
+    cfr_lifecycle_init(&c);
+    c.failures = failures;
+    return cfr_lifecycle_failed(&c, start, class, retry_after_ms, chance);
+}
+
+static void backs_off_by_class(void **state)
+{
+    (void)state;
+    assert_true(delay_after(0, CFR_CLASS_RETRY, -1, 0.99) <= 1000);
+    assert_true(delay_after(0, CFR_CLASS_STOP, -1, 0.0) >= 5000);
+    for (unsigned n = 0; n < 100; n++) {
+        for (double chance = 0; chance < 1; chance += 0.24) {
+            int64_t ms = delay_after(n, CFR_CLASS_RETRY, -1, chance);
+
+            assert_in_range(ms, 500, 300000);
+            assert_in_range(delay_after(n, CFR_CLASS_STOP, -1, chance), 5000, 600000);
+        }
+    }
+    assert_true(delay_after(50, CFR_CLASS_RETRY, -1, 0.99) > 200000);
+}
+
+static void honours_retry_after_with_jitter(void **state)
+{
+    (void)state;
+    assert_int_equal(delay_after(0, CFR_CLASS_RETRY, 40000, 0.0), 40000);
+    assert_in_range(delay_after(0, CFR_CLASS_RETRY, 40000, 0.9), 43000, 44000);
+    /* A server that says "at once" does not make us hammer it. */
+    assert_true(delay_after(0, CFR_CLASS_RETRY, 0, 0.0) >= 500);
+}
+
+static void retries_at_least_twice_in_what_is_left(void **state)
+{
+    (void)state;
+    for (int64_t life_ms = 3000; life_ms <= HOUR; life_ms *= 3) {
+        struct cfr_lifecycle c = fresh_for(life_ms);
+        struct cfr_now now = later(start, life_ms / 5);
+        int tries = 0;
+
+        c.failures = 40; /* the pause is at its cap */
+        while (cfr_lifecycle_valid(&c, now)) {
+            int64_t delay_ms = cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 0.99);
+
+            assert_true(delay_ms >= 500);
+            now = later(now, delay_ms);
+            tries += cfr_lifecycle_valid(&c, now);
+        }
+        assert_true(tries >= 2);
+        /* What has ended is nothing to hurry for. */
+        assert_true(cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 0.99) > 500000);
+    }
+}
+
+/* Tries until C's life ends, each after the longest pause that cfr_lifecycle_failed may choose. */
+static uint32_t tries_by_hand(struct cfr_lifecycle c, struct cfr_now now, enum cfr_err_class class)
+{
+    uint32_t tries = 0;
+
+    now = later(now, cfr_lifecycle_deadline(&c) - now.boot_ms);
+    while (cfr_lifecycle_valid(&c, now)) {
+        tries++;
+        now = later(now, cfr_lifecycle_failed(&c, now, class, -1, 1.0));
+    }
+    return tries;
+}
+
+static void foresees_the_tries_that_are_left(void **state)
+{
+    static const enum cfr_err_class classes[] = {CFR_CLASS_RETRY, CFR_CLASS_STOP, CFR_CLASS_LOCAL};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct cfr_lifecycle c = fresh_for(HOUR);
+        struct cfr_now now = later(start, 41 * 60000);
+
+        assert_int_equal(cfr_lifecycle_tries_left(&c, start, classes[i]), tries_by_hand(c, start, classes[i]));
+        assert_in_range(cfr_lifecycle_tries_left(&c, start, classes[i]), 12, 30);
+        (void)cfr_lifecycle_step(&c, CFR_EVENT_DUE);
+        (void)cfr_lifecycle_step(&c, CFR_EVENT_GO);
+        (void)cfr_lifecycle_step(&c, CFR_EVENT_FAILED);
+        while (cfr_lifecycle_valid(&c, now)) {
+            (void)cfr_lifecycle_failed(&c, now, classes[i], -1, 0.99);
+            assert_int_equal(cfr_lifecycle_tries_left(&c, now, classes[i]), tries_by_hand(c, now, classes[i]));
+            now = later(now, cfr_lifecycle_deadline(&c) - now.boot_ms);
+        }
+        assert_int_equal(cfr_lifecycle_tries_left(&c, now, classes[i]), 0);
+    }
+}
+
+static void the_tries_that_are_left_are_bounded(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(1000 * HOUR);
+
+    (void)state;
+    assert_int_equal(cfr_lifecycle_tries_left(&c, start, CFR_CLASS_RETRY), CFR_LIFECYCLE_TRIES_MAX);
+    cfr_lifecycle_init(&c);
+    assert_int_equal(cfr_lifecycle_tries_left(&c, start, CFR_CLASS_RETRY), 0);
+}
+
+static void a_failure_keeps_what_is_published(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+    struct cfr_now now = later(start, 41 * 60000);
+
+    (void)state;
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
+    (void)cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 0.5);
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_FAILED);
+    assert_int_equal(c.state, CFR_STATE_BACKOFF);
+    assert_true(c.published);
+    assert_true(cfr_lifecycle_valid(&c, now));
+    assert_in_range(cfr_lifecycle_deadline(&c), now.boot_ms + 500, now.boot_ms + 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_is_decided_and_stopped_is_final),
+        cmocka_unit_test(one_exchange_at_a_time),
+        cmocka_unit_test(telling_does_not_hold_back_the_next_refresh),
+        cmocka_unit_test(refreshes_before_the_consumers_window),
+        cmocka_unit_test(clock_set_forward_a_day),
+        cmocka_unit_test(clock_set_back_a_day),
+        cmocka_unit_test(after_a_suspend_it_is_due),
+        cmocka_unit_test(adopts_only_what_is_fresh),
+        cmocka_unit_test(lasting_ones_wait),
+        cmocka_unit_test(backs_off_by_class),
+        cmocka_unit_test(honours_retry_after_with_jitter),
+        cmocka_unit_test(retries_at_least_twice_in_what_is_left),
+        cmocka_unit_test(foresees_the_tries_that_are_left),
+        cmocka_unit_test(the_tries_that_are_left_are_bounded),
+        cmocka_unit_test(a_failure_keeps_what_is_published),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

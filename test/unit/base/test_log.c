@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* The logger, by what arrives on standard error. */
+#include "unit.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static char caught[32768];
+
+/* Sends standard error into a file while F runs; what arrived is in `caught` then. */
+static void catch_stderr(void (*f)(void))
+{
+    char name[] = "/tmp/cfr-log-XXXXXX";
+    int keep = dup(STDERR_FILENO);
+    int fd = mkstemp(name);
+    ssize_t n;
+
+    assert_true(keep >= 0 && fd >= 0);
+    (void)unlink(name);
+    assert_true(dup2(fd, STDERR_FILENO) >= 0);
+    f();
+    assert_true(dup2(keep, STDERR_FILENO) >= 0);
+    (void)close(keep);
+    n = pread(fd, caught, sizeof caught - 1, 0);
+    (void)close(fd);
+    assert_true(n >= 0);
+    caught[n] = '\0';
+}
+
+static void some_events(void)
+{
+    cfr_log(CFR_LOG_WARN, "registry", "fresh", "%d of %s", 3, "them");
+    cfr_log(CFR_LOG_ERROR, "registry", NULL, "no state");
+    cfr_log(CFR_LOG_INFO, NULL, NULL, "plain");
+    cfr_log(CFR_LOG_DEBUG, NULL, NULL, "not shown");
+}
+
+static void text(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+    int64_t t;
+
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, false);
+    assert_true(cfr_log_enabled(CFR_LOG_INFO));
+    assert_false(cfr_log_enabled(CFR_LOG_DEBUG));
+    catch_stderr(some_events);
+    rest = cfr_view_of(caught);
+    assert_true(cfr_view_line(&rest, &line));
+    assert_true(line.n > 25);
+    assert_true(cfr_time_parse((struct cfr_view){line.p, 24}, &t));
+    assert_view(((struct cfr_view){line.p + 24, line.n - 24}), " warn  registry [fresh]: 3 of them");
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(((struct cfr_view){line.p + 24, line.n - 24}), " error registry: no state");
+    assert_true(cfr_view_line(&rest, &line));
+    assert_view(((struct cfr_view){line.p + 24, line.n - 24}), " info  plain");
+    assert_false(cfr_view_line(&rest, &line));
+}
+
+static void journal(void **state)
+{
+    (void)state;
+    cfr_log_setup(CFR_LOG_DEBUG, CFR_LOG_TEXT, true);
+    catch_stderr(some_events);
+    assert_string_equal(caught, "<4>registry [fresh]: 3 of them\n<3>registry: no state\n<6>plain\n<7>not shown\n");
+}
+
+static void json(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+    struct cfr_json *doc = NULL;
+    struct cfr_view value;
+    int64_t t;
+
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, false);
+    catch_stderr(some_events);
+    rest = cfr_view_of(caught);
+    assert_true(cfr_view_line(&rest, &line));
+    assert_int_equal(cfr_json_parse(line, &doc, NULL), 0);
+    assert_true(cfr_json_string(cfr_json_get(doc, "time"), &value));
+    assert_true(cfr_time_parse(value, &t));
+    assert_true(cfr_json_string(cfr_json_get(doc, "level"), &value));
+    assert_view(value, "warn");
+    assert_true(cfr_json_string(cfr_json_get(doc, "credential"), &value));
+    assert_view(value, "registry");
+    assert_true(cfr_json_string(cfr_json_get(doc, "state"), &value));
+    assert_view(value, "fresh");
+    assert_true(cfr_json_string(cfr_json_get(doc, "message"), &value));
+    assert_view(value, "3 of them");
+    cfr_json_free(doc);
+    assert_true(cfr_view_line(&rest, &line));
+    assert_true(cfr_view_line(&rest, &line));
+    assert_int_equal(cfr_json_parse(line, &doc, NULL), 0);
+    assert_null(cfr_json_get(doc, "credential"));
+    assert_null(cfr_json_get(doc, "state"));
+    cfr_json_free(doc);
+    assert_false(cfr_view_line(&rest, &line));
+}
+
+static void json_to_the_journal(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    (void)state;
+    cfr_log_setup(CFR_LOG_INFO, CFR_LOG_JSON, true);
+    catch_stderr(some_events);
+    rest = cfr_view_of(caught);
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<4>{\"time\":"));
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<3>{\"time\":"));
+    assert_true(cfr_view_line(&rest, &line) && cfr_view_starts(line, "<6>{\"time\":"));
+    assert_false(cfr_view_line(&rest, &line));
+}
+
+static void hostile_event(void)
+{
+    static char longest[20000];
+
+    memset(longest, '\x01', sizeof longest - 1);
+    cfr_log(CFR_LOG_ERROR, NULL, NULL, "a\nb\rc\x1b[31m\x7f%s", longest);
+}
+
+/* Nobody can forge a line, or be silenced by sending much. */
+static void control_characters_and_length(void **state)
+{
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    (void)state;
+    for (int format = CFR_LOG_TEXT; format <= CFR_LOG_JSON; format++) {
+        cfr_log_setup(CFR_LOG_INFO, (enum cfr_log_format)format, true);
+        catch_stderr(hostile_event);
+        rest = cfr_view_of(caught);
+        assert_true(cfr_view_line(&rest, &line));
+        assert_true(line.n > 1000 && line.n < 8192);
+        assert_true(cfr_view_printable(line));
+        assert_contains(caught, format == CFR_LOG_TEXT ? "a\\x0ab\\x0dc\\x1b[31m\\x7f\\x01" : "a\\u000ab\\u000dc");
+        assert_false(cfr_view_line(&rest, &line));
+    }
+}
+
+static void names_follow_the_enums(void **state)
+{
+    (void)state;
+    assert_string_equal(cfr_log_levels[CFR_LOG_DEBUG], "debug");
+    assert_null(cfr_log_levels[CFR_LOG_DEBUG + 1]);
+    assert_string_equal(cfr_log_formats[CFR_LOG_JSON], "json");
+    assert_null(cfr_log_formats[CFR_LOG_JSON + 1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text),
+        cmocka_unit_test(journal),
+        cmocka_unit_test(json),
+        cmocka_unit_test(json_to_the_journal),
+        cmocka_unit_test(control_characters_and_length),
+        cmocka_unit_test(names_follow_the_enums),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

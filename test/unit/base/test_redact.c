@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* What a server's message becomes before a person sees it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/redact.h"
+
+#include <string.h>
+
+#define SECRET "c2VjcmV0LWtleS1mb3ItZG9jLW9ubHktMDAwMDAw"
+
+static void gives(const char *text, const char *expected)
+{
+    const struct cfr_view secrets[] = {
+        {NULL, 0}, {SECRET, sizeof SECRET - 1}, {"pass/w0rd", 9}, {"ab", 2}, {"correct horse \"battery\"", 23}};
+    char out[CFR_REDACT_MAX];
+
+    assert_string_equal(cfr_redact(cfr_view_of(text), secrets, 5, out), expected);
+}
+
+static void plain(void **state)
+{
+    (void)state;
+    gives("", "");
+    gives("Rate exceeded", "Rate exceeded");
+    gives("  a \n\t b\x01"
+          "c \xc3\xa9 d  ",
+          "a b c d");
+    gives("cab abc", "cab abc");
+}
+
+static void secrets(void **state)
+{
+    (void)state;
+    gives("key " SECRET " is bad", "key [removed] is bad");
+    gives("part \"ZG9jLW9ubHkt\" of it", "part [removed] of it");
+    gives("part ZG9jLW9ubHk of it", "part ZG9jLW9ubHk of it");
+    gives("x=pass/w0rd;", "[removed]");
+    gives("is correct horse \"battery\" right", "is [removed] [removed] [removed] right");
+    gives("arn:aws:iam::1:role/" SECRET, "[removed]");
+}
+
+static void tokens(void **state)
+{
+    (void)state;
+    gives("token eyJhbGciOi.eyJ.sig no", "token [removed] no");
+    gives("header=eyJhbGciOi", "[removed]");
+    gives("eyJ", "eyJ");
+}
+
+static void long_words(void **state)
+{
+    char word[80];
+    char arn[140] = "arn:aws:iam::123456789012:role/";
+
+    (void)state;
+    memset(word, 'w', 64);
+    word[64] = '\0';
+    gives(word, word);
+    memset(word, 'w', 65);
+    word[65] = '\0';
+    gives(word, "[removed]");
+    memset(arn + strlen(arn), 'r', 64);
+    gives(arn, arn);
+    gives("https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF",
+          "https://oidc.eks.eu-west-1.example.com/id/0123456789ABCDEF0123456789ABCDEF");
+    gives("//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo.",
+          "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/demo/providers/demo.");
+    gives("https://x.example/?token=012345678901234567890123456789012345678901234567890123456789", "[removed]");
+}
+
+static void cut(void **state)
+{
+    char text[3000];
+    char out[CFR_REDACT_MAX];
+
+    (void)state;
+    for (size_t n = 150; n < sizeof text; n += n < 260 ? 1 : 100) {
+        for (size_t i = 0; i < n; i++)
+            text[i] = i % 7 == 6 ? ' ' : 'a';
+        (void)cfr_redact((struct cfr_view){text, n}, NULL, 0, out);
+        assert_true(strlen(out) <= 203);
+        if (n > 200 && text[n - 1] != ' ')
+            assert_string_equal(out + strlen(out) - 3, "...");
+        if (n <= 200)
+            assert_null(strstr(out, "..."));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain),      cmocka_unit_test(secrets), cmocka_unit_test(tokens),
+        cmocka_unit_test(long_words), cmocka_unit_test(cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

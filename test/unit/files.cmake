@@ -1,8 +1,0 @@
-foreach(subject path file generation single profile format watch state disk kill)
-    cfr_unit_test(files_${subject} cfr_files cfr_files_format)
-endforeach()
-cfr_unit_test(files_volume cfr_files cfr_files_format -Wl,--wrap=fdopendir -Wl,--wrap=closedir)
-cfr_unit_test(files_format_openstack cfr_files cfr_files_format)
-cfr_unit_test(files_format_azure cfr_files cfr_files_format)
-cfr_unit_test(files_format_gcp cfr_files cfr_files_format)
-cfr_unit_test(files_format_docker cfr_files cfr_files_format)

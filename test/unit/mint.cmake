@@ -1,8 +1,0 @@
-cfr_unit_test(mint_aws cfr_rotation)
-cfr_unit_test(mint_rotation cfr_rotation)
-cfr_unit_test(mint_cases cfr_rotation)
-target_compile_definitions(test_mint_aws PRIVATE CFR_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/../data")
-foreach(cloud azure gcp openstack)
-    cfr_unit_test(mint_${cloud} cfr_rotation -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
-    target_compile_definitions(test_mint_${cloud} PRIVATE CFR_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/../data")
-endforeach()

@@ -1,8 +1,0 @@
-cfr_unit_test(reload_watch libcredfresh_static -Wl,--wrap=inotify_init1 -Wl,--wrap=inotify_add_watch)
-cfr_unit_test(reload_snapshot libcredfresh_static -Wl,--wrap=munmap -Wl,--wrap=mmap)
-cfr_unit_test(reload_torn libcredfresh_static -Wl,--wrap=openat)
-cfr_unit_test(reload_ack libcredfresh_static -Wl,--wrap=rename)
-foreach(subject threads fork mount expiry)
-    cfr_unit_test(reload_${subject} libcredfresh_static)
-endforeach()
-include(reload_tls.cmake OPTIONAL)

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Access keys of AWS: requests, answers, refusals, rules. */
+#include "unit.h"
+
+#include "data_file.h"
+#include "rotation/aws.h"
+
+#define NOW    1767323045 /* 2026-01-02T03:04:05Z */
+#define KEY    "AKIDEXAMPLE0000000AA"
+#define SECRET "c2VjcmV0LWtleS1mb3ItZG9jLW9ubHktMDAwMDAw"
+#define MINTED "AKIAEXAMPLE000000000"
+
+static const char *const names[] = {
+    [CFR_ROTATION_LIST] = "list",           [CFR_ROTATION_CREATE] = "create",
+    [CFR_ROTATION_VERIFY] = "verify",       [CFR_ROTATION_DEACTIVATE] = "deactivate",
+    [CFR_ROTATION_LAST_USED] = "last-used", [CFR_ROTATION_DELETE] = "delete",
+};
+static char *regions[] = {(char[]){"eu-west-1"}, (char[]){"us-east-2"}};
+
+static struct cfr_rotation_aws robot(void)
+{
+    static char name[] = "robot";
+
+    return (struct cfr_rotation_aws){.user_name = name, .regions = {regions, 2}};
+}
+
+static struct cfr_grant keys(const char *prefix)
+{
+    struct cfr_grant g = {0};
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "%saws_access_key_id", prefix);
+    assert_int_equal(cfr_grant_set(&g, name, cfr_view_of(KEY), NULL), 0);
+    (void)snprintf(name, sizeof name, "%saws_secret_access_key", prefix);
+    assert_int_equal(cfr_grant_set(&g, name, cfr_view_of(SECRET), NULL), 0);
+    return g;
+}
+
+/* Method, URL, who signs for what, and the body with each parameter on a line of its own. */
+static void builds(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
+                   const char *want)
+{
+    struct cfr_rotation_request r = {.method = NULL};
+    struct cfr_err err = {0};
+    char got[2048];
+    size_t n;
+
+    if (cfr_rotation_aws_provider.build(c, ask, page, &r, &err) != 0)
+        fail_msg("%s", err.text);
+    n = (size_t)snprintf(got, sizeof got, "%s %s %s/%s %.*s\n", r.method, r.url, r.sign_service, r.sign_region,
+                         (int)r.sign_id.n, r.sign_id.p);
+    for (const char *p = r.body.p; *p != '\0'; p++)
+        n += (size_t)snprintf(got + n, sizeof got - n, *p == '&' ? "\n" : "%c", *p);
+    assert_string_equal(got, want);
+    assert_string_equal(r.content_type, "application/x-www-form-urlencoded");
+    assert_true(cfr_view_is(r.sign_secret, SECRET));
+    cfr_rotation_request_free(&r);
+}
+
+static void requests(void **state)
+{
+    struct cfr_rotation_aws c = robot();
+    struct cfr_grant admin = keys("secret:");
+    struct cfr_grant fresh = keys("");
+    struct cfr_rotation_ask ask = {
+        .op = CFR_ROTATION_LIST, .id = "", .name = "x", .now_s = NOW, .admin = &admin, .fresh = &fresh};
+
+    (void)state;
+    builds(&c, &ask, "",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=ListAccessKeys\nVersion=2010-05-08\nUserName=robot");
+    c.user_name = (char[]){"a+b=c,d.e@f"};
+    builds(&c, &ask, "A/+= 2",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=ListAccessKeys\nVersion=2010-05-08\nUserName=a%2Bb%3Dc%2Cd.e%40f\nMarker=A%2F%2B%3D%202");
+    c = robot();
+    ask.op = CFR_ROTATION_CREATE;
+    builds(&c, &ask, "",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=CreateAccessKey\nVersion=2010-05-08\nUserName=robot");
+    ask.id = MINTED;
+    ask.op = CFR_ROTATION_DEACTIVATE;
+    builds(&c, &ask, "",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=UpdateAccessKey\nVersion=2010-05-08\nUserName=robot\nAccessKeyId=" MINTED "\nStatus=Inactive");
+    ask.op = CFR_ROTATION_LAST_USED;
+    builds(&c, &ask, "",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=GetAccessKeyLastUsed\nVersion=2010-05-08\nAccessKeyId=" MINTED);
+    ask.op = CFR_ROTATION_DELETE;
+    builds(&c, &ask, "",
+           "POST https://iam.amazonaws.com/ iam/us-east-1 " KEY
+           "\nAction=DeleteAccessKey\nVersion=2010-05-08\nUserName=robot\nAccessKeyId=" MINTED);
+    ask.op = CFR_ROTATION_VERIFY;
+    ask.place = 1;
+    builds(&c, &ask, "",
+           "POST https://sts.us-east-2.amazonaws.com/ sts/us-east-2 " KEY
+           "\nAction=GetCallerIdentity\nVersion=2011-06-15");
+    c.sts_endpoint = (char[]){"https://vpce-1.sts.{region}.vpce.amazonaws.com"};
+    builds(&c, &ask, "",
+           "POST https://vpce-1.sts.us-east-2.vpce.amazonaws.com sts/us-east-2 " KEY
+           "\nAction=GetCallerIdentity\nVersion=2011-06-15");
+    cfr_grant_free(&admin);
+    cfr_grant_free(&fresh);
+}
+
+static void partitions(void **state)
+{
+    static const char *const rows[][4] = {
+        {"us-west-2", "iam.amazonaws.com", "us-east-1", "sts.us-west-2.amazonaws.com"},
+        {"cn-northwest-1", "iam.cn-north-1.amazonaws.com.cn", "cn-north-1", "sts.cn-northwest-1.amazonaws.com.cn"},
+        {"us-gov-east-1", "iam.us-gov.amazonaws.com", "us-gov-west-1", "sts.us-gov-east-1.amazonaws.com"},
+        {"eusc-de-east-1", "iam.eusc-de-east-1.amazonaws.eu", "eusc-de-east-1", "sts.eusc-de-east-1.amazonaws.eu"},
+        {"us-iso-west-1", "iam.us-iso-east-1.c2s.ic.gov", "us-iso-east-1", "sts.us-iso-west-1.c2s.ic.gov"},
+        {"us-isob-east-1", "iam.us-isob-east-1.sc2s.sgov.gov", "us-isob-east-1", "sts.us-isob-east-1.sc2s.sgov.gov"},
+        {"eu-isoe-west-1", "iam.eu-isoe-west-1.cloud.adc-e.uk", "eu-isoe-west-1", "sts.eu-isoe-west-1.cloud.adc-e.uk"},
+        {"us-isof-south-1", "iam.us-isof-south-1.csp.hci.ic.gov", "us-isof-south-1",
+         "sts.us-isof-south-1.csp.hci.ic.gov"},
+    };
+    struct cfr_grant g = keys("");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *one[] = {strdup(rows[i][0])};
+        struct cfr_rotation_aws c = {.user_name = (char[]){"robot"}, .regions = {one, 1}};
+        struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .admin = &g, .fresh = &g};
+        char want[512];
+
+        (void)snprintf(want, sizeof want,
+                       "POST https://%s/ iam/%s " KEY "\nAction=ListAccessKeys\nVersion=2010-05-08\nUserName=robot",
+                       rows[i][1], rows[i][2]);
+        builds(&c, &ask, "", want);
+        ask.op = CFR_ROTATION_VERIFY;
+        (void)snprintf(want, sizeof want,
+                       "POST https://%s/ sts/%s " KEY "\nAction=GetCallerIdentity\nVersion=2011-06-15", rows[i][3],
+                       rows[i][0]);
+        builds(&c, &ask, "", want);
+        free(one[0]);
+    }
+    cfr_grant_free(&g);
+}
+
+static void without_keys(void **state)
+{
+    struct cfr_rotation_aws c = robot();
+    struct cfr_grant none = {0};
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .admin = &none};
+    struct cfr_rotation_request r = {.method = NULL};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(cfr_rotation_aws_provider.build(&c, &ask, "", &r, &err), CFR_E_CONFIG);
+    assert_contains(err.text, "`with` has no keys of AWS");
+    cfr_rotation_request_free(&r);
+}
+
+static int parses(const struct cfr_rotation_ask *ask, const char *folder, struct cfr_view file, long status,
+                  struct cfr_rotation_answer *out, struct cfr_err *err)
+{
+    struct cfr_rotation_aws c = robot();
+    struct cfr_rotation_reply reply = {.status = status, .content_type = cfr_view_of("text/xml")};
+    char name[256];
+    int rc;
+
+    (void)snprintf(name, sizeof name, "mint/aws/%s/%.*s", folder, (int)file.n, file.p);
+    reply.body = data_file_read(name);
+    if (cfr_view_find(file, ".html") >= 0)
+        reply.content_type = cfr_view_of("text/html");
+    rc = cfr_rotation_aws_provider.parse(&c, ask, &reply, out, err);
+    data_file_free(reply.body);
+    return rc;
+}
+
+static void errors(void **state)
+{
+    struct cfr_grant g = keys("");
+    struct cfr_view whole = data_file_read("mint/aws/errors.tsv");
+    struct cfr_view rest = whole;
+    struct cfr_view col[6];
+    unsigned rows = 0;
+
+    (void)state;
+    for (; data_file_row(&rest, col, 6); rows++) {
+        struct cfr_rotation_ask ask = {.id = MINTED, .admin = &g, .fresh = &g};
+        struct cfr_rotation_answer answer = {.used_s = 0};
+        struct cfr_err err = {0};
+        int64_t status;
+        int rc;
+
+        while (!cfr_view_is(col[2], names[ask.op]))
+            ask.op++;
+        assert_true(cfr_view_int(col[1], &status));
+        rc = parses(&ask, "errors", col[0], (long)status, &answer, &err);
+        if (rc >= 0 || !cfr_view_is(col[3], cfr_err_name(rc)) ||
+            !cfr_view_is(col[4], cfr_err_class_name(cfr_err_class(rc))) ||
+            memmem(err.text, strlen(err.text), col[5].p, col[5].n) == NULL)
+            fail_msg("%.*s: %s %s: %s", (int)col[0].n, col[0].p, cfr_err_name(rc),
+                     cfr_err_class_name(cfr_err_class(rc)), err.text);
+        assert_null(strstr(err.text, "c2VjcmV0"));
+        assert_int_equal(answer.grant.field_count, 0);
+        cfr_rotation_answer_free(&answer);
+    }
+    assert_int_equal(rows, 27);
+    data_file_free(whole);
+    cfr_grant_free(&g);
+}
+
+static void a_new_key(void **state)
+{
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_CREATE};
+    struct cfr_rotation_answer a = {.used_s = 0};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(parses(&ask, "grants", cfr_view_of("created.xml"), 200, &a, &err), 0);
+    assert_string_equal(a.made.id, MINTED);
+    assert_int_equal(a.made.created_s, NOW);
+    assert_view(cfr_grant_get(&a.grant, "aws_access_key_id"), MINTED);
+    assert_view(cfr_grant_get(&a.grant, "aws_secret_access_key"), SECRET);
+    assert_view(cfr_grant_get(&a.grant, "aws_region"), "eu-west-1");
+    assert_string_equal(a.grant.identity, MINTED " of robot");
+    cfr_rotation_answer_free(&a);
+}
+
+/* Two pages, whose members have their parts in different orders. */
+static void a_list(void **state)
+{
+    struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST};
+    struct cfr_rotation_answer a = {.used_s = 0};
+    struct cfr_err err = {0};
+
+    (void)state;
+    assert_int_equal(parses(&ask, "grants", cfr_view_of("list-1.xml"), 200, &a, &err), 0);
+    assert_string_equal(a.next, "AAEe/+=page two");
+    assert_int_equal(parses(&ask, "grants", cfr_view_of("list-2.xml"), 200, &a, &err), 0);
+    assert_string_equal(a.next, "");
+    assert_int_equal(a.keys.count, 3);
+    assert_string_equal(a.keys.key[0].id, "AKIAEXAMPLE000000001");
+    assert_string_equal(a.keys.key[1].id, "AKIAEXAMPLE000000002");
+    assert_string_equal(a.keys.key[2].id, "AKIAEXAMPLE000000003");
+    assert_true(a.keys.key[0].active && !a.keys.key[1].active && a.keys.key[2].active);
+    assert_int_equal(a.keys.key[0].created_s, NOW);
+    assert_int_equal(a.keys.key[2].created_s - a.keys.key[1].created_s, 1);
+    cfr_rotation_answer_free(&a);
+}
+
+static void the_rest(void **state)
+{
+    static const struct {
+        enum cfr_rotation_op op;
+        const char *folder;
+        const char *file;
+        long status;
+        int64_t used_s;
+    } rows[] = {
+        {CFR_ROTATION_LAST_USED, "grants", "used.xml", 200, NOW - 5},
+        {CFR_ROTATION_LAST_USED, "grants", "unused.xml", 200, 0},
+        {CFR_ROTATION_VERIFY, "grants", "identity.xml", 200, 0},
+        {CFR_ROTATION_DELETE, "grants", "deleted.xml", 200, 0},
+        {CFR_ROTATION_DELETE, "errors", "no-key.xml", 404, 0},
+        {CFR_ROTATION_DEACTIVATE, "errors", "no-key.xml", 404, 0},
+        {CFR_ROTATION_LAST_USED, "errors", "no-user.xml", 404, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cfr_rotation_ask ask = {.op = rows[i].op, .id = MINTED};
+        struct cfr_rotation_answer a = {.used_s = 0};
+        struct cfr_err err = {0};
+
+        if (parses(&ask, rows[i].folder, cfr_view_of(rows[i].file), rows[i].status, &a, &err) != 0)
+            fail_msg("%s: %s", rows[i].file, err.text);
+        assert_int_equal(a.used_s, rows[i].used_s);
+        cfr_rotation_answer_free(&a);
+    }
+}
+
+static void rules(void **state)
+{
+    static const struct {
+        const char *user;
+        const char *regions[2];
+        const char *endpoint;
+        const char *why; /* NULL: it is good */
+    } rows[] = {
+        {"robot", {"us-east-1", "ap-south-1"}, NULL, NULL},
+        {"a_b+c=d,e.f@g-h", {"us-east-1", NULL}, "https://iam.example/x", NULL},
+        {"path/robot", {"us-east-1", NULL}, NULL, "without path or ARN"},
+        {"robot", {"us-east-1", "cn-north-1"}, NULL, "different partitions"},
+        {"robot", {"US-EAST-1", NULL}, NULL, "is no region"},
+        {"robot", {"us-east-1.evil.example/", NULL}, NULL, "is no region"},
+        {"robot", {"us-east-1", NULL}, "http://iam.example", "begins with https"},
+        {"robot", {"us-east-1", NULL}, "https://iam.example/?x", "nothing else"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *list[2] = {strdup(rows[i].regions[0]), rows[i].regions[1] != NULL ? strdup(rows[i].regions[1]) : NULL};
+        struct cfr_rotation_aws c = {.user_name = strdup(rows[i].user),
+                                     .regions = {list, list[1] != NULL ? 2 : 1},
+                                     .endpoint = rows[i].endpoint != NULL ? strdup(rows[i].endpoint) : NULL};
+        struct cfr_err err = {0};
+        int rc = cfr_rotation_aws_table.check(&c, &err);
+
+        if (rows[i].why == NULL ? rc != 0 : rc != CFR_E_CONFIG || strstr(err.text, rows[i].why) == NULL)
+            fail_msg("row %zu: %d %s", i, rc, err.text);
+        free(list[0]);
+        free(list[1]);
+        free(c.user_name);
+        free(c.endpoint);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests), cmocka_unit_test(partitions), cmocka_unit_test(without_keys),
+        cmocka_unit_test(errors),   cmocka_unit_test(a_new_key),  cmocka_unit_test(a_list),
+        cmocka_unit_test(the_rest), cmocka_unit_test(rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Hosts of STS: every partition and mode, and custom endpoints good and bad. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sts/aws/endpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int resolve(const struct cfr_aws_settings *place, const char *partition, struct cfr_aws_endpoint *out,
+                   struct cfr_err *err)
+{
+    struct cfr_aws_settings p = *place;
+
+    p.region_from = "region";
+    p.endpoint_from = "endpoint";
+    p.fips_from = "fips";
+    p.dual_stack_from = "dual_stack";
+    return cfr_aws_endpoint_resolve(&p, cfr_view_of(partition), out, err);
+}
+
+static void expect(struct cfr_aws_settings place, const char *partition, const char *host, const char *region)
+{
+    struct cfr_aws_endpoint e;
+    struct cfr_err err = {0};
+
+    if (resolve(&place, partition, &e, &err) != 0)
+        fail_msg("%s: %s", host, err.text);
+    assert_string_equal(e.host, host);
+    assert_string_equal(e.region, region);
+    if (!e.custom) {
+        assert_true(e.tls);
+        assert_string_equal(e.path, "/");
+    }
+}
+
+static void refuse(struct cfr_aws_settings place, const char *partition, const char *why)
+{
+    struct cfr_aws_endpoint e;
+    struct cfr_err err = {0};
+
+    assert_int_equal(resolve(&place, partition, &e, &err), CFR_E_CONFIG);
+    if (strstr(err.text, why) == NULL)
+        fail_msg("expected \"%s\" in \"%s\"", why, err.text);
+}
+
+static void partitions(void **state)
+{
+    static const struct {
+        const char *partition, *region, *suffix, *dual;
+    } rows[] = {
+        {"aws", "eu-west-1", "amazonaws.com", "api.aws"},
+        {"aws", "us-east-1", "amazonaws.com", "api.aws"},
+        {"aws", "ap-southeast-7", "amazonaws.com", "api.aws"},
+        {"aws", "mx-central-1", "amazonaws.com", "api.aws"},
+        {"aws", "il-central-1", "amazonaws.com", "api.aws"},
+        {"aws", "me-south-1", "amazonaws.com", "api.aws"},
+        {"aws", "af-south-1", "amazonaws.com", "api.aws"},
+        {"aws", "ca-west-1", "amazonaws.com", "api.aws"},
+        {"aws", "sa-east-1", "amazonaws.com", "api.aws"},
+        {"aws-cn", "cn-north-1", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
+        {"aws-eusc", "eusc-de-east-1", "amazonaws.eu", "api.amazonwebservices.eu"},
+        {"aws-iso", "us-iso-east-1", "c2s.ic.gov", "api.aws.ic.gov"},
+        {"aws-iso-b", "us-isob-east-1", "sc2s.sgov.gov", "api.aws.scloud"},
+        {"aws-iso-e", "eu-isoe-west-1", "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"},
+        {"aws-iso-f", "us-isof-south-1", "csp.hci.ic.gov", "api.aws.hci.ic.gov"},
+    };
+    char host[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *r = rows[i].region;
+
+        assert_string_equal(cfr_aws_endpoint_partition(r)->name, rows[i].partition);
+        (void)snprintf(host, sizeof host, "sts.%s.%s", r, rows[i].suffix);
+        expect((struct cfr_aws_settings){.region = r}, rows[i].partition, host, r);
+        (void)snprintf(host, sizeof host, "sts-fips.%s.%s", r, rows[i].suffix);
+        expect((struct cfr_aws_settings){.region = r, .fips = true}, rows[i].partition, host, r);
+        (void)snprintf(host, sizeof host, "sts.%s.%s", r, rows[i].dual);
+        expect((struct cfr_aws_settings){.region = r, .dual_stack = true}, rows[i].partition, host, r);
+        (void)snprintf(host, sizeof host, "sts-fips.%s.%s", r, rows[i].dual);
+        expect((struct cfr_aws_settings){.region = r, .fips = true, .dual_stack = true}, rows[i].partition, host, r);
+    }
+}
+
+static void govcloud_fips_is_the_ordinary_host(void **state)
+{
+    const char *r = "us-gov-west-1";
+
+    (void)state;
+    expect((struct cfr_aws_settings){.region = r}, "aws-us-gov", "sts.us-gov-west-1.amazonaws.com", r);
+    expect((struct cfr_aws_settings){.region = r, .fips = true}, "aws-us-gov", "sts.us-gov-west-1.amazonaws.com", r);
+    expect((struct cfr_aws_settings){.region = r, .dual_stack = true}, "aws-us-gov", "sts.us-gov-west-1.api.aws", r);
+    expect((struct cfr_aws_settings){.region = r, .fips = true, .dual_stack = true}, "aws-us-gov",
+           "sts-fips.us-gov-west-1.api.aws", r);
+}
+
+static void legacy(void **state)
+{
+    static const char *const global[] = {
+        "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "aws-global", "ca-central-1",
+        "eu-central-1",   "eu-north-1", "eu-west-1",      "eu-west-2",      "eu-west-3",  "sa-east-1",
+        "us-east-1",      "us-east-2",  "us-west-1",      "us-west-2",
+    };
+    static const char *const regional[] = {"eu-south-1", "ap-east-1", "me-south-1", "af-south-1"};
+    char host[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof global / sizeof global[0]; i++)
+        expect((struct cfr_aws_settings){.region = global[i], .legacy = true}, "aws", "sts.amazonaws.com", "us-east-1");
+    for (size_t i = 0; i < sizeof regional / sizeof regional[0]; i++) {
+        (void)snprintf(host, sizeof host, "sts.%s.amazonaws.com", regional[i]);
+        expect((struct cfr_aws_settings){.region = regional[i], .legacy = true}, "aws", host, regional[i]);
+    }
+    expect((struct cfr_aws_settings){.region = "cn-north-1", .legacy = true}, "aws-cn",
+           "sts.cn-north-1.amazonaws.com.cn", "cn-north-1");
+    expect((struct cfr_aws_settings){.region = "us-east-1", .legacy = true, .fips = true}, "aws",
+           "sts-fips.us-east-1.amazonaws.com", "us-east-1");
+    expect((struct cfr_aws_settings){.region = "us-east-1", .legacy = true, .dual_stack = true}, "aws",
+           "sts.us-east-1.api.aws", "us-east-1");
+    expect((struct cfr_aws_settings){.region = "aws-global"}, "aws", "sts.amazonaws.com", "us-east-1");
+    refuse((struct cfr_aws_settings){.region = "aws-global", .fips = true}, "aws", "aws-global has no FIPS");
+}
+
+static void regions(void **state)
+{
+    (void)state;
+    refuse((struct cfr_aws_settings){0}, "aws", "region: no region is known");
+    refuse((struct cfr_aws_settings){.region = "eu-west-1.evil.example/"}, "aws", "region: a region has only");
+    refuse((struct cfr_aws_settings){.region = ""}, "aws", "region: a region has only");
+    refuse((struct cfr_aws_settings){.region = "EU-WEST-1"}, "aws", "region: a region has only");
+    refuse((struct cfr_aws_settings){.region = "-eu"}, "aws", "region: a region has only");
+    refuse((struct cfr_aws_settings){.region = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+           "aws", "region: a region has only");
+    refuse((struct cfr_aws_settings){.region = "cn-north-1"}, "aws",
+           "role_arn: its partition is aws, but the region "
+           "cn-north-1 (from region) is in the partition aws-cn");
+    refuse((struct cfr_aws_settings){.region = "us-gov-west-1"}, "aws", "partition aws-us-gov");
+    refuse((struct cfr_aws_settings){.region = "eu-west-1"}, "minio", "partition aws;");
+    /* A region newer than the table belongs to the role's partition. */
+    assert_null(cfr_aws_endpoint_partition("xx-new-1"));
+    assert_null(cfr_aws_endpoint_partition("us-gov-west-1-extra"));
+    assert_null(cfr_aws_endpoint_partition("eu-west-"));
+    assert_null(cfr_aws_endpoint_partition("eu--1"));
+    expect((struct cfr_aws_settings){.region = "xx-new-1"}, "aws", "sts.xx-new-1.amazonaws.com", "xx-new-1");
+    expect((struct cfr_aws_settings){.region = "xx-new-1"}, "aws-cn", "sts.xx-new-1.amazonaws.com.cn", "xx-new-1");
+}
+
+static void custom(void **state)
+{
+    const char *vpc = "https://vpce-0a1b-2c3d.sts.eu-west-1.vpce.amazonaws.com";
+
+    (void)state;
+    expect((struct cfr_aws_settings){.endpoint = "https://sts.internal.example:8443/x", .region = "eu-west-1"}, "minio",
+           "sts.internal.example:8443", "eu-west-1");
+    expect((struct cfr_aws_settings){.endpoint = "https://sts.internal.example:443"}, "aws", "sts.internal.example",
+           "");
+    expect((struct cfr_aws_settings){.endpoint = "https://STS.Eu-West-3.amazonaws.com/"}, "aws",
+           "sts.eu-west-3.amazonaws.com", "eu-west-3");
+    expect((struct cfr_aws_settings){.endpoint = vpc}, "aws", vpc + 8, "eu-west-1");
+    expect((struct cfr_aws_settings){.endpoint = vpc, .region = "eu-west-1"}, "aws", vpc + 8, "eu-west-1");
+    refuse((struct cfr_aws_settings){.endpoint = vpc, .region = "eu-west-2"}, "aws",
+           "region: eu-west-2 is not the region of the VPC endpoint, which is eu-west-1");
+    refuse((struct cfr_aws_settings){.endpoint = vpc, .fips = true}, "aws", "endpoint cannot be combined with fips");
+    refuse((struct cfr_aws_settings){.endpoint = vpc, .dual_stack = true}, "aws", "cannot be combined with dual_stack");
+    refuse((struct cfr_aws_settings){.endpoint = "ftp://x"}, "aws", "endpoint: it must be a URL");
+}
+
+static void loopback(void **state)
+{
+    static const char *const good[] = {"http://127.0.0.1:4566", "http://127.255.0.255/x/y", "http://[::1]:80",
+                                       "http://localhost:9000/", "http://LOCALHOST"};
+    static const char *const bad[] = {"http://127.1",
+                                      "http://127.0.0.01",
+                                      "http://127.0.0.256",
+                                      "http://127.0.0.1.evil.example",
+                                      "http://128.0.0.1",
+                                      "http://0177.0.0.1",
+                                      "http://2130706433",
+                                      "http://10.0.0.1",
+                                      "http://localhost.evil.example",
+                                      "http://[::2]",
+                                      "http://[::ffff:127.0.0.1]",
+                                      "http://sts.eu-west-1.amazonaws.com"};
+    struct cfr_aws_endpoint e;
+    struct cfr_err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (cfr_aws_endpoint_parse(good[i], &e, &err) != 0)
+            fail_msg("%s: %s", good[i], err.text);
+        assert_false(e.tls);
+    }
+    assert_string_equal(e.host, "localhost");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (cfr_aws_endpoint_parse(bad[i], &e, &err) != CFR_E_CONFIG || strstr(err.text, "plain http") == NULL)
+            fail_msg("%s was not refused as it should", bad[i]);
+    }
+}
+
+static void bad_urls(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "https://",
+        "https:///x",
+        "sts.eu-west-1.amazonaws.com",
+        "HTTPS://x",
+        "https://a b",
+        "https://u@h",
+        "https://h:0",
+        "https://h:65536",
+        "https://h:",
+        "https://h:x",
+        "https://h/a?b",
+        "https://h/#f",
+        "https://h/a//b",
+        "https://h/../b",
+        "https://h/.",
+        "https://h/%2e",
+        "https://h\\x",
+        "https://[::1",
+        "https://[]",
+        "https://.h",
+        "https://a..b",
+        "https://-h",
+        "https://h:80:80",
+        "https://h/a b",
+        "https://\xc3\xa9",
+        "http://127.0.0.1@evil.example",
+        "https://h/\n",
+        "https://h\r\nX: y",
+    };
+    char long_url[600] = "https://";
+    struct cfr_aws_endpoint e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (cfr_aws_endpoint_parse(bad[i], &e, NULL) != CFR_E_CONFIG)
+            fail_msg("%s was not refused", bad[i]);
+    }
+    memset(long_url + 8, 'a', 300);
+    assert_int_equal(cfr_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
+    memset(long_url + 8, 'a', 590);
+    assert_int_equal(cfr_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partitions), cmocka_unit_test(govcloud_fips_is_the_ordinary_host),
+        cmocka_unit_test(legacy),     cmocka_unit_test(regions),
+        cmocka_unit_test(custom),     cmocka_unit_test(loopback),
+        cmocka_unit_test(bad_urls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
