@@ -3,6 +3,7 @@
 #include "rotation/aws.h"
 
 #include "base/str.h"
+#include "rotation/rest_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,20 +108,29 @@ static int check_regions(const struct cfr_strings *regions, struct cfr_err *err)
     return 0;
 }
 
-static int check_url(const char *key, const char *url, struct cfr_err *err)
+/* A URL in which `{region}` is replaced by REGION. */
+static void add_url(struct cfr_str *url, const char *text, const char *region)
 {
-    struct cfr_view text = cfr_view_of(url);
+    const char *mark = strstr(text, REGION_MARK);
 
-    if (url == NULL)
+    if (mark != NULL)
+        cfr_str_addf(url, "%.*s%s%s", (int)(mark - text), text, region, mark + strlen(REGION_MARK));
+    else
+        cfr_str_addz(url, text);
+}
+
+static int check_sts_endpoint(const struct cfr_rotation_aws *c, struct cfr_err *err)
+{
+    struct cfr_str url = {.limit = URL_MAX + 128};
+    int rc;
+
+    if (c->sts_endpoint == NULL || c->regions.count == 0)
         return 0;
-    if (!cfr_view_starts(text, "https://") && !cfr_view_starts(text, "http://127.") &&
-        !cfr_view_starts(text, "http://[::1]"))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: write a URL that begins with https:// (or http:// and a loopback address)", key);
-    if (!cfr_view_printable(text) || strpbrk(url, " ?#@%") != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: must be a host, perhaps with a port and a path, and nothing else",
-                           key);
-    return 0;
+    add_url(&url, c->sts_endpoint, c->regions.items[0]);
+    rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+                    : cfr_rotation_rest_check_url("sts_endpoint", url.p, err);
+    cfr_str_free(&url);
+    return rc;
 }
 
 static int check(const void *node, struct cfr_err *err)
@@ -133,8 +143,10 @@ static int check(const void *node, struct cfr_err *err)
     if (rc == 0)
         rc = check_regions(&c->regions, err);
     if (rc == 0)
-        rc = check_url("endpoint", c->endpoint, err);
-    return rc != 0 ? rc : check_url("sts_endpoint", c->sts_endpoint, err);
+        rc = cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
+    if (rc == 0)
+        rc = check_sts_endpoint(c, err);
+    return rc;
 }
 
 const struct cfr_table cfr_rotation_aws_table = {
@@ -237,15 +249,11 @@ static int build_sts(const struct cfr_rotation_aws *c, const struct cfr_rotation
                      struct cfr_rotation_request *out, struct cfr_err *err)
 {
     const char *region = c->regions.items[ask->place];
-    const char *mark = c->sts_endpoint != NULL ? strstr(c->sts_endpoint, REGION_MARK) : NULL;
     struct cfr_str url = {.limit = URL_MAX + 128};
     int rc;
 
-    if (mark != NULL)
-        cfr_str_addf(&url, "%.*s%s%s", (int)(mark - c->sts_endpoint), c->sts_endpoint, region,
-                     mark + strlen(REGION_MARK));
-    else if (c->sts_endpoint != NULL)
-        cfr_str_addz(&url, c->sts_endpoint);
+    if (c->sts_endpoint != NULL)
+        add_url(&url, c->sts_endpoint, region);
     else
         cfr_str_addf(&url, "https://sts.%s.%s/", region, partition_of(region)->suffix);
     rc = set_url(out, &url, err);

@@ -3,6 +3,7 @@
 #include "rotation/rest_private.h"
 
 #include "base/time.h"
+#include "wire/url.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +13,20 @@
 
 /* ---- URLs ---- */
 
-static bool is_loopback(const char *host, size_t n)
-{
-    if ((n == 9 && strncmp(host, "localhost", n) == 0) || (n == 5 && strncmp(host, "[::1]", n) == 0))
-        return true;
-    return n > 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= n;
-}
-
-/* The length of the host that AUTHORITY begins with. */
-static size_t host_of(const char *authority)
-{
-    size_t n = authority[0] == '[' ? strcspn(authority, "]") : 0;
-
-    return n != 0 && authority[n] == ']' ? n + 1 : strcspn(authority, ":/");
-}
-
 int cfr_rotation_rest_check_url(const char *key, const char *url, struct cfr_err *err)
 {
-    struct cfr_view text = cfr_view_of(url);
-    size_t scheme = cfr_view_starts(text, "https://") ? 8 : cfr_view_starts(text, "http://") ? 7 : 0;
-    size_t host;
+    struct cfr_url parts;
+    int rc;
 
     if (url == NULL)
         return 0;
-    host = host_of(url + scheme);
-    if (scheme == 0 || host == 0 || (scheme == 7 && !is_loopback(url + scheme, host)))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: write a URL that begins with https:// (or http:// and localhost or a loopback address)",
-                           key);
-    if (!cfr_view_printable(text) || strpbrk(url, " \"'<>?#@%\\") != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: must be a host, perhaps with a port and a path, and nothing else",
-                           key);
-    return 0;
+    rc = cfr_url_parse(url, &parts, err);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", key);
+    else if (strpbrk(url, "?%") != NULL)
+        rc =
+            cfr_err_set(err, CFR_E_CONFIG, "%s: must be a host, perhaps with a port and a path, and nothing else", key);
+    return rc;
 }
 
 void cfr_rotation_rest_base(struct cfr_str *url, const char *base)

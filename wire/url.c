@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* URLs. */
+/* URL parser, and the rule of plain http. */
 #include "wire/url.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ static bool letter_or_digit(char c)
     return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool address(struct cfr_view text, int family, unsigned char out[16])
+static bool parse_address(struct cfr_view text, int family, unsigned char out[16])
 {
     char buf[INET6_ADDRSTRLEN];
 
@@ -69,16 +69,21 @@ static bool name_ok(struct cfr_view host)
         rest.p += label.n + (dot != NULL ? 1 : 0);
         rest.n -= label.n + (dot != NULL ? 1 : 0);
     }
-    return !like_number(label) || address(host, AF_INET, bytes);
+    return !like_number(label) || parse_address(host, AF_INET, bytes);
+}
+
+size_t cfr_url_address(struct cfr_view host, unsigned char out[16])
+{
+    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+        return parse_address((struct cfr_view){host.p + 1, host.n - 2}, AF_INET6, out) ? 16 : 0;
+    return parse_address(host, AF_INET, out) ? 4 : 0;
 }
 
 static bool name_or_address_ok(struct cfr_view host)
 {
     unsigned char bytes[16];
 
-    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-        return address((struct cfr_view){host.p + 1, host.n - 2}, AF_INET6, bytes);
-    return name_ok(host);
+    return host.n > 2 && host.p[0] == '[' ? cfr_url_address(host, bytes) != 0 : name_ok(host);
 }
 
 static bool port_ok(struct cfr_view port)
@@ -118,19 +123,6 @@ bool cfr_url_host_ok(struct cfr_view host)
     return name_or_address_ok(name) && (port.p == NULL || port_ok(port));
 }
 
-static bool is_loopback(struct cfr_view host)
-{
-    static const unsigned char six[16] = {[15] = 1};
-    unsigned char bytes[16];
-
-    if (cfr_view_is_nocase(host, "localhost"))
-        return true;
-    if (host.p[0] == '[')
-        return address((struct cfr_view){host.p + 1, host.n - 2}, AF_INET6, bytes) &&
-               memcmp(bytes, six, sizeof six) == 0;
-    return address(host, AF_INET, bytes) && bytes[0] == 127;
-}
-
 static bool is_hex(char c)
 {
     return digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -150,32 +142,36 @@ static bool path_ok(struct cfr_view path)
     return path.n == 0 || path.p[0] == '/';
 }
 
-static int check_authority(struct cfr_view authority, struct cfr_url *out, struct cfr_err *err)
+/* Fills host, port and what they are from the authority. */
+static int split_authority(struct cfr_url *out, struct cfr_err *err)
 {
-    struct cfr_view port;
+    static const unsigned char six[16] = {[15] = 1};
+    unsigned char bytes[16];
+    size_t n;
 
-    if (memchr(authority.p, '@', authority.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it has a user or password before the host; leave out what stands before the @");
-    out->host = split_port(authority, &port);
+    out->host = split_port(out->authority, &out->port);
     if (!name_or_address_ok(out->host))
         return cfr_err_set(err, CFR_E_CONFIG, "it has no valid host name; write https://HOST or https://HOST:PORT");
-    if (port.p != NULL && !port_ok(port))
+    if (out->port.p != NULL && !port_ok(out->port))
         return cfr_err_set(err, CFR_E_CONFIG, "its port must be a number from 1 to 65535");
-    if (!out->tls && !is_loopback(out->host))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "plain http is only for 127.0.0.1, [::1] and localhost, because secrets would "
-                           "cross the network in the clear; use https (with ca_file for a private CA)");
+    n = cfr_url_address(out->host, bytes);
+    out->literal = n != 0;
+    if (n == 0)
+        out->loopback = cfr_view_is_nocase(out->host, "localhost");
+    else
+        out->loopback = n == 4 ? bytes[0] == 127 : memcmp(bytes, six, sizeof six) == 0;
     return 0;
 }
 
-int cfr_url_parse(const char *text, struct cfr_url *out, struct cfr_err *err)
+int cfr_url_parse_as(unsigned flags, const char *text, struct cfr_url *out, struct cfr_err *err)
 {
     size_t n = strlen(text);
     const char *p;
+    const char *at;
+    int rc;
 
     *out = (struct cfr_url){.tls = strncmp(text, "https://", 8) == 0};
-    if (n > CFR_URL_MAX)
+    if (n > CFR_URL_MAX && (flags & CFR_URL_ANY_LENGTH) == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", CFR_URL_MAX);
     if (!out->tls && strncmp(text, "http://", 7) != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it must be a URL that begins with https://");
@@ -184,11 +180,28 @@ int cfr_url_parse(const char *text, struct cfr_url *out, struct cfr_err *err)
     p += out->authority.n;
     out->path = cfr_view_of(p);
     if (strchr(p, '#') != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it has a fragment; leave out what stands from the # on, for it is never sent");
+        return cfr_err_set(err, CFR_E_CONFIG, "it has a fragment; remove everything from the # on, it is never sent");
     if (!path_ok(out->path))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "after the host it may only have a path that begins with / and a query, without "
                            "blanks and with other special characters percent-encoded");
-    return check_authority(out->authority, out, err);
+    at = memchr(out->authority.p, '@', out->authority.n);
+    if (at != NULL && (flags & CFR_URL_USER) == 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "it has a user or password before the host; remove everything up to the @");
+    if (at != NULL) {
+        out->authority.n -= (size_t)(at + 1 - out->authority.p);
+        out->authority.p = at + 1;
+    }
+    rc = split_authority(out, err);
+    if (rc == 0 && !out->tls && !out->loopback && (flags & CFR_URL_ANY_HTTP) == 0)
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "plain http is only for loopback (127.0.0.0/8, [::1], localhost), because secrets would cross "
+                         "the network in the clear; write https:// (with ca_file for a private CA)");
+    return rc;
+}
+
+int cfr_url_parse(const char *text, struct cfr_url *out, struct cfr_err *err)
+{
+    return cfr_url_parse_as(0, text, out, err);
 }

@@ -3,6 +3,7 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
+#include "wire/url.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -151,90 +152,25 @@ int cfr_config_rules_signal(const void *node, struct cfr_err *err)
     return 0;
 }
 
-static size_t authority_length(struct cfr_view rest)
-{
-    size_t n = 0;
-
-    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#')
-        n++;
-    return n;
-}
-
-static bool has_user(struct cfr_view rest)
-{
-    size_t n = authority_length(rest);
-
-    return n != 0 && memchr(rest.p, '@', n) != NULL;
-}
-
-static bool is_host(struct cfr_view text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if (!is_name_start(text.p[i]) && text.p[i] != '.' && text.p[i] != '-')
-            return false;
-    }
-    return text.n != 0 && text.n <= 253;
-}
-
-/* The host of `host:port/...`, without brackets; false if this is no authority. */
-static bool split_authority(struct cfr_view rest, struct cfr_view *host, bool *ipv6)
-{
-    struct cfr_view authority = {rest.p, authority_length(rest)};
-    ptrdiff_t colon;
-
-    *ipv6 = cfr_view_starts(authority, "[");
-    if (*ipv6) {
-        colon = cfr_view_find(authority, "]");
-        if (colon < 0)
-            return false;
-        *host = (struct cfr_view){authority.p + 1, (size_t)colon - 1};
-        authority.p += colon + 1;
-        authority.n -= (size_t)colon + 1;
-    } else {
-        colon = cfr_view_find(authority, ":");
-        *host = (struct cfr_view){authority.p, colon < 0 ? authority.n : (size_t)colon};
-        authority.p += host->n;
-        authority.n -= host->n;
-    }
-    if (*ipv6 ? !is_address(*host, AF_INET6) : !is_host(*host))
-        return false;
-    return authority.n == 0 ||
-           (authority.p[0] == ':' && is_port((struct cfr_view){authority.p + 1, authority.n - 1}, 1));
-}
-
-static bool is_loopback(struct cfr_view host, bool ipv6)
-{
-    return ipv6 ? cfr_view_is(host, "::1") : cfr_view_starts(host, "127.") && is_address(host, AF_INET);
-}
-
 int cfr_config_rules_http(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_http *h = node;
-    struct cfr_view url = cfr_view_of(h->url);
-    struct cfr_view rest = url;
-    bool tls = cfr_view_starts(url, "https://");
-    struct cfr_view host;
-    bool ipv6;
+    struct cfr_url url;
+    int rc;
 
     if (h->url == NULL)
         return 0;
-    if (!tls && !cfr_view_starts(url, "http://"))
-        return cfr_err_set(err, CFR_E_CONFIG, "url: write one that begins with https:// or http://");
-    rest.p += tls ? 8 : 7;
-    rest.n -= tls ? 8 : 7;
-    if (has_user(rest))
-        return cfr_err_set(err, CFR_E_CONFIG, "url: has a user or password in it (@); remove that");
-    if (!cfr_view_printable(url) || cfr_view_find(url, " ") >= 0 || !split_authority(rest, &host, &ipv6))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "url: is no valid URL; write one such as \"http://127.0.0.1:9090/-/reload\"");
-    if (cfr_view_find(url, "#") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "url: has a fragment (#), which is never sent; remove it");
-    if (!tls && !is_loopback(host, ipv6))
+    rc = cfr_url_parse(h->url, &url, err);
+    if (rc != 0) {
+        (void)cfr_err_prefix(err, "url");
+        return rc;
+    }
+    if (!url.tls && !url.literal)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "url: http:// goes to a literal loopback address only, and %.*s is none; write "
                            "https://, or http://127.0.0.1",
-                           host.n < 64 ? (int)host.n : 64, host.p);
-    if (!tls && h->ca_file != NULL)
+                           url.host.n < 64 ? (int)url.host.n : 64, url.host.p);
+    if (!url.tls && h->ca_file != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "ca_file: is of no use with http://; remove it, or write https://");
     return h->acknowledge_header != NULL ? cfr_config_rules_header(h->acknowledge_header, err) : 0;
 }

@@ -54,7 +54,7 @@ typedef void cfr_http_done_fn(void *ctx, const struct cfr_http_answer *answer);
 int cfr_http_open(struct cfr_http **out, struct cfr_err *err);
 void cfr_http_close(struct cfr_http *h);
 /* Starts a request; DONE is not called before this returns. HTTPS is verified always; plain http goes to
- * literal loopback addresses and Unix sockets only; redirects are never followed; proxies (environment) are
+ * loopback (by the rule of wire/url.h) and Unix sockets only; redirects are never followed; proxies (environment) are
  * never used for loopback and link-local addresses. At most 8 connections go to one host and 32 to all, the
  * rest waits its turn. METHOD, URL, headers and paths are copied. *HANDLE (may be NULL) is for
  * cfr_http_cancel, until DONE is called. CFR_E_CONFIG (URL or header that cannot be), CFR_E_MISSING or the

@@ -258,7 +258,7 @@ static int set_place(struct cfr_http_transfer *t, const struct cfr_http_request 
     if (rc != 0)
         return rc;
     bad = set_target(t->easy, r, url) | curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
-    curl_free(url);
+    free(url);
     return bad == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 

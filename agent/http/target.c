@@ -1,153 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a request goes: what URLs are taken, and which addresses are close enough for plain http. */
+/* Targets of requests: which URLs are accepted, and where a request with another server name connects. */
 #include "agent/http/transfer_private.h"
 #include "base/str.h"
+#include "wire/url.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* The parts of a URL, each to be freed with curl_free. */
-struct parts {
-    char *scheme;
-    char *host;
-    char *port;
-    char *user;
-};
-
-static void free_parts(struct parts *p)
-{
-    curl_free(p->scheme);
-    curl_free(p->host);
-    curl_free(p->port);
-    curl_free(p->user);
-}
-
-static bool split(CURLU *u, const char *url, struct parts *p)
-{
-    bool good = curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_SCHEME, &p->scheme, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_HOST, &p->host, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT) == CURLUE_OK;
-
-    (void)curl_url_get(u, CURLUPART_USER, &p->user, 0);
-    return good;
-}
-
-/* The address in HOST, if it is a literal one. */
-static int family_of(const char *host, unsigned char a[sizeof(struct in6_addr)])
-{
-    char inner[INET6_ADDRSTRLEN];
-    size_t n = strlen(host);
-
-    if (inet_pton(AF_INET, host, a) == 1)
-        return AF_INET;
-    if (n < 3 || n > sizeof inner || host[0] != '[' || host[n - 1] != ']')
-        return AF_UNSPEC;
-    memcpy(inner, host + 1, n - 2);
-    inner[n - 2] = '\0';
-    return inet_pton(AF_INET6, inner, a) == 1 ? AF_INET6 : AF_UNSPEC;
-}
-
-static bool is_loopback(const char *host)
-{
-    unsigned char a[sizeof(struct in6_addr)];
-    int family = family_of(host, a);
-
-    if (family == AF_INET)
-        return a[0] == 127;
-    if (family == AF_INET6)
-        return memcmp(a, &in6addr_loopback, sizeof in6addr_loopback) == 0;
-    return strcasecmp(host, "localhost") == 0;
-}
+/* A request's URL is composed: what its parts came from has been checked, with the key's name, when it was read. */
+#define REQUEST (CFR_URL_ANY_LENGTH | CFR_URL_ANY_HTTP)
 
 /* Where AWS's container credentials come from: the ECS agent's address and EKS Pod Identity's two. */
-static bool is_container_address(const char *host)
+static bool is_container_address(struct cfr_view host)
 {
     static const unsigned char pods[16] = {0xfd, 0, 0x0e, 0xc2, [15] = 0x23};
-    unsigned char a[sizeof(struct in6_addr)];
-    int family = family_of(host, a);
+    unsigned char a[16];
+    size_t n = cfr_url_address(host, a);
 
-    if (family == AF_INET)
+    if (n == 4)
         return a[0] == 169 && a[1] == 254 && a[2] == 170 && (a[3] == 2 || a[3] == 23);
-    return family == AF_INET6 && memcmp(a, pods, sizeof pods) == 0;
+    return n == 16 && memcmp(a, pods, sizeof pods) == 0;
 }
 
-static int check_parts(const struct cfr_http_request *r, const struct parts *p, struct cfr_http_target *out,
-                       struct cfr_err *err)
+/* The proxy's URL may hold a password, so nothing of it is reported but its host. */
+static int check_proxy(const char *proxy, struct cfr_err *err)
 {
-    bool near = r->link_local && is_container_address(p->host);
+    struct cfr_url url;
+    int rc = cfr_url_parse_as(CFR_URL_ANY_LENGTH | CFR_URL_ANY_HTTP | CFR_URL_USER, proxy, &url, err);
 
-    out->tls = strcmp(p->scheme, "https") == 0;
-    if (p->user != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: a URL must not hold a user or password", p->host);
-    if (!out->tls && (strcmp(p->scheme, "http") != 0 || (r->unix_socket == NULL && !is_loopback(p->host) && !near)))
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "%s: %s is not allowed here; use https (http goes to loopback addresses and Unix sockets only)", p->host,
-            p->scheme);
-    out->loopback = is_loopback(p->host);
-    out->link_local = near;
-    return 0;
-}
-
-/* The proxy's URL may hold a password, so nothing of it is said but its host. */
-static int check_proxy(const char *url, struct cfr_err *err)
-{
-    struct parts p = {NULL, NULL, NULL, NULL};
-    CURLU *u = curl_url();
-    int rc = 0;
-
-    if (u == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    else if (!split(u, url, &p))
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the proxy's URL is malformed; write http://HOST:PORT");
-    else if (strcmp(p.scheme, "http") != 0 && strcmp(p.scheme, "https") != 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the proxy %s: %s is not supported; use an http or https proxy", p.host,
-                         p.scheme);
-    free_parts(&p);
-    curl_url_cleanup(u);
+    if (rc == 0)
+        return 0;
+    if (strncmp(proxy, "http://", 7) != 0 && strncmp(proxy, "https://", 8) != 0)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "the proxy's URL must begin with http:// or https://; use an http or https proxy");
+    (void)cfr_err_prefix(err, "the proxy's URL (http://HOST:PORT)");
     return rc;
 }
 
 int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_http_target *out,
                           struct cfr_err *err)
 {
-    struct parts p = {NULL, NULL, NULL, NULL};
-    CURLU *u = curl_url();
-    int rc;
+    struct cfr_url url;
+    struct cfr_view port;
+    int rc = cfr_url_parse_as(REQUEST, r->url, &url, err);
 
-    if (u == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    if (split(u, r->url, &p))
-        rc = check_parts(r, &p, out, err);
-    else
-        rc = cfr_err_set(err, CFR_E_CONFIG, "the URL is malformed; write https://HOST[:PORT]/PATH");
-    if (rc == 0 && r->unix_socket != NULL)
-        (void)snprintf(t->target, sizeof t->target, "the socket %s", r->unix_socket);
-    else if (rc == 0)
-        (void)snprintf(t->target, sizeof t->target, "%s:%s", p.host, p.port);
-    free_parts(&p);
-    if (rc == 0 && r->proxy != NULL) {
-        rc = check_proxy(r->proxy, err);
-        if (rc != 0)
-            (void)cfr_err_prefix(err, "%s", t->target);
+    if (rc != 0) {
+        (void)cfr_err_prefix(err, "the request's URL");
+        return rc;
     }
-    curl_url_cleanup(u);
+    out->tls = url.tls;
+    out->loopback = url.loopback;
+    out->link_local = r->link_local && is_container_address(url.host);
+    if (!url.tls && !url.loopback && !out->link_local && r->unix_socket == NULL)
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "%.*s: http is not allowed here; use https (http goes to loopback addresses and Unix sockets only)",
+            (int)url.host.n, url.host.p);
+    port = url.port.n != 0 ? url.port : cfr_view_of(url.tls ? "443" : "80");
+    if (r->unix_socket != NULL)
+        (void)snprintf(t->target, sizeof t->target, "the socket %s", r->unix_socket);
+    else
+        (void)snprintf(t->target, sizeof t->target, "%.*s:%.*s", (int)url.host.n, url.host.p, (int)port.n, port.p);
+    if (r->proxy != NULL)
+        rc = check_proxy(r->proxy, err);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", t->target);
     return rc;
-}
-
-static int put_name(CURLU *u, const struct cfr_http_request *r, char **url, struct cfr_err *err)
-{
-    unsigned char a[sizeof(struct in6_addr)];
-    char name[300];
-    bool bare = inet_pton(AF_INET6, r->server_name, a) == 1;
-
-    (void)snprintf(name, sizeof name, bare ? "[%s]" : "%s", r->server_name);
-    if (strlen(r->server_name) > 253 || curl_url_set(u, CURLUPART_HOST, name, 0) != CURLUE_OK)
-        return cfr_err_set(err, CFR_E_CONFIG, "the server name is not the name of a host");
-    return curl_url_get(u, CURLUPART_URL, url, 0) == CURLUE_OK ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
 int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,
@@ -155,31 +74,36 @@ int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_re
 {
     struct cfr_str to = {.limit = 1024};
     struct cfr_str host = {.limit = 1024};
-    struct parts p = {NULL, NULL, NULL, NULL};
-    CURLU *u = curl_url();
-    char *port = NULL;
-    int rc;
+    struct cfr_str text = {.limit = strlen(r->url) + 300};
+    struct cfr_url at;
+    unsigned char a[sizeof(struct in6_addr)];
+    bool bare = inet_pton(AF_INET6, r->server_name, a) == 1;
+    int rc = cfr_url_parse_as(REQUEST, r->url, &at, err);
 
-    if (u == NULL || !split(u, r->url, &p)) {
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    } else {
-        /* As the URL has it: a port that is the usual one is left out of the header. */
-        (void)curl_url_get(u, CURLUPART_PORT, &port, 0);
-        cfr_str_addf(&to, "::%s:%s", p.host, p.port);
-        cfr_str_addf(&host, "Host: %s%s%s", p.host, port != NULL ? ":" : "", port != NULL ? port : "");
-        rc = put_name(u, r, url, err);
+    if (rc != 0)
+        return rc;
+    if (!bare && (strchr(r->server_name, ':') != NULL || !cfr_url_host_ok(cfr_view_of(r->server_name))))
+        return cfr_err_set(err, CFR_E_CONFIG, "the server name is not the name of a host");
+    cfr_str_addf(&text, at.tls ? "https://" : "http://");
+    cfr_str_addf(&text, bare ? "[%s]" : "%s", r->server_name);
+    cfr_str_addf(&text, "%s%.*s%.*s", at.port.n != 0 ? ":" : "", (int)at.port.n, at.port.p, (int)at.path.n, at.path.p);
+    cfr_str_addf(&to, "::%.*s:%.*s", (int)at.host.n, at.host.p,
+                 at.port.n != 0 ? (int)at.port.n
+                 : at.tls       ? 3
+                                : 2,
+                 at.port.n != 0 ? at.port.p
+                 : at.tls       ? "443"
+                                : "80");
+    cfr_str_addf(&host, "Host: %.*s", (int)at.authority.n, at.authority.p);
+    if (!to.failed)
+        t->connect_to = curl_slist_append(NULL, to.p);
+    if (t->connect_to == NULL || host.failed || text.failed) {
+        rc = cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
+        cfr_str_free(&host);
+        cfr_str_free(&text);
     }
     t->host = host.p;
-    t->connect_to = rc == 0 && !to.failed ? curl_slist_append(NULL, to.p) : NULL;
-    if (rc == 0 && (t->connect_to == NULL || host.failed))
-        rc = cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
-    if (rc != 0) {
-        curl_free(*url);
-        *url = NULL;
-    }
+    *url = text.p;
     cfr_str_free(&to);
-    curl_free(port);
-    free_parts(&p);
-    curl_url_cleanup(u);
     return rc;
 }

@@ -44,7 +44,7 @@ struct cfr_http_transfer {
 int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_http_target *out,
                           struct cfr_err *err);
 /* Has T connect to where R's URL points while the certificate is checked for R's server_name. *URL is the one to use
- * with it (heap, curl_free). CFR_E_CONFIG, CFR_E_NOMEM. */
+ * with it (heap, free). CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,
                            struct cfr_err *err);
 /* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the

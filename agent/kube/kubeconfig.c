@@ -5,6 +5,7 @@
 #include "agent/kube/kubeconfig_parse_private.h"
 #include "agent/kube/yaml_mask_private.h"
 #include "base/str.h"
+#include "wire/url.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,33 +34,21 @@ void cfr_kube_config_free(struct cfr_kube_config *c)
     *c = (struct cfr_kube_config){.server = NULL};
 }
 
-static bool is_local(const char *server)
-{
-    static const char *const starts[] = {"http://127.", "http://localhost", "http://[::1]"};
-
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-        if (cfr_view_starts(cfr_view_of(server), starts[i]))
-            return true;
-    }
-    return false;
-}
-
 static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
 {
     int rc = cfr_kube_string(r, cluster, "server", &out->server);
+    struct cfr_err why = {0};
+    struct cfr_url url;
     size_t n;
 
     if (rc != 0)
         return rc;
     if (out->server == NULL)
         return cfr_kube_refuse(r, cluster->line, "server", "is missing; write https://HOST:PORT");
-    if (!cfr_view_starts(cfr_view_of(out->server), "https://") && !is_local(out->server))
-        return cfr_kube_refuse(r, cluster->line, "server",
-                               "must be https://HOST:PORT (http goes to loopback addresses only)");
-    n = strcspn(out->server, "/") + 2;
-    if (strpbrk(out->server, " ?#@") != NULL || out->server[n] == '/' || out->server[n] == '\0')
-        return cfr_kube_refuse(r, cluster->line, "server",
-                               "must be https://HOST:PORT, without user, query and fragment");
+    if (cfr_url_parse(out->server, &url, &why) != 0)
+        return cfr_kube_refuse(r, cluster->line, "server", "must be https://HOST:PORT, but %s", why.text);
+    if (cfr_view_find(url.path, "?") >= 0)
+        return cfr_kube_refuse(r, cluster->line, "server", "must be https://HOST:PORT, without a query");
     n = strlen(out->server);
     while (out->server[n - 1] == '/')
         out->server[--n] = '\0';

@@ -2,6 +2,8 @@
 /* Hosts of STS. */
 #include "sts/aws/endpoint.h"
 
+#include "wire/url.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -107,29 +109,6 @@ static bool is_legacy_region(const char *region)
     return false;
 }
 
-/* Four decimal numbers of which the first is 127. Nothing shorter or octal: resolvers differ about those. */
-static bool is_loopback_v4(const char *host)
-{
-    for (int part = 0; part < 4; part++) {
-        size_t n = strspn(host, "0123456789");
-        int value = 0;
-
-        if (n == 0 || n > 3 || (n > 1 && host[0] == '0'))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            value = value * 10 + (host[i] - '0');
-        if (value > 255 || (part == 0 && value != 127) || host[n] != (part < 3 ? '.' : '\0'))
-            return false;
-        host += n + 1;
-    }
-    return true;
-}
-
-static bool is_loopback(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || is_loopback_v4(host);
-}
-
 /* Host names that AWS gives: sts.R.SUFFIX, sts-fips.R.SUFFIX and vpce-ID.sts.R.vpce.SUFFIX. */
 static void region_of_host(const char *host, char region[CFR_AWS_REGION_MAX])
 {
@@ -159,28 +138,6 @@ static bool is_vpc_host(const char *host)
     return strncmp(host, "vpce-", 5) == 0;
 }
 
-/* Length of the host at the head of TEXT, lower-cased into HOST; 0 if there is none. */
-static size_t take_host(const char *text, char host[CFR_AWS_ENDPOINT_MAX])
-{
-    size_t n = 0;
-
-    if (text[0] == '[') {
-        n = strspn(text + 1, "0123456789abcdefABCDEF:.");
-        n = n != 0 && text[n + 1] == ']' ? n + 2 : 0;
-    } else {
-        while (lower_or_digit(text[n]) || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '-' || text[n] == '.')
-            n++;
-        if (n != 0 && (text[0] == '.' || text[0] == '-' || memmem(text, n, "..", 2) != NULL))
-            n = 0;
-    }
-    if (n > 255)
-        n = 0;
-    for (size_t i = 0; i < n; i++)
-        host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
-    host[n] = '\0';
-    return n;
-}
-
 /* A path whose canonical form in a signature is itself. */
 static bool path_ok(const char *path)
 {
@@ -197,54 +154,34 @@ static bool path_ok(const char *path)
     return true;
 }
 
-/* `:PORT` at the head of TEXT is appended to the host unless it is the scheme's own, as clients do in Host.
- */
-static int take_port(const char **text, struct cfr_aws_endpoint *out, struct cfr_err *err)
-{
-    size_t n;
-    int64_t port;
-    size_t len = strlen(out->host);
-
-    if (**text != ':')
-        return 0;
-    n = strspn(*text + 1, "0123456789");
-    if (n == 0 || n > 5 || !cfr_view_int((struct cfr_view){*text + 1, n}, &port) || port < 1 || port > 65535)
-        return cfr_err_set(err, CFR_E_CONFIG, "its port must be a number from 1 to 65535");
-    *text += n + 1;
-    if (port != (out->tls ? 443 : 80))
-        (void)snprintf(out->host + len, sizeof out->host - len, ":%d", (int)port);
-    return 0;
-}
-
 int cfr_aws_endpoint_parse(const char *url, struct cfr_aws_endpoint *out, struct cfr_err *err)
 {
-    const char *p;
+    struct cfr_url parts;
+    int64_t port;
     size_t n;
     int rc;
 
     *out = (struct cfr_aws_endpoint){.custom = true};
     if (strlen(url) >= CFR_AWS_ENDPOINT_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", CFR_AWS_ENDPOINT_MAX - 1);
-    out->tls = strncmp(url, "https://", 8) == 0;
-    if (!out->tls && strncmp(url, "http://", 7) != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it must be a URL such as https://sts.eu-west-1.amazonaws.com");
-    p = url + (out->tls ? 8 : 7);
-    n = take_host(p, out->host);
-    if (n == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has no valid host name; write https://HOST or https://HOST:PORT");
-    p += n;
-    if (!out->tls && !is_loopback(out->host))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "plain http is only for 127.0.0.1, [::1] and localhost, because the token would "
-                           "cross the network in the clear; use https (with ca_file for a private CA)");
-    region_of_host(out->host, out->region);
-    rc = take_port(&p, out, err);
+    rc = cfr_url_parse(url, &parts, err);
     if (rc != 0)
         return rc;
-    if (*p != '\0' && (*p != '/' || !path_ok(p)))
+    if (!path_ok(parts.path.p))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "after the host it may only have a port and a plain path: no user, query or fragment");
-    (void)snprintf(out->path, sizeof out->path, "%s", *p != '\0' ? p : "/");
+    out->tls = parts.tls;
+    n = parts.host.n;
+    for (size_t i = 0; i < n; i++) {
+        char c = parts.host.p[i];
+
+        out->host[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    region_of_host(out->host, out->region);
+    /* As clients write the Host header, which is signed: without the scheme's own port. */
+    if (parts.port.n != 0 && cfr_view_int(parts.port, &port) && port != (out->tls ? 443 : 80))
+        (void)snprintf(out->host + n, sizeof out->host - n, ":%d", (int)port);
+    (void)snprintf(out->path, sizeof out->path, "%s", parts.path.n != 0 ? parts.path.p : "/");
     return 0;
 }
 

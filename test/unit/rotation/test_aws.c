@@ -289,7 +289,10 @@ static void rules(void **state)
         {"robot", {"us-east-1", "cn-north-1"}, NULL, "different partitions"},
         {"robot", {"US-EAST-1", NULL}, NULL, "is no region"},
         {"robot", {"us-east-1.evil.example/", NULL}, NULL, "is no region"},
-        {"robot", {"us-east-1", NULL}, "http://iam.example", "begins with https"},
+        {"robot", {"us-east-1", NULL}, "http://iam.example", "plain http is only for"},
+        {"robot", {"us-east-1", NULL}, "http://127.evil.example.com/", "plain http is only for"},
+        {"robot", {"us-east-1", NULL}, "http://[::1].evil.example.com/", "no valid host name"},
+        {"robot", {"us-east-1", NULL}, "https://iam.example/a%41", "must be a host"},
         {"robot", {"us-east-1", NULL}, "https://iam.example/?x", "nothing else"},
     };
 

@@ -180,8 +180,8 @@ static void configurations(void **state)
     mint_check(t, NULL, MINT_LIST("client_id", APP, "tenant_id", "contoso.com", "lifetime", "2160h", "cloud", "china"));
     mint_check(t, "client_id: must be a GUID", MINT_LIST("client_id", "66666666-7777-8888-9999-aaaaaaaaaaa'"));
     mint_check(t, "tenant_id: must be", MINT_LIST("client_id", APP, "tenant_id", "a/b.com"));
-    mint_check(t, "endpoint: write a URL", MINT_LIST("client_id", APP, "endpoint", "http://graph.test"));
-    mint_check(t, "authority_host: write a URL", MINT_LIST("client_id", APP, "authority_host", "login.test"));
+    mint_check(t, "endpoint: plain http is only for", MINT_LIST("client_id", APP, "endpoint", "http://graph.test"));
+    mint_check(t, "authority_host: it must be a URL", MINT_LIST("client_id", APP, "authority_host", "login.test"));
 }
 
 static void every_allocation(void **state)

@@ -160,12 +160,14 @@ static void configurations(void **state)
     mint_check(t, "service_account: must be", MINT_LIST("service_account", "no-address"));
     mint_check(t, "service_account: must be", MINT_LIST("service_account", "a/b@p.iam.gserviceaccount.com"));
     mint_check(t, "project: must be", MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "project", "a/b"));
-    mint_check(t, "endpoint: write a URL",
+    mint_check(t, "endpoint: plain http is only for",
                MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://iam.test"));
-    mint_check(t, "endpoint: write a URL",
+    mint_check(t, "endpoint: plain http is only for",
                MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://127.0.0.1.test/"));
-    mint_check(t, "endpoint: must be a host",
+    mint_check(t, "endpoint: it has a user or password",
                MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "https://u@iam.test"));
+    mint_check(t, "endpoint: must be a host",
+               MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "https://iam.test/?a=b"));
     mint_check(t, NULL, MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://[::1]:80"));
     mint_check(t, NULL, MINT_LIST("service_account", "a@p.iam.gserviceaccount.com", "endpoint", "http://localhost:80"));
 }

@@ -186,7 +186,7 @@ static void configurations(void **state)
     mint_check(t, NULL, MINT_LIST(NULL));
     mint_check(t, NULL,
                MINT_LIST("auth_url", "https://k.test/v3", "user_id", "u", "lifetime", "720h", "unrestricted", "true"));
-    mint_check(t, "auth_url: write a URL", MINT_LIST("auth_url", "http://k.test/v3"));
+    mint_check(t, "auth_url: plain http is only for", MINT_LIST("auth_url", "http://k.test/v3"));
     mint_check(t, "", MINT_LIST("lifetime", "1m"));
 }
 

@@ -138,13 +138,64 @@ static void hosts(void **state)
     assert_false(cfr_url_host_ok(LITERAL("a\0b")));
 }
 
+static void loopback(void **state)
+{
+    static const struct {
+        const char *url;
+        bool loopback;
+        bool literal;
+        const char *port;
+    } cases[] = {
+        {"http://localhost", true, false, ""},
+        {"http://LocalHost:1/", true, false, "1"},
+        {"https://127.9.8.7:65535", true, true, "65535"},
+        {"https://[::1]/", true, true, ""},
+        {"https://[0::0:1]:8", true, true, "8"},
+        {"https://128.0.0.1", false, true, ""},
+        {"https://[::ffff:127.0.0.1]/", false, true, ""},
+        {"https://localhost./", false, false, ""},
+        {"https://localhost.evil", false, false, ""},
+        {"https://127.evil.example.com:7", false, false, "7"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_url u;
+
+        assert_int_equal(cfr_url_parse(cases[i].url, &u, NULL), 0);
+        if (u.loopback != cases[i].loopback || u.literal != cases[i].literal)
+            fail_msg("%s: loopback %d, literal %d", cases[i].url, u.loopback, u.literal);
+        assert_view(u.port, cases[i].port);
+    }
+}
+
+static void exceptions(void **state)
+{
+    char url[CFR_URL_MAX + 2] = "https://a/";
+    struct cfr_err err = {0};
+    struct cfr_url u;
+
+    (void)state;
+    assert_int_equal(cfr_url_parse_as(CFR_URL_ANY_HTTP, "http://proxy.example:3128", &u, NULL), 0);
+    assert_false(u.loopback);
+    assert_int_equal(cfr_url_parse_as(CFR_URL_ANY_HTTP, "http://u@a", &u, NULL), CFR_E_CONFIG);
+    assert_int_equal(cfr_url_parse_as(CFR_URL_USER, "https://user:SESAME@a.example:8/x", &u, NULL), 0);
+    assert_view(u.authority, "a.example:8");
+    assert_view(u.host, "a.example");
+    /* What a client takes for the host must never be part of the password. */
+    assert_int_equal(cfr_url_parse_as(CFR_URL_USER, "https://user:SESAME@a@b/", &u, &err), CFR_E_CONFIG);
+    assert_null(strstr(err.text, "SESAME"));
+    assert_int_equal(cfr_url_parse_as(CFR_URL_USER, "http://localhost@evil.example/", &u, NULL), CFR_E_CONFIG);
+    memset(url + 10, 'a', sizeof url - 11);
+    assert_int_equal(cfr_url_parse(url, &u, NULL), CFR_E_CONFIG);
+    assert_int_equal(cfr_url_parse_as(CFR_URL_ANY_LENGTH, url, &u, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),
-        cmocka_unit_test(objections),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(hosts),
+        cmocka_unit_test(loopback),   cmocka_unit_test(exceptions), cmocka_unit_test(parts),
+        cmocka_unit_test(objections), cmocka_unit_test(lengths),    cmocka_unit_test(hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
