@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# bash completion of credfresh: made by `credfresh completion bash` from its own tables.
+# bash completion of credfresh: made by credfresh-gen from the grammar of the command line.
 
 _credfresh_commands='run once check doctor status rotate wait reload image-credential-provider exec quit get env oidc inspect reference completion version help'
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion for bash. */
-#include "gen/completion.h"
+/* Completion script of bash. */
+#include "gen/completion_private.h"
 
 /* How the words of the tables are completed. bash hands over `--format=sh` as three words, unless `=` was
  * taken out of COMP_WORDBREAKS: then it is one. */
@@ -155,7 +155,7 @@ static void add_values(struct cfr_str *out)
         if (o->value == NULL)
             continue;
         cfr_str_addz(out, "    ");
-        if (cfr_cli_option_is_short(o))
+        if (o->brief)
             cfr_str_addf(out, "*' -%c' | ", o->letter);
         cfr_str_addf(out, "*' --%s') value=%s ;;\n", o->name, o->value);
     }
@@ -165,7 +165,7 @@ static void add_values(struct cfr_str *out)
 void cfr_gen_completion_bash(struct cfr_str *out)
 {
     cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
-                      "# bash completion of credfresh: made by `credfresh completion bash` from its own tables.\n\n"
+                      "# bash completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n"
                       "_credfresh_commands='");
     for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
         cfr_str_addf(out, "%s%s", c == cfr_cli_commands ? "" : " ", c->name);

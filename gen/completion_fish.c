@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion for fish. */
-#include "gen/completion.h"
+/* Completion script of fish. */
+#include "gen/completion_private.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ static const char functions[] =
     "end\n"
     "\n";
 
-/* How WORD of a usage is completed: the option, and its value. */
+/* Appends the options of `complete` for the word W. */
 static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
@@ -68,7 +68,7 @@ static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word
 static void add_option(struct cfr_str *out, const struct cfr_cli_command *c, const struct cfr_cli_option *o)
 {
     cfr_str_addf(out, "complete -c credfresh -n '__credfresh_is %s'", c->name);
-    if (cfr_cli_option_is_short(o))
+    if (o->brief)
         cfr_str_addf(out, " -s %c", o->letter);
     cfr_str_addf(out, " -l %s", o->name);
     if (o->value != NULL) {
@@ -107,10 +107,10 @@ static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 void cfr_gen_completion_fish(struct cfr_str *out)
 {
     cfr_str_addz(out, "# SPDX-License-Identifier: MIT\n"
-                      "# fish completion of credfresh: made by `credfresh completion fish` from its own tables.\n\n"
+                      "# fish completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n"
                       "set -g __credfresh_with_value");
     for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
-        if (o->value != NULL && cfr_cli_option_is_short(o))
+        if (o->value != NULL && o->brief)
             cfr_str_addf(out, " -%c", o->letter);
         if (o->value != NULL)
             cfr_str_addf(out, " --%s", o->name);

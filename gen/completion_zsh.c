@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion for zsh. */
-#include "gen/completion.h"
+/* Completion script of zsh. */
+#include "gen/completion_private.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const char names[] =
     "}\n"
     "\n";
 
-/* ": what: how to complete it" for WORD of a usage. */
+/* Appends ":message:action" of _arguments for the word W. */
 static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word *w)
 {
     if (strcmp(w->text, "NAME") == 0) {
@@ -44,11 +44,11 @@ static void add_action(struct cfr_str *out, const struct cfr_gen_completion_word
 static void add_spec(struct cfr_str *out, const struct cfr_cli_command *c, const struct cfr_cli_option *o, bool brief)
 {
     struct cfr_str spec = {.limit = 8192};
-    bool again = o->letter == 'n';
+    bool again = o->type == CFR_CLI_STRINGS;
 
     if (again)
         cfr_str_addz(&spec, "*");
-    else if (cfr_cli_option_is_short(o))
+    else if (o->brief)
         cfr_str_addf(&spec, "(-%c --%s)", o->letter, o->name);
     if (brief)
         cfr_str_addf(&spec, "-%c%s", o->letter, o->value != NULL ? "+" : "");
@@ -88,11 +88,11 @@ static void add_arguments(struct cfr_str *out, const struct cfr_cli_command *c)
 
 static void add_command(struct cfr_str *out, const struct cfr_cli_command *c)
 {
-    cfr_str_addf(out, "    (%s)\n        _arguments -s -S%s", c->name, c->options[0] == '+' ? " -A '-*'" : "");
+    cfr_str_addf(out, "    (%s)\n        _arguments -s -S%s", c->name, cfr_cli_runs_program(c) ? " -A '-*'" : "");
     for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
         if (!cfr_cli_takes(c, o))
             continue;
-        if (cfr_cli_option_is_short(o))
+        if (o->brief)
             add_spec(out, c, o, true);
         add_spec(out, c, o, false);
     }
@@ -104,7 +104,7 @@ void cfr_gen_completion_zsh(struct cfr_str *out)
 {
     cfr_str_addz(out, "#compdef credfresh\n"
                       "# SPDX-License-Identifier: MIT\n"
-                      "# zsh completion of credfresh: made by `credfresh completion zsh` from its own tables.\n\n");
+                      "# zsh completion of credfresh: made by credfresh-gen from the grammar of the command line.\n\n");
     cfr_str_addz(out, names);
     cfr_str_addz(out, "_credfresh() {\n"
                       "    local curcontext=\"$curcontext\" state line\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line as data: subcommands, options, and what was said. Nothing here blocks or allocates. */
+/* The command line: its grammar as data, what was given, usage and error texts. Nothing here blocks. A parsed command
+ * line borrows argv and the environment. Errors are printed to standard error. */
 #ifndef CFR_AGENT_CLI_COMMAND_H
 #define CFR_AGENT_CLI_COMMAND_H
 
@@ -8,12 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define CFR_DEFAULT_CONFIG       "/etc/credfresh/credfresh.yaml"
 #define CFR_CLI_OPTION_NAMES_MAX 64
 #define CFR_DEFAULT_SOCKET       "/run/credfresh/control.sock"
 
-/* What `oidc init` is told; NULL was not given. */
+/* The options of `oidc`; NULL was not given. */
 struct cfr_cli_oidc_options {
     const char *directory;
     const char *issuer;
@@ -25,21 +27,26 @@ struct cfr_cli_oidc_options {
     bool confirm;
     bool only_continue;
 };
-/* Letters of the options that are stored there. */
-#define CFR_CLI_OIDC_LETTERS "dieklgWCN"
 
-/* What the command line said; every command takes a part of it. */
+/* The values of an option that can be given more than once. */
+struct cfr_cli_names {
+    char *items[CFR_CLI_OPTION_NAMES_MAX];
+    size_t count;
+};
+
+/* A parsed command line; each command uses a part of it. */
 struct cfr_cli_options {
-    const char *config; /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
-    const char *socket; /* -s, $CREDFRESH_SOCKET, or NULL */
-    bool config_given;
-    bool config_option; /* by -c itself */
+    const char *config;        /* -c, $CREDFRESH_CONFIG, or the default; NULL: the environment */
+    bool config_given;         /* by -c or $CREDFRESH_CONFIG */
+    const char *config_option; /* -c alone; NULL: not given */
+    const char *socket;        /* -s, $CREDFRESH_SOCKET, or NULL */
     bool online;
     bool offline;
     bool json;
     bool watch;
     bool all;
     bool verbose;
+    bool help;
     const char *reason;
     const char *audience;
     const char *field;
@@ -48,37 +55,87 @@ struct cfr_cli_options {
     const char *federated_credential;
     const char *pool_provider;
     struct cfr_cli_oidc_options oidc;
-    int64_t timeout_ms;                    /* -1 = not given */
-    char *names[CFR_CLI_OPTION_NAMES_MAX]; /* of --name, as often as it was given */
-    size_t name_count;
-    char **args; /* what is no option */
+    int64_t timeout_ms;         /* -1 = not given */
+    struct cfr_cli_names names; /* of each --name */
+    char **args;                /* the arguments that are no options */
     int arg_count;
+};
+
+/* ---- the grammar ---- */
+
+/* The possible values of an option or an argument, for completion. */
+enum cfr_cli_values {
+    CFR_CLI_TEXT, /* anything */
+    CFR_CLI_CREDENTIAL,
+    CFR_CLI_FILE,
+    CFR_CLI_DIRECTORY,
+    CFR_CLI_PROGRAM,    /* a program; its arguments follow */
+    CFR_CLI_SUBCOMMAND, /* a name of cfr_cli_commands */
+    CFR_CLI_CHOICE      /* one of the words between `|` */
+};
+
+enum cfr_cli_part_flag {
+    CFR_CLI_REQUIRED = 1,
+    CFR_CLI_REPEATED = 2,
+    CFR_CLI_OR = 4,    /* the next part may be given instead of this one */
+    CFR_CLI_HIDDEN = 8 /* accepted, and left out of the usage */
+};
+
+/* An option or an argument of a command, in the order of its usage. */
+struct cfr_cli_part {
+    char option;      /* cfr_cli_option.letter; 0: an argument */
+    const char *word; /* the argument in the usage; of an option: its value there, NULL: as in cfr_cli_option */
+    enum cfr_cli_values values; /* of an argument, and of an option with a WORD */
+    unsigned flags;
 };
 
 struct cfr_cli_command {
     const char *name;
-    const char *usage;   /* after the name */
-    const char *summary; /* one line */
-    const char *options; /* letters of those it takes; `+` first: they end where the arguments begin */
-    int min_args;
-    int max_args; /* -1 = any number */
+    const char *summary;              /* one line */
+    const struct cfr_cli_part *parts; /* ends with option 0 and word NULL */
 };
 
-/* A long option. The letters c, s, d and h are short options, too. */
+/* How the value of an option is stored. */
+enum cfr_cli_option_type {
+    CFR_CLI_SET,      /* bool */
+    CFR_CLI_STRING,   /* const char *, borrowed */
+    CFR_CLI_DURATION, /* int64_t, milliseconds */
+    CFR_CLI_STRINGS   /* struct cfr_cli_names */
+};
+
 struct cfr_cli_option {
     const char *name;
-    int letter;          /* in cfr_cli_command.options; everybody takes h */
-    const char *value;   /* what it is called in a usage; NULL: it takes none */
-    const char *summary; /* one line */
+    char letter;                /* in cfr_cli_part.option; `h` is an option of every command */
+    bool brief;                 /* the letter is a short option, too */
+    const char *value;          /* its name in a usage; NULL: the option has none */
+    enum cfr_cli_values values; /* of the value */
+    enum cfr_cli_option_type type;
+    size_t offset; /* in struct cfr_cli_options */
+    const char *summary;
 };
 
 /* Both end with name == NULL. */
 extern const struct cfr_cli_command cfr_cli_commands[];
 extern const struct cfr_cli_option cfr_cli_option_table[];
-bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
-bool cfr_cli_option_is_short(const struct cfr_cli_option *o);
 
-/* True for what can be the name of a credential, and stand in a URL. */
+/* The command with this name, or NULL. */
+const struct cfr_cli_command *cfr_cli_find(const char *name);
+/* The part of C for the option O; NULL if C has no such option. */
+const struct cfr_cli_part *cfr_cli_part_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
+bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o);
+/* True if options end at the first argument of C, because that is a program. */
+bool cfr_cli_runs_program(const struct cfr_cli_command *c);
+
+/* ---- what was given ---- */
+
+/* Parses the command line ARGV, whose first word is the command's name. Returns false after an error, which is then
+ * printed. */
+bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o);
+/* Prints the usage and summary of C; with its options, when LONG_HELP. Lines have at most 80 columns. */
+void cfr_cli_print_usage(const struct cfr_cli_command *c, bool long_help, FILE *to);
+/* Prints every command with its summary. */
+void cfr_cli_print_commands(FILE *to);
+/* True for what can be the name of a credential, and part of a URL's path. */
 bool cfr_cli_is_plain_name(const char *name);
 /* Prints "credfresh: TEXT" to standard error. */
 void cfr_cli_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

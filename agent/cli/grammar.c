@@ -1,100 +1,116 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the subcommands and the long options. */
+/* Tables of the subcommands and their options. */
 #include "agent/cli/command.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
+
+#define PARTS(...)                                                                                                     \
+    (const struct cfr_cli_part[])                                                                                      \
+    {                                                                                                                  \
+        __VA_ARGS__,                                                                                                   \
+        {                                                                                                              \
+            .option = 0                                                                                                \
+        }                                                                                                              \
+    }
+#define OPTION(letter)                                                                                                 \
+    {                                                                                                                  \
+        .option = (letter)                                                                                             \
+    }
+#define OPTION_AS(letter, how)                                                                                         \
+    {                                                                                                                  \
+        .option = (letter), .flags = (how)                                                                             \
+    }
+#define CHOICE_OF(letter, words)                                                                                       \
+    {                                                                                                                  \
+        .option = (letter), .word = (words), .values = CFR_CLI_CHOICE                                                  \
+    }
+#define ARGUMENT(name, kind, how)                                                                                      \
+    {                                                                                                                  \
+        .word = (name), .values = (kind), .flags = (how)                                                               \
+    }
+/* -c of a command that only looks up the control socket in the file. */
+#define SOCKETS OPTION('s'), OPTION_AS('c', CFR_CLI_HIDDEN)
 
 const struct cfr_cli_command cfr_cli_commands[] = {
-    {"run", "[-c FILE]", "keep all credentials fresh, in the foreground", "c", 0, 0},
-    {"once", "[-c FILE] [--timeout 60s]", "get and publish everything once, run the hooks, end", "ct", 0, 0},
-    {"check", "[-c FILE] [--online]", "look for mistakes; --online does every exchange without publishing", "co", 0, 0},
-    {"doctor",
-     "[-c FILE] [NAME...] [--json] [--offline] [--timeout 30s] [-s SOCKET] [--trust-policy FILE] "
-     "[--federated-credential FILE] [--pool-provider FILE]",
-     "look at everything around the credentials, and say what is wrong and what to do; changes nothing", "csjtOTFP", 0,
-     -1},
-    {"status", "[--json] [--watch] [-s SOCKET]", "show what the running agent does", "csjw", 0, 0},
-    {"rotate", "NAME...|--all [--reason TEXT] [-s SOCKET]", "renew now; at most once per reason", "csar", 0, -1},
-    {"wait", "[NAME...] [--timeout 30s] [-s SOCKET]", "return when the credentials are published and valid", "cst", 0,
-     -1},
-    {"reload", "[-s SOCKET]", "make the running agent take its configuration file again", "cs", 0, 0},
-    {"image-credential-provider", "[-c FILE]",
-     "answer the kubelet, which runs this to pull images: see image_credentials", "c", 0, 0},
-    {"exec", "[-c FILE] [--name NAME]... [--timeout 60s] [--] COMMAND [ARGUMENT]...",
-     "publish, then run a command with the credentials, keep them fresh, and end as it ends", "+cnt", 1, -1},
-    {"quit", "[-s SOCKET]", "make the running agent end", "cs", 0, 0},
-    {"get", "aws|gcp|kube|token NAME [--field NAME] [--timeout 4s] [-s SOCKET | -c FILE]",
-     "print a credential for a program that asks: from the running agent; with -c by an exchange of its own", "csft", 2,
-     2},
-    {"env", "NAME [--format sh|env|json] [-c FILE]",
-     "print the variables that point SDKs at a credential, and what wins over them", "cm", 1, 1},
-    {"oidc",
-     "init|rotate|status -d DIR [--json] [--issuer URL --token-life 24h [--key KIND] [--web-root DIR] [--settle 1h] "
-     "[--signer-lag 0s]] [--confirm | --continue]",
-     "keep the key and the documents of a service-account issuer, and rotate the key in the safe order",
-     "j" CFR_CLI_OIDC_LETTERS, 1, 1},
-    {"inspect", "TOKENFILE [--audience TEXT]", "explain a token, and what an STS would say of it", "u", 1, 1},
-    {"reference", "[--format markdown|man]", "print the configuration reference", "m", 0, 0},
-    {"completion", "bash|zsh|fish|names [-s SOCKET | -c FILE]",
-     "print what a shell needs to complete command lines; names: those of the credentials", "cs", 1, 1},
-    {"version", "[--verbose]", "print the version", "v", 0, 0},
-    {"help", "[COMMAND]", "print this, or a command's usage", "", 0, 1},
-    {NULL, NULL, NULL, NULL, 0, 0},
+    {"run", "keep all credentials fresh, in the foreground", PARTS(OPTION('c'))},
+    {"once", "get and publish every credential once, run the hooks, exit", PARTS(OPTION('c'), OPTION('t'))},
+    {"check", "check the configuration; --online also does every exchange", PARTS(OPTION('c'), OPTION('o'))},
+    {"doctor", "diagnose everything around the credentials; changes nothing",
+     PARTS(OPTION('c'), ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('j'), OPTION('O'), OPTION('t'),
+           OPTION('s'), OPTION('T'), OPTION('F'), OPTION('P'))},
+    {"status", "show the state of the running agent", PARTS(OPTION('j'), OPTION('w'), SOCKETS)},
+    {"rotate", "renew credentials now, at most once per reason",
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED | CFR_CLI_REPEATED | CFR_CLI_OR),
+           OPTION_AS('a', CFR_CLI_REQUIRED), OPTION('r'), SOCKETS)},
+    {"wait", "wait until credentials are published and valid",
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REPEATED), OPTION('t'), SOCKETS)},
+    {"reload", "make the running agent reload its configuration", PARTS(SOCKETS)},
+    {"image-credential-provider", "log in to image registries for the kubelet, which runs this", PARTS(OPTION('c'))},
+    {"exec", "run a command with credentials that are kept fresh",
+     PARTS(OPTION('c'), OPTION_AS('n', CFR_CLI_REPEATED), OPTION('t'),
+           ARGUMENT("COMMAND", CFR_CLI_PROGRAM, CFR_CLI_REQUIRED),
+           ARGUMENT("ARGUMENT", CFR_CLI_TEXT, CFR_CLI_REPEATED))},
+    {"quit", "make the running agent exit", PARTS(SOCKETS)},
+    {"get", "print a credential as the plugin of an SDK or of kubectl",
+     PARTS(ARGUMENT("aws|gcp|kube|token", CFR_CLI_CHOICE, CFR_CLI_REQUIRED),
+           ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED), OPTION('f'), OPTION('t'), OPTION_AS('s', CFR_CLI_OR),
+           OPTION('c'))},
+    {"env", "print the variables that point SDKs at a credential",
+     PARTS(ARGUMENT("NAME", CFR_CLI_CREDENTIAL, CFR_CLI_REQUIRED), CHOICE_OF('m', "sh|env|json"), OPTION('c'))},
+    {"oidc", "manage the key and the documents of a service-account issuer",
+     PARTS(ARGUMENT("init|rotate|status", CFR_CLI_CHOICE, CFR_CLI_REQUIRED), OPTION_AS('d', CFR_CLI_REQUIRED),
+           OPTION('j'), OPTION('i'), OPTION('l'), OPTION('k'), OPTION('W'), OPTION('e'), OPTION('g'),
+           OPTION_AS('C', CFR_CLI_OR), OPTION('N'))},
+    {"inspect", "explain a token, and whether a token service would accept it",
+     PARTS(ARGUMENT("FILE", CFR_CLI_FILE, CFR_CLI_REQUIRED), OPTION('u'))},
+    {"reference", "print the configuration reference", PARTS(CHOICE_OF('m', "markdown|man"))},
+    {"completion", "print a shell's completion script, or the credentials' names",
+     PARTS(ARGUMENT("bash|zsh|fish|names", CFR_CLI_CHOICE, CFR_CLI_REQUIRED), OPTION_AS('s', CFR_CLI_OR), OPTION('c'))},
+    {"version", "print the version", PARTS(OPTION('v'))},
+    {"help", "list the commands, or explain one", PARTS(ARGUMENT("COMMAND", CFR_CLI_SUBCOMMAND, 0))},
+    {NULL, NULL, NULL},
 };
 
-/* The letters are those in cfr_cli_commands. */
+#define SET(member)      CFR_CLI_SET, offsetof(struct cfr_cli_options, member)
+#define STRING(member)   CFR_CLI_STRING, offsetof(struct cfr_cli_options, member)
+#define DURATION(member) CFR_CLI_DURATION, offsetof(struct cfr_cli_options, member)
+#define STRINGS(member)  CFR_CLI_STRINGS, offsetof(struct cfr_cli_options, member)
+
 const struct cfr_cli_option cfr_cli_option_table[] = {
-    {"config", 'c', "FILE", "the configuration"},
-    {"socket", 's', "SOCKET", "the control socket of the running agent"},
-    {"online", 'o', NULL, "do every exchange, and publish nothing"},
-    {"json", 'j', NULL, "print JSON"},
-    {"watch", 'w', NULL, "show it again every second"},
-    {"all", 'a', NULL, "all credentials"},
-    {"reason", 'r', "TEXT", "renew at most once for this reason"},
-    {"timeout", 't', "DURATION", "the longest time to take, as in 90s"},
-    {"audience", 'u', "TEXT", "the audience that the token must have"},
-    {"field", 'f', "FIELD", "the value of the credential that is the token"},
-    {"format", 'm', "FORMAT", "how to print it"},
-    {"name", 'n', "NAME", "a credential to use; may be given again"},
-    {"verbose", 'v', NULL, "the libraries and their versions, too"},
-    {"offline", 'O', NULL, "send nothing to anybody"},
-    {"trust-policy", 'T', "FILE", "the role's trust policy, as `aws iam get-role` prints it"},
-    {"federated-credential", 'F', "FILE",
+    {"config", 'c', true, "FILE", CFR_CLI_FILE, STRING(config_option), "the configuration"},
+    {"socket", 's', true, "SOCKET", CFR_CLI_FILE, STRING(socket), "the control socket of the running agent"},
+    {"online", 'o', false, NULL, CFR_CLI_TEXT, SET(online), "do every exchange, and publish nothing"},
+    {"json", 'j', false, NULL, CFR_CLI_TEXT, SET(json), "print JSON"},
+    {"watch", 'w', false, NULL, CFR_CLI_TEXT, SET(watch), "repeat every second"},
+    {"all", 'a', false, NULL, CFR_CLI_TEXT, SET(all), "all credentials"},
+    {"reason", 'r', false, "TEXT", CFR_CLI_TEXT, STRING(reason), "renew at most once for this reason"},
+    {"timeout", 't', false, "DURATION", CFR_CLI_TEXT, DURATION(timeout_ms), "the longest time to take, such as 90s"},
+    {"audience", 'u', false, "TEXT", CFR_CLI_TEXT, STRING(audience), "the audience that the token must have"},
+    {"field", 'f', false, "FIELD", CFR_CLI_TEXT, STRING(field), "the value of the credential that is the token"},
+    {"format", 'm', false, "FORMAT", CFR_CLI_TEXT, STRING(format), "the format of the output"},
+    {"name", 'n', false, "NAME", CFR_CLI_CREDENTIAL, STRINGS(names), "a credential to use; can be repeated"},
+    {"verbose", 'v', false, NULL, CFR_CLI_TEXT, SET(verbose), "the libraries and their versions, too"},
+    {"offline", 'O', false, NULL, CFR_CLI_TEXT, SET(offline), "send nothing to any server"},
+    {"trust-policy", 'T', false, "FILE", CFR_CLI_FILE, STRING(trust_policy),
+     "the role's trust policy, as `aws iam get-role` prints it"},
+    {"federated-credential", 'F', false, "FILE", CFR_CLI_FILE, STRING(federated_credential),
      "Azure's federated credentials, as `az ... federated-credential` prints them"},
-    {"pool-provider", 'P', "FILE",
+    {"pool-provider", 'P', false, "FILE", CFR_CLI_FILE, STRING(pool_provider),
      "Google's pool provider, as `gcloud ... providers describe --format json` prints it"},
-    {"directory", 'd', "DIR", "where the issuer's journal and key are kept"},
-    {"issuer", 'i', "URL", "the issuer, as it stands in its tokens"},
-    {"key", 'k', "KIND", "kind of the keys: rsa-2048 (as by default), rsa-4096, ecdsa-p256 ..."},
-    {"token-life", 'l', "DURATION", "the longest life of a token that the issuer signs"},
-    {"settle", 'e', "DURATION", "how long until everybody has read a new document; 1h by default"},
-    {"signer-lag", 'g', "DURATION", "how long signers take to follow the key's file; by default that is confirmed"},
-    {"web-root", 'W', "DIR", "where the documents are written; DIR/web by default"},
-    {"confirm", 'C', NULL, "every signer uses the new key now"},
-    {"continue", 'N', NULL, "go on with a rotation, and begin none"},
-    {"help", 'h', NULL, "print this command's usage"},
-    {NULL, 0, NULL, NULL},
+    {"directory", 'd', true, "DIR", CFR_CLI_DIRECTORY, STRING(oidc.directory), "directory of the journal and the key"},
+    {"issuer", 'i', false, "URL", CFR_CLI_TEXT, STRING(oidc.issuer), "URL of the issuer, as in its tokens"},
+    {"key", 'k', false, "KIND", CFR_CLI_TEXT, STRING(oidc.key),
+     "kind of the keys: rsa-2048 (the default), rsa-4096, ecdsa-p256 ..."},
+    {"token-life", 'l', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.token_life),
+     "the longest lifetime of a token that the issuer signs"},
+    {"settle", 'e', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.settle),
+     "time until all verifiers have read a new document; default: 1h"},
+    {"signer-lag", 'g', false, "DURATION", CFR_CLI_TEXT, STRING(oidc.signer_lag),
+     "time until signers use a new key file; default: wait for --confirm"},
+    {"web-root", 'W', false, "DIR", CFR_CLI_DIRECTORY, STRING(oidc.web_root),
+     "directory of the published documents; default: DIR/web"},
+    {"confirm", 'C', false, NULL, CFR_CLI_TEXT, SET(oidc.confirm), "every signer uses the new key now"},
+    {"continue", 'N', false, NULL, CFR_CLI_TEXT, SET(oidc.only_continue), "continue a rotation, but start none"},
+    {"help", 'h', true, NULL, CFR_CLI_TEXT, SET(help), "print this command's usage"},
+    {NULL, 0, false, NULL, CFR_CLI_TEXT, CFR_CLI_SET, 0, NULL},
 };
-
-bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
-{
-    return o->letter == 'h' || strchr(c->options, o->letter) != NULL;
-}
-
-bool cfr_cli_option_is_short(const struct cfr_cli_option *o)
-{
-    return strchr("csdh", o->letter) != NULL;
-}
-
-void cfr_cli_complain(const char *fmt, ...)
-{
-    va_list ap;
-
-    (void)fputs("credfresh: ", stderr);
-    va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    (void)fputc('\n', stderr);
-}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* completion: prints what a shell reads, and the names that it asks for while somebody types. */
+/* Subcommand completion: prints a shell's script, and the credentials' names for it. */
 #include "agent/cmd/commands_private.h"
 
-#include "gen/completion.h"
 #include "agent/cli/client.h"
+#include "agent/cmd/pages_private.h"
 #include "agent/config/config.h"
 #include "base/json.h"
 
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_LIMIT_MS 500 /* somebody waits with a finger on the key */
-#define PAGE_MAX       262144
+#define NAMES_LIMIT_MS 500 /* the user is typing */
 
 static const char *environment(const char *name)
 {
@@ -27,7 +26,7 @@ static bool names_of_agent(struct cfr_cli_options o)
     const struct cfr_json *list;
     bool known = false;
 
-    o.config_given = false; /* whose file cannot be read has not asked for an explanation */
+    o.config_given = false; /* no message about a file that cannot be read */
     socket = cfr_cli_socket(&o);
     if (socket != NULL)
         known = cfr_cli_call_within(NAMES_LIMIT_MS, socket, "GET", "/v1/credentials", NULL, &answer, &err) == 0;
@@ -66,24 +65,17 @@ static int print_names(const struct cfr_cli_options *o)
 
 int cfr_cmd_completion(const struct cfr_cli_options *o)
 {
-    static const struct {
-        const char *shell;
-        void (*print)(struct cfr_str *out);
-    } shells[] = {
-        {"bash", cfr_gen_completion_bash}, {"zsh", cfr_gen_completion_zsh}, {"fish", cfr_gen_completion_fish}};
-    struct cfr_str page = {.limit = PAGE_MAX};
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    const char *what = o->args[0];
     int status = CFR_EXIT_USAGE;
 
-    if (strcmp(o->args[0], "names") == 0)
+    if (strcmp(what, "names") == 0)
         return print_names(o);
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        if (strcmp(o->args[0], shells[i].shell) != 0)
-            continue;
-        shells[i].print(&page);
-        status = page.failed || fwrite(page.p, 1, page.len, stdout) != page.len ? CFR_EXIT_FAILED : CFR_EXIT_OK;
+        if (strcmp(what, shells[i]) == 0)
+            (void)cfr_cmd_print_page(what, &status);
     }
     if (status == CFR_EXIT_USAGE)
-        cfr_cli_complain("completion %s: write bash, zsh, fish or names", o->args[0]);
-    cfr_str_free(&page);
+        cfr_cli_complain("unknown shell \"%s\": use bash, zsh, fish or names", what);
     return status;
 }

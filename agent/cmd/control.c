@@ -22,12 +22,6 @@ static int report(const struct cfr_err *err)
     return err->code == CFR_E_MISSING || err->code == CFR_E_NET ? CFR_EXIT_NO_AGENT : CFR_EXIT_FAILED;
 }
 
-bool cfr_cli_is_plain_name(const char *name)
-{
-    return name[0] != '\0' && strlen(name) < 64 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
-}
-
 static int rotate_one(const char *socket, const char *name, const char *reason)
 {
     struct cfr_cli_answer answer;
@@ -38,7 +32,7 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
     int status = CFR_EXIT_OK;
 
     if (!cfr_cli_is_plain_name(name)) {
-        cfr_cli_complain("%s is no name of a credential", name);
+        cfr_cli_complain("invalid credential name \"%s\"", name);
         return CFR_EXIT_USAGE;
     }
     (void)snprintf(path, sizeof path, "/v1/credentials/%s/rotate", name);

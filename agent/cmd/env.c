@@ -110,7 +110,7 @@ static int format_of(const char *name)
         if (name == NULL || strcmp(formats[i].name, name) == 0)
             return (int)i;
     }
-    cfr_cli_complain("--format %s is none: write sh, env or json", name);
+    cfr_cli_complain("unknown format \"%s\": use sh, env or json", name);
     return -1;
 }
 

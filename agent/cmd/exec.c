@@ -24,8 +24,8 @@ static const char *const cloud_names[CLOUDS] = {"AWS", "Google Cloud", "Azure", 
 struct launch {
     const struct cfr_cli_options *o;
     struct cfr_config *config;
-    char *items[CFR_CLI_OPTION_NAMES_MAX];
-    struct cfr_strings names;  /* of --name, borrowed; in items */
+    struct cfr_cli_names given;
+    struct cfr_strings names;  /* of GIVEN, borrowed */
     struct cfr_sdk_env env;    /* what is set for the command */
     const char *owner[CLOUDS]; /* the credential that a cloud's SDKs are pointed at; NULL = none */
     char **environment;        /* for execve; the texts up to `own` are our own environment's */
@@ -247,14 +247,13 @@ static int launch(struct launch *l)
 
 int cfr_cmd_exec(const struct cfr_cli_options *o)
 {
-    struct launch l = {.o = o};
+    struct launch l = {.o = o, .given = o->names};
     struct cfr_err err = {0};
     int status = CFR_EXIT_CONFIG;
     int rc;
 
     cfr_json_setup();
-    memcpy(l.items, o->names, sizeof l.items);
-    l.names = (struct cfr_strings){l.items, o->name_count};
+    l.names = (struct cfr_strings){l.given.items, l.given.count};
     rc = load(&l, &err);
     if (rc == 0)
         rc = add_credentials(&l, &err);

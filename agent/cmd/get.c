@@ -219,8 +219,8 @@ static int get(struct get *g, const struct kind *kind, struct cfr_err *err)
 
     if (kind->print == print_gcp && cfr_view_is(cfr_view_of(environment("GOOGLE_EXTERNAL_ACCOUNT_REVOKE")), "1"))
         return cfr_sdk_plugin_gcp_revoked(&g->out, err);
-    rc = g->o->config_option ? exchange(g, err)
-                             : cfr_cli_fetch(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);
+    rc = g->o->config_option != NULL ? exchange(g, err)
+                                     : cfr_cli_fetch(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);
     if (rc != 0)
         return rc;
     g->status = CFR_EXIT_FAILED;
@@ -229,14 +229,15 @@ static int get(struct get *g, const struct kind *kind, struct cfr_err *err)
 
 int cfr_cmd_get(const struct cfr_cli_options *o)
 {
-    int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : o->config_option ? EXCHANGE_WAIT_MS : AGENT_WAIT_MS;
+    int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : o->config_option != NULL ? EXCHANGE_WAIT_MS : AGENT_WAIT_MS;
     const struct kind *kind = find_kind(o->args[0]);
     struct get g = {.o = o, .name = o->args[1], .end_boot_ms = cfr_clock_now().boot_ms + limit_ms};
     struct cfr_err err = {0};
     int status = CFR_EXIT_OK;
 
     if (kind == NULL || !cfr_cli_is_plain_name(g.name)) {
-        cfr_cli_complain(kind == NULL ? "%s is none of aws, gcp, kube, token" : "%s is no name of a credential",
+        cfr_cli_complain(kind == NULL ? "unknown kind \"%s\": use aws, gcp, kube or token"
+                                      : "invalid credential name \"%s\"",
                          kind == NULL ? o->args[0] : g.name);
         return CFR_EXIT_USAGE;
     }

@@ -314,8 +314,4 @@ bool cfr_config_may_send(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 
-/* The reference page in Markdown, made from the tables; and credfresh.yaml(5), which says the same. */
-void cfr_config_reference(struct cfr_str *out);
-void cfr_config_manual(struct cfr_str *out);
-
 #endif

@@ -193,6 +193,6 @@ def test_names(agent, tmp_path):
 
 def test_other_words_are_refused():
     done = subprocess.run([CREDFRESH, "completion", "tcsh"], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 2 and "write bash, zsh, fish or names" in done.stderr and not done.stdout
+    assert done.returncode == 2 and "use bash, zsh, fish or names" in done.stderr and not done.stdout
     done = subprocess.run([CREDFRESH, "reference", "--format", "html"], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 2 and "write markdown or man" in done.stderr and not done.stdout
+    assert done.returncode == 2 and "use markdown or man" in done.stderr and not done.stdout

@@ -162,7 +162,7 @@ def test_mistakes(tmp_path):
     done = ask(path, "other")
     assert done.returncode == 1 and "has no credential other" in done.stderr and done.stdout == ""
     done = ask(path, "demo", "--format", "fish")
-    assert done.returncode == 2 and "write sh, env or json" in done.stderr
+    assert done.returncode == 2 and "use sh, env or json" in done.stderr
     assert ask(path).returncode == 2
     path.write_text("version: 2\n")
     done = ask(path, "demo")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pages about the configuration file are made of. Texts are Markdown within a line: `code` and
- * **term**. */
-#ifndef CFR_GEN_CONFIG_MARKDOWN_PRIVATE_H
-#define CFR_GEN_CONFIG_MARKDOWN_PRIVATE_H
+/* Configuration reference, made from the tables of the parser. Texts are Markdown within a line: `code` and **term**.
+ */
+#ifndef CFR_GEN_REFERENCE_PRIVATE_H
+#define CFR_GEN_REFERENCE_PRIVATE_H
 
 #include "agent/config/config.h"
 
@@ -17,6 +17,10 @@ struct cfr_gen_reference {
     } items[CFR_GEN_REFERENCE_SECTIONS_MAX];
     size_t count;
 };
+
+/* The pages. */
+void cfr_gen_reference_markdown(struct cfr_str *out);
+void cfr_gen_reference_man(struct cfr_str *out);
 
 void cfr_gen_reference_collect(struct cfr_gen_reference *all);
 /* How values are written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* credfresh.yaml(5): the configuration reference for man(1), in mdoc(7). */
-#include "gen/config_markdown_private.h"
+/* Configuration reference as the manual page credfresh.yaml(5), in mdoc(7). */
+#include "gen/reference_private.h"
 
 #include "files/format/format.h"
 
@@ -11,7 +11,7 @@
 #define WORD_MAX_ ((size_t)1024) /* as roff */
 
 static const char head[] = ".\\\" SPDX-License-Identifier: MIT\n"
-                           ".\\\" Made by `credfresh reference --format man` from the tables that the parser uses.\n"
+                           ".\\\" Made by credfresh-gen from the tables that the parser uses.\n"
                            ".Dd November 21, 2026\n"
                            ".Dt CREDFRESH.YAML 5\n"
                            ".Os\n"
@@ -206,7 +206,7 @@ static void add_formats(struct cfr_str *out)
     cfr_str_addz(out, ".El\n");
 }
 
-void cfr_config_manual(struct cfr_str *out)
+void cfr_gen_reference_man(struct cfr_str *out)
 {
     struct cfr_gen_reference all;
 

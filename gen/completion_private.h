@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* What shells need to complete our command lines, made from the tables that read them. */
-#ifndef CFR_GEN_COMPLETION_H
-#define CFR_GEN_COMPLETION_H
+/* Completion scripts of the shells, made from the grammar of the command line. */
+#ifndef CFR_GEN_COMPLETION_PRIVATE_H
+#define CFR_GEN_COMPLETION_PRIVATE_H
 
 #include "agent/cli/command.h"
 #include "base/str.h"
 
 #define CFR_GEN_COMPLETION_ARGUMENTS_MAX 4
 
-/* What may stand somewhere: NAME (of a credential), FILE, SOCKET, DIR, COMMAND (a program and what follows),
- * or what may be chosen from, as in sh|env|json. Anything else cannot be completed. */
+/* A kind of word: NAME (of a credential), FILE, SOCKET, DIR, COMMAND (a program and its arguments), or the choices, as
+ * in sh|env|json. Any other text is not completed. */
 struct cfr_gen_completion_word {
     char text[512];
-    bool again; /* it may come again */
+    bool again; /* it can be repeated */
 };
 
-/* What the arguments of C are; returns how many there are in OUT. */
+/* The arguments of C; returns their number in OUT. */
 size_t cfr_gen_completion_arguments(const struct cfr_cli_command *c,
                                     struct cfr_gen_completion_word out[CFR_GEN_COMPLETION_ARGUMENTS_MAX]);
-/* What the value of O is with C; empty if it takes none. */
+/* The value of O as an option of C; empty if it takes none. */
 struct cfr_gen_completion_word cfr_gen_completion_value(const struct cfr_cli_command *c,
                                                         const struct cfr_cli_option *o);
 bool cfr_gen_completion_is_choice(const struct cfr_gen_completion_word *w);
-/* Appends TEXT in single quotes, for a shell where QUOTE stands for such a quote in it. */
+/* Appends TEXT in single quotes, for a shell that writes such a quote in it as QUOTE. */
 void cfr_gen_completion_quote(struct cfr_str *out, const char *text, const char *quote);
 
-/* The files that the shells read. */
+/* The scripts. */
 void cfr_gen_completion_bash(struct cfr_str *out);
 void cfr_gen_completion_zsh(struct cfr_str *out);
 void cfr_gen_completion_fish(struct cfr_str *out);

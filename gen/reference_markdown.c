@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration reference: what its pages say, and the page in Markdown. */
-#include "gen/config_markdown_private.h"
+/* Configuration reference in Markdown, and the parts that its manual page shares. */
+#include "gen/reference_private.h"
 
 #include "files/format/format.h"
 
@@ -221,7 +221,7 @@ const char cfr_gen_reference_notation[] =
     "other way.\n"
     "Nothing in the file is taken from the environment; a provider's table says which variables it reads.\n";
 
-void cfr_config_reference(struct cfr_str *out)
+void cfr_gen_reference_markdown(struct cfr_str *out)
 {
     struct cfr_gen_reference all;
 

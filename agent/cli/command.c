@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Command line parser, and the help texts made of its grammar. */
+#include "agent/cli/command.h"
+
+#include "base/str.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_OPTIONS_MAX 32
+#define COLUMNS          80
+#define WORD_MAX_        256
+
+const struct cfr_cli_command *cfr_cli_find(const char *name)
+{
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        if (strcmp(c->name, name) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static bool is_end(const struct cfr_cli_part *p)
+{
+    return p->option == 0 && p->word == NULL;
+}
+
+const struct cfr_cli_part *cfr_cli_part_of(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
+{
+    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
+        if (p->option == o->letter)
+            return p;
+    }
+    return NULL;
+}
+
+bool cfr_cli_takes(const struct cfr_cli_command *c, const struct cfr_cli_option *o)
+{
+    return o->letter == 'h' || cfr_cli_part_of(c, o) != NULL;
+}
+
+bool cfr_cli_runs_program(const struct cfr_cli_command *c)
+{
+    const struct cfr_cli_part *p = c->parts;
+
+    while (!is_end(p) && p->values != CFR_CLI_PROGRAM)
+        p++;
+    return !is_end(p);
+}
+
+static const struct cfr_cli_option *find_option(int letter)
+{
+    const struct cfr_cli_option *o = cfr_cli_option_table;
+
+    while (o->name != NULL && o->letter != letter)
+        o++;
+    return o;
+}
+
+/* ---- what was given ---- */
+
+static bool store_value(struct cfr_cli_options *options, const struct cfr_cli_option *o, char *value)
+{
+    void *at = (char *)options + o->offset;
+
+    switch (o->type) {
+    case CFR_CLI_SET:
+        *(bool *)at = true;
+        break;
+    case CFR_CLI_STRING:
+        *(const char **)at = value;
+        break;
+    case CFR_CLI_DURATION:
+        if (!cfr_time_parse_duration(cfr_view_of(value), at)) {
+            cfr_cli_complain("--%s: invalid duration \"%s\": use 30s, 2m or 500ms", o->name, value);
+            return false;
+        }
+        break;
+    case CFR_CLI_STRINGS: {
+        struct cfr_cli_names *names = at;
+
+        if (names->count == CFR_CLI_OPTION_NAMES_MAX) {
+            cfr_cli_complain("--%s can be given %d times at most", o->name, CFR_CLI_OPTION_NAMES_MAX);
+            return false;
+        }
+        names->items[names->count++] = value;
+        break;
+    }
+    }
+    return true;
+}
+
+static bool parse_options(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *options)
+{
+    struct option long_options[LONG_OPTIONS_MAX] = {{0}};
+    char brief[2 * LONG_OPTIONS_MAX + 3];
+    size_t n = 0;
+    int letter;
+
+    /* `+`: options end at the first argument; `:`: a missing value is reported as such. */
+    (void)snprintf(brief, sizeof brief, cfr_cli_runs_program(c) ? "+:" : ":");
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL && n < LONG_OPTIONS_MAX - 1; o++) {
+        long_options[n++] =
+            (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL, o->letter};
+        if (o->brief)
+            (void)snprintf(brief + strlen(brief), sizeof brief - strlen(brief), "%c%s", o->letter,
+                           o->value != NULL ? ":" : "");
+    }
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, brief, long_options, NULL)) != -1) {
+        const struct cfr_cli_option *o = find_option(letter);
+
+        if (letter == ':') {
+            cfr_cli_complain("option \"%s\" needs a value", argv[optind - 1]);
+            return false;
+        }
+        if (o->name == NULL || !cfr_cli_takes(c, o)) {
+            cfr_cli_complain("unknown option \"%s\" of %s", argv[optind - 1], c->name);
+            return false;
+        }
+        if (!store_value(options, o, optarg))
+            return false;
+    }
+    return true;
+}
+
+static bool check_arguments(const struct cfr_cli_command *c, const struct cfr_cli_options *o)
+{
+    int given = 0;
+
+    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
+        if (p->option != 0)
+            continue;
+        if (given == o->arg_count && (p->flags & CFR_CLI_REQUIRED) != 0 && (p->flags & CFR_CLI_OR) == 0) {
+            cfr_cli_complain("%s: missing argument %s", c->name, p->word);
+            return false;
+        }
+        given += given < o->arg_count ? 1 : 0;
+        if ((p->flags & CFR_CLI_REPEATED) != 0)
+            given = o->arg_count;
+    }
+    if (given < o->arg_count)
+        cfr_cli_complain("%s: unexpected argument \"%s\"", c->name, o->args[given]);
+    return given == o->arg_count;
+}
+
+bool cfr_cli_parse(const struct cfr_cli_command *c, int argc, char **argv, struct cfr_cli_options *o)
+{
+    const char *config = getenv("CREDFRESH_CONFIG");
+
+    *o = (struct cfr_cli_options){.socket = getenv("CREDFRESH_SOCKET"), .timeout_ms = -1};
+    if (!parse_options(c, argc, argv, o))
+        return false;
+    if (o->config_option != NULL)
+        config = o->config_option;
+    o->config = config != NULL ? config : CFR_DEFAULT_CONFIG;
+    o->config_given = config != NULL;
+    /* Without any configuration file the environment may say enough. */
+    if (!o->config_given && access(o->config, F_OK) != 0 && errno == ENOENT)
+        o->config = NULL;
+    o->args = argv + optind;
+    o->arg_count = argc - optind;
+    return o->help || check_arguments(c, o);
+}
+
+/* ---- help ---- */
+
+/* Appends TEXT to WORD. */
+static void add(char word[WORD_MAX_], const char *text)
+{
+    size_t n = strlen(word);
+
+    (void)snprintf(word + n, WORD_MAX_ - n, "%s", text);
+}
+
+/* Writes P and the parts that may be given instead of it, as in "[-s SOCKET | -c FILE]"; returns the last of them. */
+static const struct cfr_cli_part *write_part(const struct cfr_cli_part *p, char word[WORD_MAX_])
+{
+    const struct cfr_cli_part *first = p;
+    bool optional = (first->flags & CFR_CLI_REQUIRED) == 0;
+
+    word[0] = '\0';
+    add(word, optional ? "[" : "");
+    for (;; p++) {
+        const struct cfr_cli_option *o = find_option(p->option);
+        char name[2] = {p->option, '\0'};
+
+        if (p->option != 0) {
+            add(word, o->brief ? "-" : "--");
+            add(word, o->brief ? name : o->name);
+            add(word, o->value != NULL ? " " : "");
+            add(word, p->word != NULL ? p->word : o->value != NULL ? o->value : "");
+        } else {
+            add(word, p->word);
+        }
+        if ((p->flags & CFR_CLI_OR) == 0)
+            break;
+        add(word, (p->flags & CFR_CLI_REPEATED) != 0 ? "... | " : " | ");
+    }
+    add(word, optional ? "]" : "");
+    add(word, (p->flags & CFR_CLI_REPEATED) != 0 ? "..." : "");
+    return p;
+}
+
+/* Prints WORD, on a new line with INDENT blanks if it does not fit into this one, of which *COLUMN is used. */
+static void print_word(const char *word, int indent, int *column, FILE *to)
+{
+    int n = (int)strlen(word);
+
+    if (*column > indent && *column + 1 + n > COLUMNS) {
+        (void)fprintf(to, "\n%*s", indent, "");
+        *column = indent;
+    } else if (*column > indent) {
+        (void)fputc(' ', to);
+        (*column)++;
+    }
+    (void)fputs(word, to);
+    *column += n;
+}
+
+/* Prints TEXT in lines, each further one with INDENT blanks; the first one has begun, up to INDENT. */
+static void print_text(const char *text, int indent, FILE *to)
+{
+    int column = indent;
+
+    while (*(text += strspn(text, " ")) != '\0') {
+        char word[WORD_MAX_];
+        size_t n = strcspn(text, " ");
+
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, text);
+        print_word(word, indent, &column, to);
+        text += n;
+    }
+    (void)fputc('\n', to);
+}
+
+void cfr_cli_print_usage(const struct cfr_cli_command *c, bool long_help, FILE *to)
+{
+    int column = fprintf(to, "usage: credfresh %s%s", c->name, strlen(c->name) < 20 ? " " : "");
+    int indent = column < 40 ? column : 7;
+
+    for (const struct cfr_cli_part *p = c->parts; !is_end(p); p++) {
+        char word[WORD_MAX_];
+
+        if ((p->flags & CFR_CLI_HIDDEN) != 0)
+            continue;
+        if (p->values == CFR_CLI_PROGRAM)
+            print_word("[--]", indent, &column, to);
+        p = write_part(p, word);
+        print_word(word, indent, &column, to);
+    }
+    (void)fprintf(to, "\n  %s\n", c->summary);
+    if (!long_help)
+        return;
+    (void)fputc('\n', to);
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        if (!cfr_cli_takes(c, o))
+            continue;
+        column = fprintf(to, "  %c%c%c --%s%s%s", o->brief ? '-' : ' ', o->brief ? o->letter : ' ',
+                         o->brief ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+        (void)fprintf(to, "%s%*s", column >= 28 ? "\n" : "", column >= 28 ? 28 : 28 - column, "");
+        print_text(o->summary, 28, to);
+    }
+}
+
+void cfr_cli_print_commands(FILE *to)
+{
+    (void)fputs("credfresh keeps a workload's short-lived cloud credentials fresh.\n\nusage: credfresh COMMAND\n\n",
+                to);
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        int column = fprintf(to, "  %-11s", c->name);
+
+        if (column > 13)
+            (void)fprintf(to, "\n%13s", "");
+        print_text(c->summary, 13, to);
+    }
+    (void)fputs("\n`credfresh help COMMAND` explains a command. credfresh(1) and credfresh.yaml(5)\n"
+                "are the manual pages.\n\n"
+                "Configuration: -c FILE, else $CREDFRESH_CONFIG, else\n" CFR_DEFAULT_CONFIG ", else the environment.\n"
+                "Exit status: 0 success, 1 failure, 2 usage, 3 configuration, 4 timeout,\n"
+                "5 no agent, 6 refused.\n",
+                to);
+}
+
+bool cfr_cli_is_plain_name(const char *name)
+{
+    return name[0] != '\0' && strlen(name) < 64 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+}
+
+void cfr_cli_complain(const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)fputs("credfresh: ", stderr);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fputc('\n', stderr);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* credfresh-gen: prints a file that is made from the program's own tables. A tool of the build, never installed. */
+#include "gen/completion_private.h"
+#include "gen/reference_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAGE_MAX 1048576
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*write)(struct cfr_str *out);
+    } pages[] = {{"markdown", cfr_gen_reference_markdown},
+                 {"man", cfr_gen_reference_man},
+                 {"bash", cfr_gen_completion_bash},
+                 {"zsh", cfr_gen_completion_zsh},
+                 {"fish", cfr_gen_completion_fish}};
+    struct cfr_str page = {.limit = PAGE_MAX};
+    bool good;
+
+    for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
+        if (strcmp(argv[1], pages[i].name) == 0)
+            pages[i].write(&page);
+    }
+    if (page.len == 0) {
+        (void)fputs("usage: credfresh-gen markdown|man|bash|zsh|fish\n", stderr);
+        return 2;
+    }
+    good = !page.failed && fwrite(page.p, 1, page.len, stdout) == page.len && fflush(stdout) == 0;
+    cfr_str_free(&page);
+    return good ? 0 : 1;
+}

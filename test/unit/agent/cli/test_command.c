@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line: its grammar, what is parsed and refused, and the help texts. */
+#include "agent/cli/command.h"
+
+#include "unit.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX 12
+
+/* Parses LINE, of words between blanks; the words stay for the options. */
+static bool parse(const char *line, struct cfr_cli_options *o)
+{
+    static char copy[256];
+    char *argv[WORDS_MAX + 1] = {NULL};
+    int argc = 0;
+
+    (void)snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word != NULL && argc < WORDS_MAX; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    optind = 0;
+    return cfr_cli_parse(cfr_cli_find(argv[0]), argc, argv, o);
+}
+
+static void lines_that_are_parsed(void **state)
+{
+    struct cfr_cli_options o;
+
+    (void)state;
+    assert_true(parse("doctor -c /a/b one --json two --timeout=2m", &o));
+    assert_string_equal(o.config, "/a/b");
+    assert_true(o.config_given && o.json && !o.offline && o.config_option != NULL);
+    assert_int_equal(o.arg_count, 2);
+    assert_int_equal(o.timeout_ms, 120000);
+    assert_true(parse("oidc init -d /d --web-root /w --continue", &o));
+    assert_string_equal(o.oidc.directory, "/d");
+    assert_string_equal(o.oidc.web_root, "/w");
+    assert_true(o.oidc.only_continue && !o.oidc.confirm);
+    assert_true(parse("exec --name a --name b env --json", &o)); /* --json is env's own */
+    assert_int_equal(o.names.count, 2);
+    assert_string_equal(o.names.items[1], "b");
+    assert_false(o.json);
+    assert_int_equal(o.arg_count, 2);
+    assert_true(parse("rotate --all", &o));
+    assert_true(parse("rotate -c /hidden/from/the/usage a", &o));
+    assert_true(parse("oidc --help", &o));
+    assert_true(o.help);
+}
+
+static void lines_that_are_refused(void **state)
+{
+    static const char *const lines[] = {"status more",    "get aws",           "exec",           "exec --name a",
+                                        "wait --timeout", "wait --timeout 1y", "doctor --watch", "run --frob",
+                                        "env a b",        "inspect",           "help run once",  "quit -x"};
+    struct cfr_cli_options o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (parse(lines[i], &o))
+            fail_msg("%s", lines[i]);
+    }
+}
+
+static const struct cfr_cli_option *option_of(char letter)
+{
+    const struct cfr_cli_option *o = cfr_cli_option_table;
+
+    while (o->name != NULL && o->letter != letter)
+        o++;
+    return o;
+}
+
+static void every_option_of_the_grammar_has_its_own_letter(void **state)
+{
+    (void)state;
+    for (const struct cfr_cli_option *o = cfr_cli_option_table; o->name != NULL; o++) {
+        bool used = o->letter == 'h';
+
+        assert_ptr_equal(option_of(o->letter), o);
+        assert_true((o->value == NULL) == (o->type == CFR_CLI_SET));
+        for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++)
+            used = used || cfr_cli_takes(c, o);
+        assert_true(used);
+    }
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        for (const struct cfr_cli_part *p = c->parts; p->option != 0 || p->word != NULL; p++)
+            assert_true(p->option == 0 || option_of(p->option)->name != NULL);
+    }
+}
+
+/* Prints the help of C (NULL: of all) and checks that no line is too long or ends with a blank. */
+static char *read_help(const struct cfr_cli_command *c)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    assert_non_null(f);
+    if (c != NULL)
+        cfr_cli_print_usage(c, true, f);
+    else
+        cfr_cli_print_commands(f);
+    assert_int_equal(fclose(f), 0);
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        size_t length = strcspn(line, "\n");
+
+        if (length > 80 || (length != 0 && line[length - 1] == ' '))
+            fail_msg("%.*s", (int)length, line);
+    }
+    return text;
+}
+
+static void help_fits_into_80_columns(void **state)
+{
+    char *text = read_help(NULL);
+
+    (void)state;
+    for (const struct cfr_cli_command *c = cfr_cli_commands; c->name != NULL; c++) {
+        assert_contains(text, c->name);
+        free(read_help(c));
+    }
+    free(text);
+    text = read_help(cfr_cli_find("rotate"));
+    assert_contains(text, "usage: credfresh rotate NAME... | --all [--reason TEXT] [-s SOCKET]\n");
+    free(text);
+    text = read_help(cfr_cli_find("exec"));
+    assert_contains(text, "usage: credfresh exec [-c FILE] [--name NAME]... [--timeout DURATION] [--]\n"
+                          "                      COMMAND [ARGUMENT]...\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_that_are_parsed),
+        cmocka_unit_test(lines_that_are_refused),
+        cmocka_unit_test(every_option_of_the_grammar_has_its_own_letter),
+        cmocka_unit_test(help_fits_into_80_columns),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration reference, compared with the parser's tables. */
+#include "gen/reference_private.h"
+
+#include "files/format/format.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A key that the parser takes and the page leaves out would be a key that nobody knows. */
+static void check_page(const char *page, const struct cfr_table *table)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        char row[128];
+
+        (void)snprintf(row, sizeof row, "\n| `%s` | ", f->key);
+        assert_contains(page, row);
+        assert_true(f->doc != NULL && f->doc[0] != '\0' && f->doc[strlen(f->doc) - 1] == '.');
+        assert_contains(page, f->doc);
+        if (f->table != NULL)
+            check_page(page, f->table);
+    }
+}
+
+static void the_reference_has_every_key_and_format(void **state)
+{
+    struct cfr_str page = {.limit = 262144};
+    struct cfr_view rest;
+    struct cfr_view line;
+
+    (void)state;
+    cfr_gen_reference_markdown(&page);
+    assert_false(page.failed);
+    check_page(page.p, &cfr_config_table);
+    for (const struct cfr_format *f = cfr_formats; f->name != NULL; f++)
+        assert_contains(page.p, f->doc);
+    assert_contains(page.p, "\n## `credentials[].exchange.aws.then_assume[]`\n");
+    assert_contains(page.p, "| `mode` | mode | `\"0600\"` | ");
+    assert_contains(page.p, "| `version` | integer, 1 | **required** | ");
+    rest = cfr_str_view(&page);
+    while (cfr_view_line(&rest, &line)) {
+        size_t bars = 0;
+
+        for (size_t i = 0; i < line.n; i++)
+            bars += line.p[i] == '|' && (i == 0 || line.p[i - 1] != '\\') ? 1 : 0;
+        assert_true(bars == 0 || bars == 5);
+    }
+    cfr_str_free(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_has_every_key_and_format)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
