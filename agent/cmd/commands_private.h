@@ -5,6 +5,9 @@
 
 #include "agent/cli/command.h"
 
+/* Runs the subcommand of the command line. */
+int cfr_cmd_main(int argc, char **argv);
+
 int cfr_cmd_run(const struct cfr_cli_options *o);
 int cfr_cmd_once(const struct cfr_cli_options *o);
 int cfr_cmd_check(const struct cfr_cli_options *o);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Table of the subcommands and their functions; run, once and help. */
+#include "agent/cmd/commands_private.h"
+
+#include "agent/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A program whose name begins so is that command alone. */
+#define IMAGE_PROVIDER "credfresh-image-credential-provider"
+
+static const struct {
+    const char *name; /* of cfr_cli_commands */
+    int (*run)(const struct cfr_cli_options *o);
+} runners[] = {
+    {"run", cfr_cmd_run},
+    {"once", cfr_cmd_once},
+    {"check", cfr_cmd_check},
+    {"doctor", cfr_cmd_doctor},
+    {"status", cfr_cmd_status},
+    {"rotate", cfr_cmd_rotate},
+    {"wait", cfr_cmd_wait},
+    {"reload", cfr_cmd_reload},
+    {"image-credential-provider", cfr_cmd_image},
+    {"exec", cfr_cmd_exec},
+    {"quit", cfr_cmd_quit},
+    {"get", cfr_cmd_get},
+    {"env", cfr_cmd_env},
+    {"oidc", cfr_cmd_oidc},
+    {"inspect", cfr_cmd_inspect},
+    {"reference", cfr_cmd_reference},
+    {"completion", cfr_cmd_completion},
+    {"version", cfr_cmd_version},
+    {"help", cfr_cmd_help},
+};
+
+static int (*runner_of(const struct cfr_cli_command *c))(const struct cfr_cli_options *)
+{
+    size_t i = 0;
+
+    while (strcmp(runners[i].name, c->name) != 0)
+        i++;
+    return runners[i].run;
+}
+
+int cfr_cmd_help(const struct cfr_cli_options *o)
+{
+    const struct cfr_cli_command *one = o->arg_count == 1 ? cfr_cli_find(o->args[0]) : NULL;
+
+    if (o->arg_count == 1 && one == NULL) {
+        cfr_cli_complain("unknown command \"%s\"", o->args[0]);
+        return CFR_EXIT_USAGE;
+    }
+    if (one != NULL)
+        cfr_cli_print_usage(one, true, stdout);
+    else
+        cfr_cli_print_commands(stdout);
+    return CFR_EXIT_OK;
+}
+
+int cfr_cmd_run(const struct cfr_cli_options *o)
+{
+    struct cfr_daemon_options options = {.config_path = o->config};
+
+    return cfr_daemon_run(&options);
+}
+
+int cfr_cmd_once(const struct cfr_cli_options *o)
+{
+    struct cfr_daemon_options options = {
+        .config_path = o->config,
+        .once = true,
+        .timeout_ms = o->timeout_ms >= 0 ? o->timeout_ms : 60000,
+    };
+
+    return cfr_daemon_run(&options);
+}
+
+/* The kubelet names a provider by its file, and may pass no argument. */
+static bool is_image_provider(const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : path;
+
+    return name != NULL && strncmp(name, IMAGE_PROVIDER, sizeof IMAGE_PROVIDER - 1) == 0;
+}
+
+static int run(const struct cfr_cli_command *c, int argc, char **argv)
+{
+    struct cfr_cli_options o;
+
+    if (!cfr_cli_parse(c, argc, argv, &o)) {
+        cfr_cli_print_usage(c, false, stderr);
+        return CFR_EXIT_USAGE;
+    }
+    if (o.help) {
+        cfr_cli_print_usage(c, true, stdout);
+        return CFR_EXIT_OK;
+    }
+    return runner_of(c)(&o);
+}
+
+/* Opens closed standard descriptors: a file opened later would otherwise get such a number, and messages would be
+ * written into it. They are closed on exec. */
+static void fill_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR | O_CLOEXEC);
+    }
+}
+
+int cfr_cmd_main(int argc, char **argv)
+{
+    const struct cfr_cli_command *c = argc > 1 ? cfr_cli_find(argv[1]) : NULL;
+
+    fill_standard_fds();
+    /* The command that exec runs keeps its own limits; the agent next to it sets these for itself. */
+    if (c == NULL || runner_of(c) != cfr_cmd_exec)
+        cfr_daemon_harden();
+    if (is_image_provider(argv[0]))
+        return run(cfr_cli_find("image-credential-provider"), argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        c = cfr_cli_find("help");
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        c = cfr_cli_find("version");
+    if (c == NULL) {
+        if (argc > 1)
+            cfr_cli_complain("unknown command \"%s\": `credfresh help` lists the commands", argv[1]);
+        else
+            cfr_cli_complain("missing command: `credfresh help` lists the commands");
+        return CFR_EXIT_USAGE;
+    }
+    return run(c, argc - 1, argv + 1);
+}
