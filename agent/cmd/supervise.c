@@ -2,9 +2,11 @@
 /* The parent of a command and its agent. */
 #include "agent/cmd/supervise_private.h"
 
+#include "agent/loop/backoff.h"
 #include "agent/loop/clock.h"
 #include "agent/cmd/commands_private.h"
 #include "agent/daemon/readiness.h"
+#include "base/time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_PAUSE_MS 1000 /* before an agent that failed is started again; doubles */
-#define LAST_PAUSE_MS  60000
-#define STEADY_MS      60000 /* who ran so long begins with the first pause again */
+#define PAUSE_MAX_MS   60000 /* before an agent that failed is started again */
+#define STEADY_MS      60000 /* after so long an agent that fails counts as the first that does */
 #define BY_SIGNAL      128
 #define NOT_EXECUTABLE 126
 #define NOT_FOUND      127
@@ -43,7 +44,7 @@ struct run {
     bool terminal; /* standard input is one, and ours to give away */
     int64_t agent_start_boot_ms;
     int64_t agent_next_boot_ms; /* when it is started again */
-    int64_t pause_ms;
+    struct cfr_backoff backoff;
     int64_t end_boot_ms; /* of the phase: the time limit of publishing, or when the rest is killed */
     bool killed;         /* the rest was */
     int status;
@@ -131,7 +132,7 @@ static void try_again(struct run *r)
     if (!start_agent(r, false)) {
         cfr_cli_complain("cannot start the agent again: %s",
                          strerror(errno)); // NOLINT(concurrency-mt-unsafe): one thread
-        r->agent_next_boot_ms = boot_ms() + LAST_PAUSE_MS;
+        r->agent_next_boot_ms = boot_ms() + PAUSE_MAX_MS;
     }
 }
 
@@ -221,16 +222,19 @@ static int status_of(int wait_status)
 /* The command goes on with what is published, and the next agent takes over what stands. */
 static void agent_failed(struct run *r, int wait_status)
 {
-    bool steady = boot_ms() - r->agent_start_boot_ms >= STEADY_MS;
+    struct cfr_backoff_cause cause = {.class = CFR_CLASS_RETRY, .max_ms = PAUSE_MAX_MS};
+    char words[CFR_TIME_WORDS_MAX];
+    int64_t pause_ms;
 
-    r->pause_ms = steady ? FIRST_PAUSE_MS : r->pause_ms;
-    r->agent_next_boot_ms = boot_ms() + r->pause_ms;
+    if (boot_ms() - r->agent_start_boot_ms >= STEADY_MS)
+        r->backoff = (struct cfr_backoff){0};
+    pause_ms = cfr_backoff_failed(&r->backoff, &cause, cfr_clock_chance());
+    r->agent_next_boot_ms = boot_ms() + pause_ms;
     cfr_cli_complain(
         "the agent ended by %s %d; the command goes on with what is published, and another agent is started in "
-        "%lld s",
+        "%s",
         WIFSIGNALED(wait_status) ? "signal" : "itself with status",
-        WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status), (long long)(r->pause_ms / 1000));
-    r->pause_ms = r->pause_ms * 2 < LAST_PAUSE_MS ? r->pause_ms * 2 : LAST_PAUSE_MS;
+        WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status), cfr_time_words(pause_ms, words));
 }
 
 static void agent_ended(struct run *r, int wait_status)
@@ -381,7 +385,6 @@ int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
         .signal_fd = -1,
         .ready_fd = -1,
         .agent_next_boot_ms = INT64_MAX,
-        .pause_ms = FIRST_PAUSE_MS,
         .end_boot_ms = boot_ms() + s->timeout_ms,
         .status = CFR_EXIT_FAILED,
     };

@@ -2,26 +2,24 @@
 /* The service CA at work. */
 #include "agent/pki/service_ca.h"
 
-#include "agent/pki/service_ca_store_private.h"
 #include "agent/config/schema.h"
+#include "agent/loop/backoff.h"
+#include "agent/loop/log_once.h"
+#include "agent/pki/service_ca_store_private.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "pki/bundle.h"
 #include "pki/serving_cert.h"
 #include "files/state.h"
-#include "token/refresh.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MARKER     "_service-ca" /* in state_dir; no credential has such a name */
 #define NAME       "service-ca"  /* in the log */
-#define RETRY_MS   2000
-#define CAP_MS     300000
-#define LOOK_MS    60000 /* at the store, whatever is due */
+#define LOOK_MS    60000         /* at the store, whatever is due */
 #define TEXT_LIMIT 262144
 
 struct cfr_service_ca {
@@ -33,7 +31,8 @@ struct cfr_service_ca {
     int state_fd;
     int64_t next_boot_ms;
     uint64_t mark; /* as of the last step; 0 = nothing can be issued */
-    unsigned failures;
+    struct cfr_backoff backoff;
+    struct cfr_log_once logged;
     struct cfr_err err; /* why the last step failed; code 0 = it did not */
     char key_id[2 * CFR_CERT_KEY_ID_BYTES + 1];
 };
@@ -208,19 +207,21 @@ static void name_key(struct cfr_service_ca *s)
         (void)snprintf(s->key_id + 2 * i, 3, "%02x", s->authority.generations[0].root.subject_key[i]);
 }
 
-static void plan(struct cfr_service_ca *s, int rc, struct cfr_now now)
+static void plan_step(struct cfr_service_ca *s, int rc, struct cfr_now now)
 {
     const struct cfr_ca_rules rules = rules_of(s);
 
     if (rc == 0) {
         int64_t wait_ms = cfr_ca_next_s(&s->authority, &rules, now.wall_ms / 1000) * 1000 - now.wall_ms;
 
-        s->failures = 0;
+        s->backoff = (struct cfr_backoff){0};
+        s->logged = (struct cfr_log_once){0};
         s->next_boot_ms = now.boot_ms + (wait_ms < LOOK_MS ? wait_ms : LOOK_MS);
         return;
     }
-    s->next_boot_ms = now.boot_ms + cfr_refresh_backoff(s->failures, RETRY_MS, CAP_MS, cfr_clock_chance());
-    s->failures += s->failures < UINT_MAX;
+    s->next_boot_ms =
+        now.boot_ms +
+        cfr_backoff_failed(&s->backoff, &(struct cfr_backoff_cause){.class = cfr_err_class(rc)}, cfr_clock_chance());
 }
 
 bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
@@ -233,13 +234,13 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     if (s == NULL || s->next_boot_ms > now.boot_ms)
         return false;
     rc = keep(s, now.wall_ms / 1000, &err);
-    if (rc != 0 && s->err.code != rc)
+    if (rc != 0 && cfr_log_once_is_news(&s->logged, &err))
         cfr_log(CFR_LOG_ERROR, NAME, NULL, "%s [%s, %s]", err.text, cfr_err_name(rc),
                 cfr_err_class_name(cfr_err_class(rc)));
     changed = rc != s->err.code;
     s->err = rc != 0 ? err : (struct cfr_err){0};
     name_key(s);
-    plan(s, rc, now);
+    plan_step(s, rc, now);
     mark =
         s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
     changed = changed || mark != s->mark;
@@ -327,7 +328,7 @@ bool cfr_service_ca_status(const struct cfr_service_ca *s, struct cfr_api_status
         .reason = a->reason,
         .error = s->err.code != 0 ? s->err.text : NULL,
         .error_code = s->err.code,
-        .failures = s->failures,
+        .failures = s->backoff.failures,
     };
     if (a->count != 0) {
         out->subject = a->subject;

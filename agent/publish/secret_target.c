@@ -2,18 +2,15 @@
 /* Secrets of the cluster as targets. */
 #include "agent/publish/secret_target.h"
 
+#include "agent/loop/backoff.h"
+#include "agent/loop/log_once.h"
 #include "files/format/format.h"
 #include "kube/secret_apply.h"
 #include "kube/status.h"
-#include "token/refresh.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define RETRY_BASE_MS 2000
-#define STOP_BASE_MS  10000
-#define CAP_MS        300000
 
 /* One Secret. */
 struct target {
@@ -34,7 +31,8 @@ struct target {
     int64_t sending_expires_ms;
     bool applying; /* the call is the apply, not the look before it */
     bool absent;   /* the look found nothing: the apply has to create */
-    unsigned failures;
+    struct cfr_backoff backoff;
+    struct cfr_log_once logged;
     int64_t next_boot_ms;
     char *error;
     int error_code;
@@ -282,7 +280,7 @@ static void replace(struct target *t, struct target *fresh, uint64_t generation,
     fresh->key_count = 0;
     t->wanted = generation;
     t->wanted_expires_ms = expires_ms;
-    t->failures = 0;
+    t->backoff = (struct cfr_backoff){0};
     t->next_boot_ms = now.boot_ms;
 }
 
@@ -333,19 +331,11 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d)
 
 static void fail(struct target *t, const struct cfr_err *err, int64_t retry_after_s)
 {
-    enum cfr_err_class class = cfr_err_class(err->code);
-    int64_t delay_ms = cfr_refresh_backoff(t->failures, class == CFR_CLASS_RETRY ? RETRY_BASE_MS : STOP_BASE_MS, CAP_MS,
-                                           cfr_clock_chance());
-    bool news = t->error == NULL || t->error_code != err->code;
+    struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
+    bool news = cfr_log_once_is_news(&t->logged, err);
 
-    if (retry_after_s > CAP_MS / 1000)
-        retry_after_s = CAP_MS / 1000;
-    if (retry_after_s * 1000 > delay_ms)
-        delay_ms = retry_after_s * 1000;
-    if (t->failures < 32)
-        t->failures++;
     t->runs_failed++;
-    t->next_boot_ms = cfr_clock_now().boot_ms + delay_ms;
+    t->next_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&t->backoff, &cause, cfr_clock_chance());
     free(t->error);
     t->error = strdup(err->text);
     t->error_code = err->code;
@@ -356,7 +346,8 @@ static void succeed(struct target *t)
 {
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
-    t->failures = 0;
+    t->backoff = (struct cfr_backoff){0};
+    t->logged = (struct cfr_log_once){0};
     t->runs_ok++;
     free(t->error);
     t->error = NULL;
