@@ -23,10 +23,47 @@ static void *at(void *node, const struct cfr_field *field)
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        if (cfr_view_is(key, f->key))
+        if (f->type != CFR_FIELD_ONE_OF && cfr_view_is(key, f->key))
             return f;
     }
     return NULL;
+}
+
+const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, struct cfr_view key,
+                                               struct cfr_variant *out)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        for (size_t i = 0; f->type == CFR_FIELD_ONE_OF && (*out = f->variant(i)).key != NULL; i++) {
+            if (cfr_view_is(key, out->key))
+                return f;
+        }
+    }
+    return NULL;
+}
+
+bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field *out)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        struct cfr_variant v;
+        size_t i = 0;
+
+        if (f->type != CFR_FIELD_ONE_OF) {
+            *out = *f;
+            if (index-- == 0)
+                return true;
+            continue;
+        }
+        while ((v = f->variant(i)).key != NULL && index != 0) {
+            i++;
+            index--;
+        }
+        if (v.key == NULL)
+            continue;
+        *out = (struct cfr_field){
+            .key = v.key, .type = CFR_FIELD_MAP, .offset = f->offset, .table = v.table, .doc = v.doc};
+        return true;
+    }
+    return false;
 }
 
 /* A value as an error shows it: cut, and without anything unprintable. */
@@ -329,6 +366,7 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
     case CFR_FIELD_MAP:
     case CFR_FIELD_LIST:
     case CFR_FIELD_ONE_OR_LIST:
+    case CFR_FIELD_ONE_OF:
         break;
     }
     return cfr_err_set(err, CFR_E_INTERNAL, "%s holds no scalar", field->key);
@@ -392,6 +430,14 @@ static void free_map(const struct cfr_table *table, void **map)
     *map = NULL;
 }
 
+static void free_one_of(struct cfr_one_of *one)
+{
+    if (one->config != NULL)
+        cfr_field_free(one->variant.table, one->config);
+    free(one->config);
+    *one = (struct cfr_one_of){0};
+}
+
 void cfr_field_free(const struct cfr_table *table, void *node)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
@@ -414,6 +460,9 @@ void cfr_field_free(const struct cfr_table *table, void *node)
         case CFR_FIELD_LIST:
         case CFR_FIELD_ONE_OR_LIST:
             free_list(f->table, p);
+            break;
+        case CFR_FIELD_ONE_OF:
+            free_one_of(p);
             break;
         case CFR_FIELD_BOOL:
         case CFR_FIELD_INT:

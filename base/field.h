@@ -10,17 +10,18 @@
 
 /* The C type that each kind of field has in its struct. */
 enum cfr_field_type {
-    CFR_FIELD_STRING,     /* char *, heap; NULL when absent */
-    CFR_FIELD_BOOL,       /* bool */
-    CFR_FIELD_INT,        /* int64_t */
-    CFR_FIELD_DURATION,   /* int64_t, milliseconds; text such as 90s, 10m, 1h30m */
-    CFR_FIELD_MODE,       /* int64_t, permission bits; text must be quoted octal such as "0640"; -1 when absent */
-    CFR_FIELD_ENUM,       /* int, index into choices */
-    CFR_FIELD_STRINGS,    /* struct cfr_strings */
-    CFR_FIELD_PAIRS,      /* struct cfr_pairs: a mapping from text to text */
-    CFR_FIELD_MAP,        /* pointer to the sub-table's struct, heap; NULL when absent */
-    CFR_FIELD_LIST,       /* struct cfr_list of the sub-table's structs */
-    CFR_FIELD_ONE_OR_LIST /* as LIST; a single mapping stands for a list of one */
+    CFR_FIELD_STRING,      /* char *, heap; NULL when absent */
+    CFR_FIELD_BOOL,        /* bool */
+    CFR_FIELD_INT,         /* int64_t */
+    CFR_FIELD_DURATION,    /* int64_t, milliseconds; text such as 90s, 10m, 1h30m */
+    CFR_FIELD_MODE,        /* int64_t, permission bits; text must be quoted octal such as "0640"; -1 when absent */
+    CFR_FIELD_ENUM,        /* int, index into choices */
+    CFR_FIELD_STRINGS,     /* struct cfr_strings */
+    CFR_FIELD_PAIRS,       /* struct cfr_pairs: a mapping from text to text */
+    CFR_FIELD_MAP,         /* pointer to the sub-table's struct, heap; NULL when absent */
+    CFR_FIELD_LIST,        /* struct cfr_list of the sub-table's structs */
+    CFR_FIELD_ONE_OR_LIST, /* as LIST; a single mapping is a list of one */
+    CFR_FIELD_ONE_OF       /* struct cfr_one_of; not a key itself: any one key of the field's registry */
 };
 
 enum cfr_field_flag {
@@ -28,6 +29,10 @@ enum cfr_field_flag {
     CFR_FIELD_PATH = 2,      /* must be absolute, without `.` and `..` components */
     CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
     CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that 0 can be told from it */
+    /* What is redone when the key changes, where that is not everything, from the exchange on. */
+    CFR_FIELD_REDO_PUBLISH = 32, /* what is granted stays as it is */
+    CFR_FIELD_REDO_HOOKS = 64,   /* and so do the published bytes */
+    CFR_FIELD_REDO_NOTHING = 128,
     CFR_FIELD_CONTENT = 16 /* STRING with PATH, of a provider's table: a file whose content the agent reads before each
                             * exchange, watches, and hands to the provider under this key; or `env:NAME`, a variable */
 };
@@ -59,6 +64,20 @@ struct cfr_node {
 
 struct cfr_table;
 
+/* A row of a registry (a provider, say) as a key of a mapping. */
+struct cfr_variant {
+    const char *key;               /* NULL: none */
+    const struct cfr_table *table; /* of what is below the key */
+    const char *doc;
+    const void *row; /* the row itself, as long-lived as the registry */
+};
+
+/* The key of a registry that a mapping has, and what is below it. */
+struct cfr_one_of {
+    struct cfr_variant variant; /* .key NULL when absent */
+    void *config;               /* the variant's table's struct, heap */
+};
+
 struct cfr_field {
     const char *key;
     enum cfr_field_type type;
@@ -67,9 +86,10 @@ struct cfr_field {
     const char *fallback; /* default in configuration syntax, or NULL */
     int64_t min;          /* INT, DURATION, STRING (length), LIST/STRINGS/PAIRS (count); min == max == 0: no limits */
     int64_t max;
-    const char *const *choices;    /* ENUM: NULL-terminated */
-    const struct cfr_table *table; /* MAP, LIST, ONE_OR_LIST */
-    const char *doc;               /* one or two sentences for the reference page */
+    const char *const *choices;                  /* ENUM: NULL-terminated */
+    const struct cfr_table *table;               /* MAP, LIST, ONE_OR_LIST */
+    struct cfr_variant (*variant)(size_t index); /* ONE_OF: the registry; .key NULL after the last row */
+    const char *doc;                             /* one or two sentences for the reference page */
 };
 
 struct cfr_table {
@@ -93,8 +113,14 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
 int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err);
 /* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
 void cfr_field_free(const struct cfr_table *table, void *node);
-/* The field with this key, or NULL. */
+/* The field with this key, or NULL; not for the keys of a ONE_OF. */
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key);
+/* The ONE_OF field whose registry has KEY, with the row in *OUT; or NULL. */
+const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, struct cfr_view key,
+                                               struct cfr_variant *out);
+/* Sets *OUT to the INDEX-th key that a mapping of TABLE may have, the keys of a registry as MAP fields (in the place of
+ * their ONE_OF). False after the last. */
+bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field *out);
 /* The key most like TEXT (a typing error away), or NULL. */
 const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text);
 /* The choice most like TEXT, or NULL. */

@@ -71,6 +71,12 @@ static bool copy_map(const struct cfr_table *table, const void *from, void **to)
     return from == NULL || (*to != NULL && copy_node(table, from, *to));
 }
 
+static bool copy_one_of(const struct cfr_one_of *from, struct cfr_one_of *to)
+{
+    to->variant = from->variant;
+    return copy_map(from->variant.table, from->config, &to->config);
+}
+
 static bool copy_field(const struct cfr_field *f, const void *from, void *to)
 {
     switch (f->type) {
@@ -85,6 +91,8 @@ static bool copy_field(const struct cfr_field *f, const void *from, void *to)
     case CFR_FIELD_LIST:
     case CFR_FIELD_ONE_OR_LIST:
         return copy_list(f->table, from, to);
+    case CFR_FIELD_ONE_OF:
+        return copy_one_of(from, to);
     case CFR_FIELD_BOOL:
         *(bool *)to = *(const bool *)from;
         return true;

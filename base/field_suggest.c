@@ -74,13 +74,14 @@ const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view tex
 {
     const char *best = NULL;
     unsigned least = UINT32_MAX;
+    struct cfr_field f;
 
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        unsigned d = likeness(text, f->key);
+    for (size_t i = 0; cfr_field_at(table, i, &f); i++) {
+        unsigned d = likeness(text, f.key);
 
         if (d < least) {
             least = d;
-            best = f->key;
+            best = f.key;
         }
     }
     return best;

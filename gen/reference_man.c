@@ -179,13 +179,15 @@ static void add_key(struct cfr_str *out, const struct cfr_gen_reference *all, co
 static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all,
                         const struct cfr_gen_reference_section *s)
 {
+    struct cfr_field f;
+
     /* What comes after the path keeps its brackets from being taken for punctuation. */
     cfr_str_addf(out, ".Ss %s\\&\n", s->path[0] != '\0' ? s->path : "The whole file");
     if (s->table->doc != NULL)
         add_text(out, s->table->doc);
     cfr_str_addz(out, ".Bl -tag -width Ds\n");
-    for (const struct cfr_field *f = s->table->fields; f->key != NULL; f++)
-        add_key(out, all, s, f);
+    for (size_t i = 0; cfr_field_at(s->table, i, &f); i++)
+        add_key(out, all, s, &f);
     cfr_str_addz(out, ".El\n");
 }
 

@@ -30,6 +30,7 @@ static const char *type_name(const struct cfr_field *f)
     case CFR_FIELD_PAIRS:
         return "mapping of text";
     case CFR_FIELD_MAP:
+    case CFR_FIELD_ONE_OF:
         return "mapping";
     case CFR_FIELD_LIST:
         return "list";
@@ -94,6 +95,7 @@ static void add_limits(struct cfr_str *out, const struct cfr_field *f)
     case CFR_FIELD_MODE:
     case CFR_FIELD_ENUM:
     case CFR_FIELD_MAP:
+    case CFR_FIELD_ONE_OF:
         break;
     }
 }
@@ -160,6 +162,8 @@ static void add_row(struct cfr_str *out, const struct cfr_gen_reference *all,
 static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all,
                         const struct cfr_gen_reference_section *s)
 {
+    struct cfr_field f;
+
     if (s->path[0] != '\0')
         cfr_str_addf(out, "\n## `%s`\n\n", s->path);
     else
@@ -167,8 +171,8 @@ static void add_section(struct cfr_str *out, const struct cfr_gen_reference *all
     if (s->table->doc != NULL)
         cfr_str_addf(out, "%s\n\n", s->table->doc);
     cfr_str_addz(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
-    for (const struct cfr_field *f = s->table->fields; f->key != NULL; f++)
-        add_row(out, all, s, f);
+    for (size_t i = 0; cfr_field_at(s->table, i, &f); i++)
+        add_row(out, all, s, &f);
 }
 
 /* Puts the sub-tables of section I right behind it, in the order of its keys. */
@@ -176,15 +180,16 @@ static void insert_children(struct cfr_gen_reference *all, size_t i)
 {
     const struct cfr_gen_reference_section parent = all->items[i];
     size_t at = i + 1;
+    struct cfr_field f;
 
-    for (const struct cfr_field *f = parent.table->fields; f->key != NULL; f++) {
+    for (size_t k = 0; cfr_field_at(parent.table, k, &f); k++) {
         struct cfr_gen_reference_section *s = &all->items[at];
 
-        if (f->table == NULL || all->count == CFR_GEN_REFERENCE_SECTIONS_MAX || section_of(all, f->table) != NULL)
+        if (f.table == NULL || all->count == CFR_GEN_REFERENCE_SECTIONS_MAX || section_of(all, f.table) != NULL)
             continue;
         memmove(s + 1, s, (all->count - at) * sizeof *s);
-        s->table = f->table;
-        name_child(&parent, f, s->path);
+        s->table = f.table;
+        name_child(&parent, &f, s->path);
         all->count++;
         at++;
     }

@@ -289,6 +289,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .name = "aws",
     .table = &cfr_rotation_aws_table,
+    .doc = "Access keys of an IAM user.",
     .deactivates = true,
     .tells_use = true,
     .most = 2,

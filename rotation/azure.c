@@ -195,6 +195,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .name = "azure",
     .table = &cfr_rotation_azure_table,
+    .doc = "Client secrets of an application in Microsoft Entra ID.",
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 30,

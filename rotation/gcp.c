@@ -163,6 +163,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .name = "gcp",
     .table = &cfr_rotation_gcp_table,
+    .doc = "Keys of a Google service account.",
     .deactivates = true,
     .most = 10,
     .verify_count = 3,

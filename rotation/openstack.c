@@ -200,6 +200,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .name = "openstack",
     .table = &cfr_rotation_openstack_table,
+    .doc = "Application credentials of an OpenStack user.",
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 10,

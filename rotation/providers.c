@@ -23,3 +23,10 @@ const struct cfr_rotation_provider *cfr_rotation_find(struct cfr_view name)
     }
     return NULL;
 }
+
+struct cfr_variant cfr_rotation_variant(size_t index)
+{
+    const struct cfr_rotation_provider *p = cfr_rotation_providers[index];
+
+    return p != NULL ? (struct cfr_variant){p->name, p->table, p->doc, p} : (struct cfr_variant){.key = NULL};
+}

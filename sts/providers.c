@@ -11,10 +11,10 @@
 
 const struct cfr_sts_provider *const cfr_sts_providers[] = {
     &cfr_aws_provider,
-    &cfr_azure_provider,
-    &cfr_gcp_provider,
-    &cfr_openstack_provider,
     &cfr_aws_container_provider,
+    &cfr_gcp_provider,
+    &cfr_azure_provider,
+    &cfr_openstack_provider,
     &cfr_oauth_provider,
     NULL,
 };
@@ -26,4 +26,11 @@ const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
             return cfr_sts_providers[i];
     }
     return NULL;
+}
+
+struct cfr_variant cfr_sts_variant(size_t index)
+{
+    const struct cfr_sts_provider *p = cfr_sts_providers[index];
+
+    return p != NULL ? (struct cfr_variant){p->name, p->table, p->doc, p} : (struct cfr_variant){.key = NULL};
 }

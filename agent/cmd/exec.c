@@ -57,6 +57,7 @@ static enum cloud cloud_of(enum cfr_sdk_env_way way)
     case CFR_SDK_ENV_OPENSTACK_FILE:
         return OPENSTACK;
     case CFR_SDK_ENV_DOCKER_FILE:
+    case CFR_SDK_ENV_OTHER_FILE:
         return DOCKER;
     default:
         return AZURE;

@@ -241,6 +241,15 @@ static bool bind_sub(struct cfr_config_diagnostics *ps, const struct cfr_field *
     return true;
 }
 
+static bool bind_one_of(struct cfr_config_diagnostics *ps, const struct cfr_variant *variant,
+                        const struct cfr_yaml_node *value, struct cfr_one_of *to, const struct scope *scope)
+{
+    const struct cfr_field as = {.key = variant->key, .type = CFR_FIELD_MAP, .table = variant->table};
+
+    to->variant = *variant;
+    return bind_sub(ps, &as, value, &to->config, scope);
+}
+
 static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                       struct cfr_list *to, const struct scope *scope)
 {
@@ -289,6 +298,7 @@ static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field
     case CFR_FIELD_DURATION:
     case CFR_FIELD_MODE:
     case CFR_FIELD_ENUM:
+    case CFR_FIELD_ONE_OF: /* its keys are no field's: see bind_pair */
         break;
     }
     return bind_scalar(ps, f, value, node, scope);
@@ -302,9 +312,10 @@ static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct c
     struct cfr_view shown = cfr_view_printable(key->text) ? key->text : cfr_view_of("(not printable)");
     int n = shown.n < 64 ? (int)shown.n : 64;
     struct cfr_str keys = {.limit = 320};
+    struct cfr_field f;
 
-    for (const struct cfr_field *f = table->fields; f->key != NULL && like == NULL; f++)
-        cfr_str_addf(&keys, "%s%s", f == table->fields ? "" : ", ", f->key);
+    for (size_t i = 0; like == NULL && cfr_field_at(table, i, &f); i++)
+        cfr_str_addf(&keys, "%s%s", i == 0 ? "" : ", ", f.key);
     if (cfr_view_is(key->text, "<<") && !key->quoted)
         problem(ps, scope, key->line, NULL, "merge keys (<<) are not supported; write the keys out");
     else if (like != NULL)
@@ -316,10 +327,19 @@ static const char *unknown_key(struct cfr_config_diagnostics *ps, const struct c
     return like;
 }
 
+/* The field that KEY belongs to; *OUT is set if that is a ONE_OF. */
+static const struct cfr_field *find_field(const struct cfr_table *table, struct cfr_view key, struct cfr_variant *out)
+{
+    const struct cfr_field *f = cfr_field_find(table, key);
+
+    return f != NULL ? f : cfr_field_find_variant(table, key, out);
+}
+
 /* What bind_map knows of each field of its table. */
 struct seen {
-    int line;     /* of its key, 0 = not there */
-    bool guessed; /* some unknown key was probably meant to be this one */
+    int line;        /* of its key, 0 = not there */
+    const char *key; /* which it was, of a ONE_OF */
+    bool guessed;    /* some unknown key was probably meant to be this one */
 };
 
 /* False when the rules across fields would only repeat what is wrong with this one. */
@@ -327,35 +347,46 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
                       void *node, struct seen seen[FIELDS_MAX], const struct scope *scope)
 {
     const struct cfr_field *f;
+    struct cfr_variant variant = {.key = NULL};
+    const char *name;
     ptrdiff_t i;
 
     if (key->kind != CFR_YAML_SCALAR) {
         problem(ps, scope, key->line, NULL, "a key must be text, not %s", kind_name(key->kind));
         return false;
     }
-    f = cfr_field_find(table, key->text);
+    f = find_field(table, key->text, &variant);
     if (f == NULL) {
         const char *like = unknown_key(ps, table, key, scope);
 
-        f = like != NULL ? cfr_field_find(table, cfr_view_of(like)) : NULL;
+        f = like != NULL ? find_field(table, cfr_view_of(like), &variant) : NULL;
         if (f != NULL && f - table->fields < FIELDS_MAX)
             seen[f - table->fields].guessed = true;
         return false;
     }
     i = f - table->fields;
+    name = variant.key != NULL ? variant.key : f->key;
     if (i >= FIELDS_MAX) {
-        problem(ps, scope, key->line, f->key, "the table of a %s is too long", table->name);
+        problem(ps, scope, key->line, name, "the table of a %s is too long", table->name);
+        return false;
+    }
+    if (seen[i].line != 0 && strcmp(seen[i].key, name) != 0) {
+        problem(ps, scope, key->line, name, "cannot be combined with %s, on line %d; keep one of the two", seen[i].key,
+                seen[i].line);
         return false;
     }
     if (seen[i].line != 0) {
-        problem(ps, scope, key->line, f->key, "stands twice, first on line %d; remove one", seen[i].line);
+        problem(ps, scope, key->line, name, "is given twice, first on line %d; remove one", seen[i].line);
         return false;
     }
     seen[i].line = key->line;
+    seen[i].key = name;
     if (cfr_yaml_is_null(key->next)) {
-        problem(ps, scope, key->line, f->key, "has no value; write one, or leave the key out");
+        problem(ps, scope, key->line, name, "has no value; write one, or leave the key out");
         return false;
     }
+    if (variant.key != NULL)
+        return bind_one_of(ps, &variant, key->next, (struct cfr_one_of *)(void *)((char *)node + f->offset), scope);
     return bind_value(ps, f, key->next, node, scope);
 }
 

@@ -12,8 +12,6 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "files/file.h"
-#include "files/format/format.h"
-#include "sts/providers.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -34,24 +32,6 @@ void cfr_config_free(struct cfr_config *config)
     free(config);
 }
 
-struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index)
-{
-    struct cfr_config_credential *all = config->credentials.items;
-
-    return index < config->credentials.count ? &all[index] : NULL;
-}
-
-struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name)
-{
-    for (size_t i = 0; i < config->credentials.count; i++) {
-        struct cfr_config_credential *c = cfr_config_at(config, i);
-
-        if (c->name != NULL && strcmp(c->name, name) == 0)
-            return c;
-    }
-    return NULL;
-}
-
 int cfr_config_need_credentials(const char *path, const struct cfr_config *config, struct cfr_err *err)
 {
     if (config->credentials.count != 0)
@@ -60,73 +40,6 @@ int cfr_config_need_credentials(const char *path, const struct cfr_config *confi
                        "%s: credentials: there are none, only image_credentials, which `credfresh "
                        "image-credential-provider` uses: there is nothing to do here",
                        path != NULL ? path : "environment");
-}
-
-struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index)
-{
-    struct cfr_config_image *all = config->image_credentials.items;
-
-    return index < config->image_credentials.count ? &all[index] : NULL;
-}
-
-const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config)
-{
-    for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++) {
-        void *member = *(void *const *)(const void *)((const char *)x + f->offset);
-
-        if (member == NULL)
-            continue;
-        *provider_config = member;
-        return cfr_sts_find(cfr_view_of(f->key));
-    }
-    *provider_config = NULL;
-    return NULL;
-}
-
-const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config)
-{
-    void *found = NULL;
-    const struct cfr_sts_provider *provider =
-        c->exchange != NULL ? cfr_config_exchange_provider(c->exchange, &found) : NULL;
-
-    if (provider_config != NULL)
-        *provider_config = found;
-    return provider;
-}
-
-bool cfr_config_may_send(const struct cfr_config_credential *c)
-{
-    return c->exchange != NULL || (c->token != NULL && c->token->request != NULL) ||
-           (c->secret != NULL && !c->secret->pass_on);
-}
-
-/* The formats that hold the subject token itself. */
-static bool holds_token(const struct cfr_config_file *f)
-{
-    const char *name = cfr_formats[f->format].name;
-
-    return strcmp(name, "token") == 0 || strcmp(name, "json") == 0 || strcmp(name, "env") == 0;
-}
-
-static bool list_holds_token(const struct cfr_list *files)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        if (holds_token((const struct cfr_config_file *)files->items + i))
-            return true;
-    }
-    return false;
-}
-
-bool cfr_config_publishes_token(const struct cfr_config_credential *c)
-{
-    for (size_t i = 0; i < c->publish.count; i++) {
-        const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
-
-        if (list_holds_token(&p->files) || (p->file != NULL && holds_token(p->file)) ||
-            (p->secret != NULL && list_holds_token(&p->secret->keys)))
-            return true;
-    }
-    return false;
 }
 
 static void default_socket(struct cfr_config *config, struct cfr_config_diagnostics *ps)
@@ -230,17 +143,16 @@ static uint64_t add_mint(uint64_t h, const struct cfr_config_mint *mint)
 
 static void set_digests(struct cfr_config *config)
 {
-    static const char *const apart[] = {"required", "keep_previous", "allow", NULL};
-    static const char *const beside[] = {"reload", "required", "keep_previous", "allow", "acknowledge", "mint", NULL};
-    static const char *const places[] = {"publish", "reload",      "required", "keep_previous",
-                                         "allow",   "acknowledge", "mint",     NULL};
+    const unsigned hooks = CFR_FIELD_REDO_NOTHING;
+    const unsigned material = hooks | CFR_FIELD_REDO_HOOKS;
+    const unsigned source = material | CFR_FIELD_REDO_PUBLISH;
 
     for (size_t i = 0; i < config->credentials.count; i++) {
         struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        c->digest = cfr_config_digest(&cfr_config_credential_table, c, apart);
-        c->digest_material = add_mint(cfr_config_digest(&cfr_config_credential_table, c, beside), c->mint);
-        c->digest_source = add_mint(cfr_config_digest(&cfr_config_credential_table, c, places), c->mint);
+        c->digest = cfr_config_digest(&cfr_config_credential_table, c, hooks);
+        c->digest_material = add_mint(cfr_config_digest(&cfr_config_credential_table, c, material), c->mint);
+        c->digest_source = add_mint(cfr_config_digest(&cfr_config_credential_table, c, source), c->mint);
     }
 }
 

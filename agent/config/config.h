@@ -70,15 +70,10 @@ struct cfr_config_mounted {
     bool pass_on; /* no exchange, whatever the cloud can do */
 };
 
-/* Exactly one member is set; its provider is named by the key. */
+/* Whom the token is exchanged with. */
 struct cfr_config_exchange {
     struct cfr_node node;
-    void *aws;           /* struct cfr_aws */
-    void *aws_container; /* struct cfr_aws_container */
-    void *gcp;           /* struct cfr_gcp */
-    void *azure;         /* struct cfr_azure */
-    void *openstack;     /* struct cfr_openstack */
-    void *oauth;         /* struct cfr_oauth */
+    struct cfr_one_of provider; /* of struct cfr_sts_provider; absent only while the configuration is being checked */
 };
 
 struct cfr_config_file {
@@ -306,6 +301,8 @@ const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_con
                                                             void **provider_config);
 /* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
 const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config);
+/* The configuration of C's exchange if that is with PROVIDER, else NULL. */
+const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const struct cfr_sts_provider *provider);
 
 /* True for what the service CA issues: a certificate, or the bundle. */
 bool cfr_config_is_issued(const struct cfr_config_credential *c);
@@ -313,5 +310,8 @@ bool cfr_config_is_issued(const struct cfr_config_credential *c);
 bool cfr_config_may_send(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
+/* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are
+ * there: what a mounted Secret leads to is not. */
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
 
 #endif

@@ -12,24 +12,21 @@ void cfr_config_check_conflicts(const struct cfr_config *config, struct cfr_conf
  * configuration that has no problem so far. Pure but for ENV. */
 void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
                               struct cfr_config_diagnostics *problems);
-/* agent/config/crosscheck_image.c: the parts of the two above that are about image credentials. */
+/* agent/config/crosscheck_kube.c: the parts of the two above about image credentials, and that of the first about
+ * Secrets of the cluster. */
 void cfr_config_check_image_names(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 void cfr_config_check_images(const struct cfr_config *config, const char *(*env)(const char *),
                              struct cfr_config_diagnostics *problems);
-/* agent/config/crosscheck_kube.c: the part of the first that is about Secrets of the cluster. */
 void cfr_config_check_cluster(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 /* agent/config/crosscheck_endpoint.c: the parts of the first and the second that are about endpoints. */
 void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 void cfr_config_check_served(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
-/* agent/config/validate_ca.c: what only the service CA can issue needs one, and the other way round. */
+/* agent/config/crosscheck_source.c: what only the service CA can issue needs one, and the other way round. */
 void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
-/* agent/config/validate_rotation.c: what minted keys need of the rest. */
+/* agent/config/crosscheck_source.c: what minted keys need of the rest. */
 void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 /* Users and groups that must be there; in place of their names come their numbers. Blocks on disk. */
 void cfr_config_resolve_people(struct cfr_config *config, struct cfr_config_diagnostics *problems);
-/* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are
- * there: what a mounted Secret leads to is not. */
-bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
 /* Files that must be there: CA files. Blocks on disk. */
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 

@@ -46,8 +46,14 @@ static uint64_t add_list(uint64_t h, const struct cfr_table *table, const struct
 {
     h = add_number(h, list->count);
     for (size_t i = 0; i < list->count; i++)
-        h = add_number(h, cfr_config_digest(table, (const char *)list->items + i * table->size, NULL));
+        h = add_number(h, cfr_config_digest(table, (const char *)list->items + i * table->size, 0));
     return h;
+}
+
+static uint64_t add_one_of(uint64_t h, const struct cfr_one_of *one)
+{
+    h = add_text(h, one->variant.key);
+    return one->config != NULL ? add_number(h, cfr_config_digest(one->variant.table, one->config, 0)) : h;
 }
 
 static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *value)
@@ -73,28 +79,21 @@ static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *val
     case CFR_FIELD_LIST:
     case CFR_FIELD_ONE_OR_LIST:
         return add_list(h, f->table, value);
+    case CFR_FIELD_ONE_OF:
+        return add_one_of(h, value);
     case CFR_FIELD_MAP:
         break;
     }
     map = *(void *const *)value;
-    return map != NULL ? add_number(h, cfr_config_digest(f->table, map, NULL)) : add_number(h, 0);
+    return map != NULL ? add_number(h, cfr_config_digest(f->table, map, 0)) : add_number(h, 0);
 }
 
-static bool skipped(const char *key, const char *const *skip)
-{
-    for (; skip != NULL && *skip != NULL; skip++) {
-        if (strcmp(key, *skip) == 0)
-            return true;
-    }
-    return false;
-}
-
-uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, const char *const *skip)
+uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, unsigned skip)
 {
     uint64_t h = CFR_HASH_START;
 
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        if (!skipped(f->key, skip))
+        if ((f->flags & skip) == 0)
             h = add_value(add_text(h, f->key), f, (const char *)node + f->offset);
     }
     return h;

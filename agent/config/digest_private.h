@@ -8,9 +8,8 @@
 
 #include <stdint.h>
 
-/* 64-bit FNV-1a over keys and values in the order of the table, recursively, without the keys in SKIP
- * (NULL-terminated; may be NULL), which are looked for in TABLE itself only. Defaults count as if they were
- * written. */
-uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, const char *const *skip);
+/* 64-bit FNV-1a over keys and values in the order of the table, recursively, without those fields of TABLE
+ * itself that have any of the flags SKIP. Defaults count as if they were written. */
+uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, unsigned skip);
 
 #endif

@@ -80,7 +80,7 @@ int cfr_config_image_settle(const struct cfr_config_image *item, const struct cf
     void *config;
     int rc;
 
-    *out = (struct cfr_config_exchange){.aws = NULL};
+    *out = (struct cfr_config_exchange){.provider = {.config = NULL}};
     rc = cfr_field_copy(&cfr_config_exchange_table, item->exchange, out, err);
     if (rc != 0)
         return rc;

@@ -10,13 +10,10 @@
 
 #define CFR_MINT_FILES_MAX  31 /* of a directory: each has another beside it */
 
-/* Exactly one provider is set, named by the key. */
+/* A long-lived key that is made and replaced. */
 struct cfr_config_mint {
     struct cfr_node node;
-    void *aws; /* struct cfr_rotation_aws; the next three in the same way */
-    void *azure;
-    void *gcp;
-    void *openstack;
+    struct cfr_one_of provider; /* of struct cfr_rotation_provider */
     char *with;
     int64_t expire_after_ms;
     int64_t grace_ms;

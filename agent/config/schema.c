@@ -90,12 +90,43 @@ static const struct cfr_table hook_table = {
            "repeated with growing pauses and never holds back the next publish.",
 };
 
+#define AT(member) offsetof(struct cfr_config_acknowledge, member)
+static const struct cfr_field acknowledge_fields[] = {
+    {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = "A file in which the consumer writes the number of the generation that it has in use, or that it "
+            "touches when it "
+            "has taken up what is published. The consumer makes it; its directory is the consumer's, not a "
+            "published one."},
+    {FIELD(hooks, BOOL), .fallback = "false",
+     .doc = "What follows is about the consumers behind the hooks with `acknowledge_header`."},
+    {FIELD(wait, BOOL), .fallback = "false",
+     .doc = "Keep the previous generation until this consumer has acknowledged the present one, even after "
+            "`keep_previous`."},
+    {FIELD_AS("limit", limit_ms, DURATION), .fallback = CFR_ACK_LIMIT, .min = CFR_SECOND_MS, .max = 7 * CFR_DAY_MS,
+     .doc = "How long after a publish `wait` keeps it at the most."},
+    {FIELD_AS("behind_after", behind_after_ms, DURATION), .fallback = CFR_ACK_BEHIND_AFTER, .min = CFR_SECOND_MS,
+     .max = 7 * CFR_DAY_MS,
+     .doc = "A consumer that has not acknowledged a generation for so long stays behind: it is logged, and "
+            "`credfresh_consumer_behind` is 1."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table acknowledge_table = {
+    .name = "acknowledgement",
+    .size = sizeof(struct cfr_config_acknowledge),
+    .fields = acknowledge_fields,
+    .check = cfr_config_rules_acknowledge,
+    .doc = "How a consumer says that it has a generation in use: by exactly one of `file` and `hooks`.",
+};
+
 #define AT(member) offsetof(struct cfr_config_credential, member)
 static const struct cfr_field credential_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
      .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
             "beginning with a letter or a digit."},
-    {FIELD(required, BOOL), .fallback = "true", .doc = "Whether `/readyz` and the service manager wait for it."},
+    {FIELD(required, BOOL), .flags = CFR_FIELD_REDO_NOTHING, .fallback = "true",
+     .doc = "Whether `/readyz` and the service manager wait for it."},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
      .doc = "The token that it begins with. Not needed by an exchange that begins with something else (a client "
             "secret, a key), nor beside a `secret` that says where the token is."},
@@ -107,20 +138,22 @@ static const struct cfr_field credential_fields[] = {
      .doc = "A serving certificate that `service_ca` issues, with its key and the bundle. Default: none."},
     {FIELD(ca_bundle, BOOL), .fallback = "false",
      .doc = "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues."},
-    {FIELD(mint, MAP), .table = &cfr_config_mint_table,
+    {FIELD(mint, MAP), .flags = CFR_FIELD_REDO_HOOKS, .table = &cfr_config_mint_table,
      .doc = "A long-lived key that is made and replaced, with all that follows. Default: none."},
-    {FIELD(publish, ONE_OR_LIST), .table = &cfr_config_publish_table, .min = 1, .max = CFR_CONFIG_TARGETS_MAX,
+    {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REDO_PUBLISH, .table = &cfr_config_publish_table, .min = 1,
+     .max = CFR_CONFIG_TARGETS_MAX,
      .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
-    {FIELD(allow, MAP), .table = &cfr_config_allow_table,
+    {FIELD(allow, MAP), .flags = CFR_FIELD_REDO_NOTHING, .table = &cfr_config_allow_table,
      .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and "
             "the "
             "user that credfresh runs as, when they ask."},
-    {FIELD(reload, LIST), .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
+    {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
      .doc = "Who is told after a publish, in this order. Default: nobody."},
-    {FIELD(acknowledge, ONE_OR_LIST), .table = &cfr_config_acknowledge_table, .min = 1,
+    {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
      .doc = "How consumers say which generation they have in use. Default: they do not say."},
-    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = 7 * CFR_DAY_MS,
+    {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET | CFR_FIELD_REDO_NOTHING, .min = 0,
+     .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
     {.key = NULL},
 };

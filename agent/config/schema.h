@@ -17,6 +17,5 @@ extern const struct cfr_table cfr_config_certificate_table;
 extern const struct cfr_table cfr_config_publish_table;
 extern const struct cfr_table cfr_config_endpoint_table;
 extern const struct cfr_table cfr_config_allow_table;
-extern const struct cfr_table cfr_config_acknowledge_table;
 
 #endif

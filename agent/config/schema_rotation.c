@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of long-lived keys that are rotated. */
 #include "agent/config/schema_private.h"
-#include "rotation/aws.h"
-#include "rotation/azure.h"
-#include "rotation/gcp.h"
-#include "rotation/openstack.h"
+#include "rotation/providers.h"
 
 #define AT(member) offsetof(struct cfr_config_mint, member)
 static const struct cfr_field mint_fields[] = {
-    {FIELD(aws, MAP), .table = &cfr_rotation_aws_table, .doc = "Access keys of an IAM user."},
-    {FIELD(azure, MAP), .table = &cfr_rotation_azure_table,
-     .doc = "Client secrets of an application in Microsoft Entra ID."},
-    {FIELD(gcp, MAP), .table = &cfr_rotation_gcp_table, .doc = "Keys of a Google service account."},
-    {FIELD(openstack, MAP), .table = &cfr_rotation_openstack_table,
-     .doc = "Application credentials of an OpenStack user."},
+    {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = "The credential of this file that may make and remove such keys. It need not be published."},
     {FIELD_AS("expire_after", expire_after_ms, DURATION), .fallback = "720h", .min = CFR_MINUTE_MS,

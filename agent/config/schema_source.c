@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of what a credential begins with and what it is exchanged for. */
 #include "agent/config/schema_private.h"
-#include "sts/aws/aws.h"
-#include "sts/aws/container.h"
-#include "sts/azure/azure.h"
-#include "sts/gcp/gcp.h"
 #include "sts/mounted/mounted.h"
-#include "sts/oauth/oauth.h"
-#include "sts/openstack/openstack.h"
+#include "sts/providers.h"
 
 static const char *const bound_kinds[] = {"Pod", "Secret", "Node", NULL};
 
@@ -109,16 +104,7 @@ const struct cfr_table cfr_config_mounted_table = {
 
 #define AT(member) offsetof(struct cfr_config_exchange, member)
 static const struct cfr_field exchange_fields[] = {
-    {FIELD(aws, MAP), .table = &cfr_aws_table, .doc = "AWS STS, and container registries of AWS."},
-    {FIELD(aws_container, MAP), .table = &cfr_aws_container_table,
-     .doc = "The EKS Pod Identity agent, or another endpoint of AWS's container credentials."},
-    {FIELD(gcp, MAP), .table = &cfr_gcp_table,
-     .doc = "Google Cloud: the STS of workload and workforce pools, service accounts' keys, impersonation."},
-    {FIELD(azure, MAP), .table = &cfr_azure_table,
-     .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure."},
-    {FIELD(openstack, MAP), .table = &cfr_openstack_table, .doc = "OpenStack Keystone."},
-    {FIELD(oauth, MAP), .table = &cfr_oauth_table,
-     .doc = "Any OAuth 2 server: token exchange (RFC 8693), JWT bearer grants and client credentials (RFC 7523)."},
+    {FIELD(provider, ONE_OF), .variant = cfr_sts_variant},
     {.key = NULL},
 };
 #undef AT

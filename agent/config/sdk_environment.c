@@ -4,6 +4,7 @@
 
 #include "files/format/format.h"
 #include "sts/aws/aws.h"
+#include "sts/azure/azure.h"
 #include "sts/azure/settings.h"
 #include "sts/mounted/mounted.h"
 
@@ -18,10 +19,10 @@
 /* A file that is published. */
 struct published {
     const char *path;
-    const char *format;
+    const char *variable;   /* by which SDKs find it; NULL = none */
+    bool is_token;          /* it holds the subject token alone */
     const char *profile;    /* NULL = default */
     const char *cloud;      /* clouds-yaml; NULL = the default */
-    const char *key;        /* secret-key: of the mounted Secret */
     const char *token_path; /* azure-env: where its token is */
 };
 
@@ -61,15 +62,12 @@ static const char *or_else(const char *text, const char *otherwise)
 
 static void aws_file(struct collect *c, const struct published *f)
 {
-    bool config = strcmp(f->format, "aws-config") == 0;
-    const char *name = config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE";
-
-    if (!wanted(c, AWS_WAYS, name, f->path))
+    if (!wanted(c, AWS_WAYS, f->variable, f->path))
         return;
-    set(c, CFR_SDK_ENV_AWS_FILE, name, f->path);
+    set(c, CFR_SDK_ENV_AWS_FILE, f->variable, f->path);
     set(c, CFR_SDK_ENV_AWS_FILE, "AWS_PROFILE", or_else(f->profile, "default"));
     /* Older Go programs leave the config file alone otherwise. */
-    if (config)
+    if (strcmp(f->variable, "AWS_CONFIG_FILE") == 0)
         set(c, CFR_SDK_ENV_AWS_FILE, "AWS_SDK_LOAD_CONFIG", "1");
 }
 
@@ -111,7 +109,7 @@ static void docker_file(struct collect *c, const struct published *f)
 
 static const struct cfr_azure *azure_of(const struct cfr_config_credential *c)
 {
-    return c->exchange != NULL ? c->exchange->azure : NULL;
+    return cfr_config_exchange_of(c, &cfr_azure_provider);
 }
 
 static void azure_token(struct collect *c, const char *path)
@@ -134,10 +132,15 @@ static void azure_token(struct collect *c, const char *path)
     set(c, CFR_SDK_ENV_AZURE_FILE, "AZURE_AUTHORITY_HOST", host);
 }
 
+static void azure_file(struct collect *c, const struct published *f)
+{
+    azure_token(c, f->token_path);
+}
+
 /* A token that the SDK itself can trade for the role, where nothing nearer to the SDK is published. */
 static void aws_token(struct collect *c, const struct published *f)
 {
-    const struct cfr_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+    const struct cfr_aws *aws = cfr_config_exchange_of(c->credential, &cfr_aws_provider);
 
     if (aws == NULL || aws->role_arn == NULL || aws->then_assume.count != 0 || cfr_aws_has_keys(aws) ||
         (c->served & AWS_WAYS) != 0 || cfr_sdk_env_has_way(c->out, CFR_SDK_ENV_AWS_FILE))
@@ -147,45 +150,53 @@ static void aws_token(struct collect *c, const struct published *f)
     set(c, CFR_SDK_ENV_AWS_FILE, "AWS_ROLE_SESSION_NAME", aws->session_name);
 }
 
-/* The keys under which Secrets hold a whole file of some SDK. */
-static void secret_key(struct collect *c, const struct published *f)
+static void token_file(struct collect *c, const struct published *f)
 {
-    if (f->key == NULL)
-        return;
-    if (strcmp(f->key, "credentials") == 0)
-        aws_file(c, f);
-    else if (strcmp(f->key, "service_account.json") == 0)
-        gcp_file(c, f);
-    else if (strcmp(f->key, "clouds.yaml") == 0)
-        openstack_file(c, f);
+    aws_token(c, f);
+    if (azure_of(c->credential) != NULL)
+        azure_token(c, f->path);
 }
 
-/* What is left to the second pass depends on what else there is. */
-static void take(struct collect *c, const struct published *f, bool second)
+/* A file of another variable. */
+static void other_file(struct collect *c, const struct published *f)
 {
-    const char *format = f->format;
+    set(c, CFR_SDK_ENV_OTHER_FILE, f->variable, f->path);
+}
 
-    if (second && strcmp(format, "token") == 0) {
-        aws_token(c, f);
-        if (azure_of(c->credential) != NULL)
-            azure_token(c, f->path);
-    } else if (second && strcmp(format, "gcp-access-token") == 0) {
-        gcloud_token(c, f);
-    } else if (second) {
+/* The variables that take more than their name and a path; see struct cfr_format. */
+static const struct sdk_file {
+    const char *variable;
+    bool last; /* after all others, because it depends on what else there is */
+    void (*add)(struct collect *c, const struct published *f);
+} sdk_files[] = {
+    {"AWS_SHARED_CREDENTIALS_FILE", false, aws_file},    {"AWS_CONFIG_FILE", false, aws_file},
+    {"GOOGLE_APPLICATION_CREDENTIALS", false, gcp_file}, {"CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", true, gcloud_token},
+    {"OS_CLIENT_CONFIG_FILE", false, openstack_file},    {"REGISTRY_AUTH_FILE", false, docker_file},
+    {"AZURE_FEDERATED_TOKEN_FILE", false, azure_file},   {NULL, false, other_file},
+};
+
+static void add_file(struct collect *c, const struct published *f, bool last)
+{
+    const struct sdk_file *row = sdk_files;
+
+    if (last && f->is_token)
+        token_file(c, f);
+    if (f->variable == NULL)
         return;
-    } else if (strcmp(format, "aws-credentials") == 0 || strcmp(format, "aws-config") == 0) {
-        aws_file(c, f);
-    } else if (strcmp(format, "gcp-external-account") == 0) {
-        gcp_file(c, f);
-    } else if (strcmp(format, "clouds-yaml") == 0) {
-        openstack_file(c, f);
-    } else if (strcmp(format, "docker-config") == 0) {
-        docker_file(c, f);
-    } else if (strcmp(format, "azure-env") == 0) {
-        azure_token(c, f->token_path);
-    } else if (strcmp(format, "secret-key") == 0) {
-        secret_key(c, f);
-    }
+    while (row->variable != NULL && strcmp(row->variable, f->variable) != 0)
+        row++;
+    if (row->last == last)
+        row->add(c, f);
+}
+
+/* The variable of a Secret's key that holds a whole file of some SDK, or NULL. */
+static const char *variable_of_key(const char *key)
+{
+    if (strcmp(key, "credentials") == 0)
+        return "AWS_SHARED_CREDENTIALS_FILE";
+    if (strcmp(key, "service_account.json") == 0)
+        return "GOOGLE_APPLICATION_CREDENTIALS";
+    return strcmp(key, "clouds.yaml") == 0 ? "OS_CLIENT_CONFIG_FILE" : NULL;
 }
 
 static const struct cfr_config_file *file_at(const struct cfr_config_publish *t, size_t i)
@@ -193,31 +204,35 @@ static const struct cfr_config_file *file_at(const struct cfr_config_publish *t,
     return (const struct cfr_config_file *)t->files.items + i;
 }
 
-static void take_file(struct collect *c, const struct cfr_config_publish *t, const struct cfr_config_file *f,
-                      bool second)
+static void add_target_file(struct collect *c, const struct cfr_config_publish *t, const struct cfr_config_file *f,
+                            bool last)
 {
+    const struct cfr_format *format = &cfr_formats[f->format];
+    const char *key = or_else(f->key, or_else(f->name, ""));
     char path[PATH_MAX];
     char token[PATH_MAX];
     struct published p = {.path = path,
-                          .format = cfr_formats[f->format].name,
+                          .variable = format->sdk_variable,
+                          .is_token = format->is_token,
                           .profile = f->profile,
                           .cloud = f->cloud,
-                          .key = or_else(f->key, f->name),
                           .token_path = f->token_path};
 
+    if (format->needs != NULL && strcmp(format->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        p.variable = variable_of_key(key);
     (void)snprintf(path, sizeof path, "%s%s%s", or_else(t->directory, ""), t->directory != NULL ? "/" : "",
                    or_else(f->path, or_else(f->name, "")));
     for (size_t i = 0; p.token_path == NULL && i < t->files.count; i++) {
-        if (strcmp(cfr_formats[file_at(t, i)->format].name, "token") == 0) {
+        if (cfr_formats[file_at(t, i)->format].is_token) {
             (void)snprintf(token, sizeof token, "%s/%s", t->directory, file_at(t, i)->name);
             p.token_path = token;
         }
     }
-    take(c, &p, second);
+    add_file(c, &p, last);
 }
 
 /* Every key of a Secret, whose kind says which ones there are. */
-static void take_keys(struct collect *c, const struct cfr_config_publish *t)
+static void add_keys(struct collect *c, const struct cfr_config_publish *t)
 {
     static const char *const keys[] = {[CFR_MOUNTED_AWS] = "credentials",
                                        [CFR_MOUNTED_GCP] = "service_account.json",
@@ -225,32 +240,32 @@ static void take_keys(struct collect *c, const struct cfr_config_publish *t)
     const struct cfr_config_mounted *secret = c->credential->secret;
     const char *key = secret != NULL && (size_t)secret->kind < sizeof keys / sizeof keys[0] ? keys[secret->kind] : NULL;
     char path[PATH_MAX];
-    struct published p = {.path = path, .format = "secret-key", .key = key};
 
     if (key == NULL)
         return;
     (void)snprintf(path, sizeof path, "%s/%s", t->directory, key);
-    take(c, &p, false);
+    add_file(c, &(struct published){.path = path, .variable = variable_of_key(key)}, false);
 }
 
-static void take_target(struct collect *c, const struct cfr_config_publish *t, bool second)
+static void add_target(struct collect *c, const struct cfr_config_publish *t, bool last)
 {
-    if (t->directory != NULL && t->files.count == 0 && !second)
-        take_keys(c, t);
+    if (t->directory != NULL && t->files.count == 0 && !last)
+        add_keys(c, t);
     for (size_t i = 0; t->directory != NULL && i < t->files.count; i++)
-        take_file(c, t, file_at(t, i), second);
+        add_target_file(c, t, file_at(t, i), last);
     if (t->file != NULL)
-        take_file(c, t, t->file, second);
+        add_target_file(c, t, t->file, last);
     if (t->profile != NULL)
-        take(c,
-             &(struct published){
-                 .path = t->profile->path, .format = cfr_formats[t->profile->format].name, .profile = t->profile->name},
-             second);
+        add_file(c,
+                 &(struct published){.path = t->profile->path,
+                                     .variable = cfr_formats[t->profile->format].sdk_variable,
+                                     .profile = t->profile->name},
+                 last);
 }
 
 /* ---- endpoints ---- */
 
-static void take_endpoint(struct collect *c, const struct cfr_config_endpoint *e)
+static void add_endpoint(struct collect *c, const struct cfr_config_endpoint *e)
 {
     const struct cfr_azure *azure = azure_of(c->credential);
     const char *client = azure != NULL ? azure->client_id : NULL;
@@ -270,9 +285,9 @@ static void take_endpoint(struct collect *c, const struct cfr_config_endpoint *e
         c->rc = cfr_sdk_env_azure(c->out, &e->azure_app_service->serve, e->listen, name, client, c->err);
 }
 
-static void take_region(struct collect *c)
+static void add_region(struct collect *c)
 {
-    const struct cfr_aws *aws = c->credential->exchange != NULL ? c->credential->exchange->aws : NULL;
+    const struct cfr_aws *aws = cfr_config_exchange_of(c->credential, &cfr_aws_provider);
     enum cfr_sdk_env_way way = (c->served & AWS_WAYS) != 0 ? CFR_SDK_ENV_AWS_CONTAINER : CFR_SDK_ENV_AWS_FILE;
 
     if (aws == NULL || aws->region == NULL || cfr_sdk_env_find(c->out, "AWS_REGION") != NULL ||
@@ -289,14 +304,14 @@ int cfr_config_sdk_environment(const struct cfr_config *config, const struct cfr
 
     *out = (struct cfr_sdk_env){0};
     for (size_t i = 0; i < config->endpoints.count; i++)
-        take_endpoint(&c, cfr_config_endpoint_at(config, i));
+        add_endpoint(&c, cfr_config_endpoint_at(config, i));
     for (size_t i = 0; i < out->count; i++)
         c.served |= 1U << out->items[i].way;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < credential->publish.count; i++)
-            take_target(&c, (const struct cfr_config_publish *)credential->publish.items + i, pass == 1);
+            add_target(&c, (const struct cfr_config_publish *)credential->publish.items + i, pass == 1);
     }
-    take_region(&c);
+    add_region(&c);
     if (c.rc == 0 && out->count == 0 && out->note_count == 0)
         c.rc = cfr_sdk_env_note(
             out, err,

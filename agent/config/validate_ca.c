@@ -3,7 +3,6 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
-#include "agent/config/crosscheck_private.h"
 #include "pki/cert.h"
 
 int cfr_config_rules_service_ca(const void *node, struct cfr_err *err)
@@ -53,29 +52,4 @@ int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_er
                            : c->secret != NULL ? "secret"
                                                : "exchange");
     return 0;
-}
-
-bool cfr_config_is_issued(const struct cfr_config_credential *c)
-{
-    return c->certificate != NULL || c->ca_bundle;
-}
-
-void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
-{
-    bool used = false;
-
-    for (size_t i = 0; i < config->credentials.count; i++) {
-        const struct cfr_config_credential *c = cfr_config_at(config, i);
-
-        used = used || cfr_config_is_issued(c);
-        if (cfr_config_is_issued(c) && config->service_ca == NULL)
-            cfr_config_diagnostics_add(
-                problems, c->node.line,
-                "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
-                c->name != NULL ? c->name : "without name", c->certificate != NULL ? "certificate" : "ca_bundle");
-    }
-    if (config->service_ca != NULL && !used)
-        cfr_config_diagnostics_add(
-            problems, config->service_ca->node.line,
-            "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
 }

@@ -38,7 +38,6 @@ int cfr_config_rules_profile(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);
 int cfr_config_rules_signal(const void *node, struct cfr_err *err);
 int cfr_config_rules_http(const void *node, struct cfr_err *err);
-/* agent/config/validate_ack.c */
 struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
 /* The name of a header of HTTP. */

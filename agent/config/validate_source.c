@@ -3,7 +3,6 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
-#include "agent/config/schema.h"
 
 int cfr_config_rules_bound(const void *node, struct cfr_err *err)
 {
@@ -52,16 +51,11 @@ int cfr_config_rules_token(const void *node, struct cfr_err *err)
 int cfr_config_rules_exchange(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_exchange *x = node;
-    unsigned count = 0;
 
-    for (const struct cfr_field *f = cfr_config_exchange_table.fields; f->key != NULL; f++)
-        count += *(void *const *)(const void *)((const char *)x + f->offset) != NULL;
-    if (count == 0)
+    if (x->provider.variant.key == NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "names no provider; write one such as `aws:` with its keys below it, or leave `exchange` out "
             "to publish the token itself");
-    if (count > 1)
-        return cfr_err_set(err, CFR_E_CONFIG, "names more than one provider; write a credential of its own for each");
     return 0;
 }

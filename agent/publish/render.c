@@ -59,7 +59,7 @@ static int render(const struct cfr_publish_render *r, int format, struct cfr_for
     in->credential = r->credential;
     in->generation = r->generation;
     in->grant = r->grant;
-    if (in->token_path == NULL && strcmp(name, "aws-config") != 0)
+    if (in->token_path == NULL && cfr_formats[format].needs_token_path)
         in->token_path = r->token_path;
     if (r->from->provider == &cfr_aws_provider)
         fill_aws(r->from->config, in);

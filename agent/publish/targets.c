@@ -118,7 +118,7 @@ static int take_keys(const struct cfr_publish_render *job, const struct cfr_conf
 static const char *find_token(const struct cfr_config_publish *t, char path[PATH_MAX])
 {
     for (size_t i = 0; i < t->files.count; i++) {
-        if (strcmp(cfr_formats[file_at(t, i)->format].name, "token") == 0) {
+        if (cfr_formats[file_at(t, i)->format].is_token) {
             (void)snprintf(path, PATH_MAX, "%s/%s", t->directory, file_at(t, i)->name);
             return path;
         }

@@ -52,10 +52,14 @@ struct cfr_format {
      * format needs, naming it, or if a configured value cannot stand in this format; CFR_E_ANSWER if a
      * granted value cannot (a line feed in an ini file). After an error OUT may hold a part. */
     int (*render)(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
-    bool profile;      /* can be merged as a profile */
-    bool config_file;  /* its sections are those of an AWS config file: [profile NAME] */
-    const char *needs; /* a grant field without which it cannot be rendered, or NULL */
-    const char *doc;   /* one line for the reference page */
+    bool profile;          /* can be merged as a profile */
+    bool config_file;      /* its sections are those of an AWS config file: [profile NAME] */
+    bool holds_token;      /* the subject token is in what it writes */
+    bool is_token;         /* and nothing else */
+    bool needs_token_path; /* names the token's file; without a token_path that of the directory's file with is_token */
+    const char *sdk_variable; /* by which SDKs find the file, for azure-env the token's; or NULL */
+    const char *needs;        /* a grant field without which it cannot be rendered, or NULL */
+    const char *doc;          /* one line for the reference page */
 };
 
 /* The table, ends with name == NULL; and the names alone, NULL-terminated, in the same order. */

@@ -296,6 +296,7 @@ const struct cfr_sts_provider cfr_aws_provider = {
     .name = "aws",
     .family = "aws",
     .table = &cfr_aws_table,
+    .doc = "AWS STS, and container registries of AWS.",
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

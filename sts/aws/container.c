@@ -241,6 +241,7 @@ const struct cfr_sts_provider cfr_aws_container_provider = {
     .name = "aws_container",
     .family = "aws",
     .table = &cfr_aws_container_table,
+    .doc = "The EKS Pod Identity agent, or another endpoint of AWS's container credentials.",
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

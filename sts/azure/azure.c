@@ -350,6 +350,7 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 const struct cfr_sts_provider cfr_azure_provider = {
     .name = "azure",
     .table = &cfr_azure_table,
+    .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure.",
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

@@ -70,6 +70,7 @@ struct cfr_sts_provider {
     const char *name;              /* the key under `exchange:` */
     const char *family;            /* what its grant's fields begin with, before a `_`; NULL = the name */
     const struct cfr_table *table; /* its configuration */
+    const char *doc;               /* of the key, for the reference page */
     int64_t consumer_window_ms;    /* consumers refresh by themselves when less life is left: stay ahead of it */
     /* Rules that need the environment (a region that may come from there, say). CFR_E_CONFIG. */
     int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);

@@ -215,6 +215,7 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 const struct cfr_sts_provider cfr_gcp_provider = {
     .name = "gcp",
     .table = &cfr_gcp_table,
+    .doc = "Google Cloud: the STS of workload and workforce pools, service accounts' keys, impersonation.",
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .local = local,

@@ -142,6 +142,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
 const struct cfr_sts_provider cfr_openstack_provider = {
     .name = "openstack",
     .table = &cfr_openstack_table,
+    .doc = "OpenStack Keystone.",
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .build = build,

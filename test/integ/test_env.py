@@ -115,6 +115,18 @@ def test_variables(case, tmp_path):
         assert part in line
 
 
+def test_rotated_service_account_key(tmp_path):
+    """A format that names its variable needs nothing else to be found by it."""
+    path = tmp_path / "c.yaml"
+    key = {"name": "demo", "mint": {"gcp": {"service_account": "r@p.iam.gserviceaccount.com"}, "with": "admin"},
+           "publish": files("gcp-service-account-key")}
+    admin = {"name": "admin", "token": {"file": "/run/token"}, "exchange": GCP}
+    path.write_text(json.dumps({"version": 1, "state_dir": str(tmp_path / "state"), "credentials": [admin, key]}))
+    done = ask(path, "demo")
+    assert done.returncode == 0, done.stderr
+    assert "export GOOGLE_APPLICATION_CREDENTIALS='/run/out/gcp-service-account-key'\n" in done.stdout
+
+
 def test_shell_takes_what_is_printed(tmp_path):
     """A path with a quote, and a secret that only the shell reads."""
     header = tmp_path / "it's $HOME `x`"

@@ -200,7 +200,7 @@ def test_consumers_that_acknowledge(agent):
     ({"publish": {"file": {"path": "/tmp/x", "format": "token"}}}, "which a minted key does not have"),
     ({"mint": {"expire_after": "3s"}}, "expire_after"),
     ({"mint": {"aws": None}}, "names no provider"),
-    ({"mint": {"gcp": {"service_account": "r@p.iam.gserviceaccount.com"}}}, "more than one provider"),
+    ({"mint": {"gcp": {"service_account": "r@p.iam.gserviceaccount.com"}}}, "cannot be combined with aws"),
     ({"state_dir": "/run/credfresh"}, "outlives a restart of the machine"),
 ])
 def test_refused_configurations(agent, change, why):

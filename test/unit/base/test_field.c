@@ -92,6 +92,61 @@ static void defaults(void **state)
     assert_null(o.path);
 }
 
+/* A registry as a mapping's keys: rows that a table names by a function alone. */
+struct toy {
+    struct cfr_node node;
+    struct cfr_one_of kind;
+    char *after;
+};
+
+static const char *const toy_rows[] = {"red", "blue"};
+
+static struct cfr_variant toy_variant(size_t index)
+{
+    return index < 2 ? (struct cfr_variant){toy_rows[index], &inner_table, "A colour.", &toy_rows[index]}
+                     : (struct cfr_variant){.key = NULL};
+}
+
+static void a_registry_gives_the_keys(void **state)
+{
+    static const struct cfr_field toy_fields[] = {
+        {.key = "kind", .type = CFR_FIELD_ONE_OF, .offset = offsetof(struct toy, kind), .variant = toy_variant},
+        {.key = "after", .type = CFR_FIELD_STRING, .offset = offsetof(struct toy, after)},
+        {.key = NULL}};
+    static const struct cfr_table toy_table = {.name = "toy", .size = sizeof(struct toy), .fields = toy_fields};
+    static const char *const keys[] = {"red", "blue", "after"};
+    struct cfr_variant found = {.key = NULL};
+    struct toy from = {.after = strdup("x")};
+    struct toy to = {.after = NULL};
+    struct cfr_field f;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(cfr_field_at(&toy_table, i, &f));
+        assert_string_equal(f.key, keys[i]);
+        assert_int_equal(f.type, i < 2 ? CFR_FIELD_MAP : CFR_FIELD_STRING);
+    }
+    assert_false(cfr_field_at(&toy_table, 3, &f));
+    assert_string_equal(cfr_field_suggest(&toy_table, cfr_view_of("bleu")), "blue");
+    /* The field's own key is no key of the mapping. */
+    assert_null(cfr_field_find(&toy_table, cfr_view_of("kind")));
+    assert_null(cfr_field_find(&toy_table, cfr_view_of("blue")));
+    assert_null(cfr_field_find_variant(&toy_table, cfr_view_of("kind"), &found));
+    assert_ptr_equal(cfr_field_find_variant(&toy_table, cfr_view_of("blue"), &found), &toy_fields[0]);
+    assert_ptr_equal(found.row, &toy_rows[1]);
+    from.kind.variant = found;
+    from.kind.config = calloc(1, sizeof(struct inner));
+    assert_int_equal(cfr_field_defaults(&inner_table, from.kind.config, NULL), 0);
+    assert_int_equal(cfr_field_copy(&toy_table, &from, &to, NULL), 0);
+    cfr_field_free(&toy_table, &from);
+    assert_null(from.kind.config);
+    assert_ptr_equal(to.kind.variant.row, &toy_rows[1]);
+    assert_string_equal(((struct inner *)to.kind.config)->text, "x");
+    assert_string_equal(to.after, "x");
+    cfr_field_free(&toy_table, &to);
+    assert_null(to.kind.config);
+}
+
 static void a_bad_default_is_our_own_mistake(void **state)
 {
     static const struct cfr_field bad[] = {
@@ -494,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_copy_without_memory),
         cmocka_unit_test(contents_are_paths_or_variables),
         cmocka_unit_test(defaults),
+        cmocka_unit_test(a_registry_gives_the_keys),
         cmocka_unit_test(a_bad_default_is_our_own_mistake),
         cmocka_unit_test(good_values),
         cmocka_unit_test(bad_values_say_what_to_write),

@@ -11,15 +11,17 @@
 /* A key that the parser takes and the page leaves out would be a key that nobody knows. */
 static void check_page(const char *page, const struct cfr_table *table)
 {
-    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+    struct cfr_field f;
+
+    for (size_t i = 0; cfr_field_at(table, i, &f); i++) {
         char row[128];
 
-        (void)snprintf(row, sizeof row, "\n| `%s` | ", f->key);
+        (void)snprintf(row, sizeof row, "\n| `%s` | ", f.key);
         assert_contains(page, row);
-        assert_true(f->doc != NULL && f->doc[0] != '\0' && f->doc[strlen(f->doc) - 1] == '.');
-        assert_contains(page, f->doc);
-        if (f->table != NULL)
-            check_page(page, f->table);
+        assert_true(f.doc != NULL && f.doc[0] != '\0' && f.doc[strlen(f.doc) - 1] == '.');
+        assert_contains(page, f.doc);
+        if (f.table != NULL)
+            check_page(page, f.table);
     }
 }
 

@@ -74,8 +74,8 @@ static void keys(void **state)
          "secret, exchange, certificate, ca_bundle, mint, publish, allow, reload, acknowledge, "
          "keep_previous\n"},
         {HEAD "    publsh: {}\n", "f:5: credential a: unknown key publsh; did you mean publish?\n"},
-        {HEAD PUB "    name: b\n", "f:6: credential a: name: stands twice, first on line 3; remove one\n"},
-        {HEAD PUB "version: 1\n", "f:6: version: stands twice, first on line 1; remove one\n"},
+        {HEAD PUB "    name: b\n", "f:6: credential a: name: is given twice, first on line 3; remove one\n"},
+        {HEAD PUB "version: 1\n", "f:6: version: is given twice, first on line 1; remove one\n"},
         {HEAD PUB "    reload:\n", "f:6: credential a: reload: has no value; write one, or leave the key out\n"},
         {HEAD PUB "    required: ~\n", "f:6: credential a: required: has no value; write one, or leave the key out\n"},
         {HEAD PUB "    keep_previous: null\n",
@@ -228,6 +228,11 @@ static void the_provider_is_asked(void **state)
             "it, or leave `exchange` out to publish the token itself\n");
     refused(LITERAL(HEAD "    exchange: {asw: {}}\n" PUB),
             "f:5: credential a: exchange: unknown key asw; did you mean aws?\n");
+    refused(LITERAL(HEAD "    exchange:\n      aws: {" ROLE "}\n      gcp: {}\n" PUB),
+            "f:7: credential a: exchange.gcp: cannot be combined with aws, on line 6; keep one of the two\n");
+    refused(LITERAL(HEAD "    exchange: {provider: {}}\n" PUB),
+            "f:5: credential a: exchange: unknown key provider; this exchange has: aws, aws_container, gcp, azure, "
+            "openstack, oauth\n");
     refused(LITERAL(HEAD "    exchange: {aws: {role_arn: x}}\n" PUB),
             "f:5: credential a: exchange.aws.role_arn: is shorter than 20 characters\n");
     refused(LITERAL(HEAD "    exchange:\n      aws:\n        " ROLE

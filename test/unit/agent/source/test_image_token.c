@@ -167,7 +167,7 @@ static void the_registry_of_the_image(void **state)
     free_exchange(&x);
     refused("x.azurecr.cn/x", "", "the registry x.azurecr.cn: ecr: registries: element 1 is no host of ECR");
     /* The configuration itself is as it was. */
-    assert_null(((const struct cfr_aws *)cfr_config_image_at(config, 0)->exchange->aws)->ecr);
+    assert_null(((const struct cfr_aws *)cfr_config_image_at(config, 0)->exchange->provider.config)->ecr);
 }
 
 static void what_annotations_say(void **state)

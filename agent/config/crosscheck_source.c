@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of the configuration about where credentials come from: providers, formats, the service CA, rotated keys and
+ * CA files. */
+#include "agent/config/crosscheck_private.h"
+
+#include "agent/config/schema.h"
+#include "files/file.h"
+#include "files/format/format.h"
+#include "rotation/provider.h"
+
+#include <string.h>
+
+#define CA_FILE_MAX 4194304
+
+void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
+{
+    bool used = false;
+
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        used = used || cfr_config_is_issued(c);
+        if (cfr_config_is_issued(c) && config->service_ca == NULL)
+            cfr_config_diagnostics_add(
+                problems, c->node.line,
+                "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
+                c->name != NULL ? c->name : "without name", c->certificate != NULL ? "certificate" : "ca_bundle");
+    }
+    if (config->service_ca != NULL && !used)
+        cfr_config_diagnostics_add(
+            problems, config->service_ca->node.line,
+            "service_ca: issues nothing; write a credential with `certificate`, or one with `ca_bundle: true`");
+}
+
+static bool lies_below(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+
+    return path != NULL && strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static void check_with(const struct cfr_config *config, const struct cfr_config_credential *c,
+                       struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_config_credential *with = c->mint->with != NULL ? cfr_config_find(config, c->mint->with) : NULL;
+    const char *name = c->name != NULL ? c->name : "without name";
+
+    if (c->mint->with == NULL)
+        return;
+    if (with == NULL)
+        cfr_config_diagnostics_add(
+            ps, c->mint->node.line,
+            "credential %.63s: mint.with: there is no credential %.63s; write the name of one that there is", name,
+            c->mint->with);
+    else if (with->mint != NULL)
+        cfr_config_diagnostics_add(
+            ps, c->mint->node.line,
+            "credential %.63s: mint.with: %.63s is minted itself; write the name of one that may make keys", name,
+            c->mint->with);
+}
+
+/* Keys without names cannot be told apart: each would remove what the other one lost, and take its room. */
+static void check_alone(const struct cfr_config *config, size_t i, struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_config_credential *c = cfr_config_at(config, i);
+    char subject[CFR_ROTATION_SUBJECT_MAX];
+    char other[CFR_ROTATION_SUBJECT_MAX];
+    const void *unused;
+    const struct cfr_rotation_provider *provider = cfr_config_mint_provider(c->mint, &unused);
+
+    if (c->mint->with == NULL || provider == NULL || provider->names)
+        return;
+    cfr_config_mint_subject(c->mint, subject);
+    for (size_t k = 0; k < i; k++) {
+        const struct cfr_config_credential *before = cfr_config_at(config, k);
+
+        if (before->mint == NULL || before->mint->with == NULL || strcmp(before->mint->with, c->mint->with) != 0)
+            continue;
+        cfr_config_mint_subject(before->mint, other);
+        if (strcmp(subject, other) == 0)
+            cfr_config_diagnostics_add(
+                ps, c->mint->node.line,
+                "credential %.63s: mint: %.200s is looked after by %.63s already; give it one target more "
+                "in `publish` instead, or a user of its own",
+                c->name != NULL ? c->name : "without name", subject,
+                before->name != NULL ? before->name : "one without name");
+    }
+}
+
+void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        const struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->mint == NULL)
+            continue;
+        check_with(config, c, problems);
+        check_alone(config, i, problems);
+        if (lies_below(config->state_dir, "/run") || lies_below(config->state_dir, "/var/run"))
+            cfr_config_diagnostics_add(problems, c->mint->node.line,
+                                       "credential %.63s: mint: needs a state_dir that outlives a restart of the "
+                                       "machine, which %.100s does "
+                                       "not; write one such as /var/lib/credfresh",
+                                       c->name != NULL ? c->name : "without name", config->state_dir);
+    }
+}
+
+static void check_format(const struct cfr_config_credential *c, int format, const char *key, int line,
+                         struct cfr_config_diagnostics *ps)
+{
+    const struct cfr_format *f = &cfr_formats[format];
+
+    if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        cfr_config_diagnostics_add(
+            ps, line,
+            "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
+            "format",
+            c->name, key, f->name);
+    else if (!cfr_config_may_have(c, f->needs))
+        cfr_config_diagnostics_add(
+            ps, line, "credential %s: publish.%s.format: %s needs %s, which %s", c->name, key, f->name, f->needs,
+            c->mint != NULL ? "a minted key does not have; write a format of its cloud"
+                            : "this credential does not have; add an `exchange:` that gives it, or write "
+                              "format token");
+}
+
+/* A target that names nothing holds whatever the Secret holds. */
+static void check_all_keys(const struct cfr_config_credential *c, const struct cfr_config_publish *p,
+                           struct cfr_config_diagnostics *ps)
+{
+    if (p->directory != NULL && p->files.count == 0 && c->secret == NULL)
+        cfr_config_diagnostics_add(
+            ps, p->node.line,
+            "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
+            "token}",
+            c->name);
+    if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
+        cfr_config_diagnostics_add(
+            ps, p->secret->node.line,
+            "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
+}
+
+static void check_formats(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
+{
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
+
+        for (size_t j = 0; j < p->files.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
+
+            check_format(c, f->format, "files", f->node.line, ps);
+        }
+        if (p->file != NULL)
+            check_format(c, p->file->format, "file", p->file->node.line, ps);
+        if (p->profile != NULL)
+            check_format(c, p->profile->format, "profile", p->profile->node.line, ps);
+        for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
+            const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
+
+            check_format(c, f->format, "secret.keys", f->node.line, ps);
+        }
+        check_all_keys(c, p, ps);
+    }
+}
+
+static void check_provider(const struct cfr_config_credential *c, const char *(*env)(const char *),
+                           struct cfr_config_diagnostics *ps)
+{
+    const void *config;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
+    struct cfr_err err = {0};
+    int rc = 0;
+
+    /* Beside a mounted Secret it is only a part, and is checked with the rest when that is read. */
+    if (provider != NULL && c->secret == NULL && provider->table->late)
+        rc = provider->table->check(config, &err);
+    if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
+        rc = provider->check(config, env, &err);
+    if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
+        rc = cfr_err_set(&err, CFR_E_CONFIG,
+                         "begins with a token, and there is none; write `token:` beside `exchange:`");
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        cfr_config_diagnostics_add(ps, ((const struct cfr_node *)config)->line, "credential %s: exchange.%s: %s",
+                                   c->name, provider->name, err.text);
+}
+
+void cfr_config_check_sources(const struct cfr_config *config, const char *(*env)(const char *),
+                              struct cfr_config_diagnostics *problems)
+{
+    for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
+        check_formats(cfr_config_at(config, i), problems);
+        check_provider(cfr_config_at(config, i), env, problems);
+    }
+    if (!problems->nomem)
+        cfr_config_check_served(config, problems);
+    if (!problems->nomem)
+        cfr_config_check_images(config, env, problems);
+}
+
+/* What the walk through all mappings carries. */
+struct ca_walk {
+    const char *kind; /* of the credential */
+    const char *credential;
+    const char *good; /* the latest that was found good: often all credentials have the same */
+    struct cfr_config_diagnostics *ps;
+};
+
+static void check_ca_file(struct ca_walk *w, const char *path, int line)
+{
+    struct cfr_secret content;
+    struct cfr_err err = {0};
+    int rc;
+
+    if (w->good != NULL && strcmp(w->good, path) == 0)
+        return;
+    cfr_secret_init(&content, CA_FILE_MAX);
+    rc = cfr_file_read(path, &content, &err);
+    if (rc == CFR_E_NOMEM)
+        w->ps->nomem = true;
+    else if (rc != 0)
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: cannot be used: %s", w->kind, w->credential, err.text);
+    else if (cfr_view_find(cfr_secret_view(&content), "CERTIFICATE-----") < 0)
+        cfr_config_diagnostics_add(w->ps, line, "%s %s: ca_file: %.200s holds no certificate in PEM form", w->kind,
+                                   w->credential, path);
+    else
+        w->good = path;
+    cfr_secret_free(&content);
+}
+
+static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, const void *node)
+{
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        const void *p = (const char *)node + f->offset;
+
+        if (f->type == CFR_FIELD_STRING && strcmp(f->key, "ca_file") == 0) {
+            const char *path = *(char *const *)p;
+
+            if (path != NULL)
+                check_ca_file(w, path, ((const struct cfr_node *)node)->line);
+        } else if (f->type == CFR_FIELD_MAP) {
+            const void *map = *(void *const *)p;
+
+            if (map != NULL)
+                walk_ca_files(w, f->table, map);
+        } else if (f->type == CFR_FIELD_ONE_OF) {
+            const struct cfr_one_of *one = p;
+
+            if (one->config != NULL)
+                walk_ca_files(w, one->variant.table, one->config);
+        } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
+            const struct cfr_list *list = p;
+
+            for (size_t i = 0; i < list->count; i++)
+                walk_ca_files(w, f->table, (const char *)list->items + i * f->table->size);
+        }
+    }
+}
+
+void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
+{
+    struct ca_walk walk = {.ps = problems};
+
+    walk.kind = cfr_config_credential_table.name;
+    for (size_t i = 0; i < config->credentials.count && !problems->nomem; i++) {
+        walk.credential = cfr_config_at(config, i)->name;
+        walk_ca_files(&walk, &cfr_config_credential_table, cfr_config_at(config, i));
+    }
+    walk.kind = cfr_config_image_table.name;
+    for (size_t i = 0; i < config->image_credentials.count && !problems->nomem; i++) {
+        walk.credential = cfr_config_image_at(config, i)->name;
+        walk_ca_files(&walk, &cfr_config_image_table, cfr_config_image_at(config, i));
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Accessors of the configuration: its lists, the chosen providers, and what follows from several keys together. */
+#include "agent/config/config.h"
+
+#include "files/format/format.h"
+#include "rotation/provider.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct cfr_config_credential *cfr_config_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_credential *all = config->credentials.items;
+
+    return index < config->credentials.count ? &all[index] : NULL;
+}
+
+struct cfr_config_credential *cfr_config_find(const struct cfr_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->credentials.count; i++) {
+        struct cfr_config_credential *c = cfr_config_at(config, i);
+
+        if (c->name != NULL && strcmp(c->name, name) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+struct cfr_config_image *cfr_config_image_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_image *all = config->image_credentials.items;
+
+    return index < config->image_credentials.count ? &all[index] : NULL;
+}
+
+struct cfr_config_endpoint *cfr_config_endpoint_at(const struct cfr_config *config, size_t index)
+{
+    struct cfr_config_endpoint *all = config->endpoints.items;
+
+    return index < config->endpoints.count ? &all[index] : NULL;
+}
+
+const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_config_exchange *x, void **provider_config)
+{
+    *provider_config = x->provider.config;
+    return x->provider.variant.row;
+}
+
+const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config)
+{
+    void *found = NULL;
+    const struct cfr_sts_provider *provider =
+        c->exchange != NULL ? cfr_config_exchange_provider(c->exchange, &found) : NULL;
+
+    if (provider_config != NULL)
+        *provider_config = found;
+    return provider;
+}
+
+const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const struct cfr_sts_provider *provider)
+{
+    const void *config;
+
+    return cfr_config_provider(c, &config) == provider ? config : NULL;
+}
+
+const struct cfr_rotation_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
+                                                             const void **provider_config)
+{
+    *provider_config = c->provider.config;
+    return c->provider.variant.row;
+}
+
+void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTATION_SUBJECT_MAX])
+{
+    const void *config;
+    const struct cfr_rotation_provider *provider = cfr_config_mint_provider(c, &config);
+    const char *whose = provider != NULL ? provider->subject(config) : "";
+
+    if (provider == NULL) {
+        out[0] = '\0';
+        return;
+    }
+    (void)snprintf(out, CFR_ROTATION_SUBJECT_MAX, "%s/%s%.256s", provider->name, whose == NULL ? "the user of " : "",
+                   whose != NULL ? whose : (c->with != NULL ? c->with : ""));
+}
+
+bool cfr_config_is_issued(const struct cfr_config_credential *c)
+{
+    return c->certificate != NULL || c->ca_bundle;
+}
+
+bool cfr_config_may_send(const struct cfr_config_credential *c)
+{
+    return c->exchange != NULL || (c->token != NULL && c->token->request != NULL) ||
+           (c->secret != NULL && !c->secret->pass_on);
+}
+
+static bool list_holds_token(const struct cfr_list *files)
+{
+    const struct cfr_config_file *all = files->items;
+
+    for (size_t i = 0; i < files->count; i++) {
+        if (cfr_formats[all[i].format].holds_token)
+            return true;
+    }
+    return false;
+}
+
+bool cfr_config_publishes_token(const struct cfr_config_credential *c)
+{
+    const struct cfr_config_publish *all = c->publish.items;
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        if (list_holds_token(&all[i].files) || (all[i].file != NULL && cfr_formats[all[i].file->format].holds_token) ||
+            (all[i].secret != NULL && list_holds_token(&all[i].secret->keys)))
+            return true;
+    }
+    return false;
+}
+
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
+{
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
+    const void *ignored;
+    const char *family = c->mint != NULL            ? cfr_config_mint_provider(c->mint, &ignored)->name
+                         : provider == NULL         ? NULL
+                         : provider->family != NULL ? provider->family
+                                                    : provider->name;
+    size_t n = family != NULL ? strlen(family) : 0;
+
+    if (needs == NULL)
+        return true;
+    if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        return c->secret != NULL;
+    if (strcmp(needs, CFR_FIELD_SERVICE_BUNDLE) == 0)
+        return cfr_config_is_issued(c);
+    if (strcmp(needs, CFR_FIELD_SERVICE_CERTIFICATE) == 0 || strcmp(needs, CFR_FIELD_SERVICE_KEY) == 0)
+        return c->certificate != NULL;
+    if (cfr_config_is_issued(c))
+        return false;
+    if (c->secret != NULL && provider == NULL)
+        return true;
+    if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
+        return c->mint == NULL && (provider == NULL || c->token != NULL || c->secret != NULL);
+    if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
+        return provider != NULL;
+    if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && c->mint == NULL)
+        return false;
+    needs += needs[0] == CFR_FIELD_PRIVATE_PREFIX ? 1 : 0;
+    return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
+}
+
+/* ---- walks ---- */
+
+struct use_walk {
+    void (*each)(void *ctx, const struct cfr_config_use *use);
+    void *ctx;
+    const struct cfr_config_endpoint *endpoint;
+};
+
+static void use(const struct use_walk *w, const char *key, const char *credential, int line, const char *field,
+                const char *audience)
+{
+    w->each(w->ctx, &(struct cfr_config_use){w->endpoint, credential, key, line, field, audience});
+}
+
+static void each_account(const struct use_walk *w, const struct cfr_sdk_gce_account *a)
+{
+    if (a->credential != NULL)
+        use(w, "gce_metadata.accounts.credential", a->credential, a->node.line, CFR_FIELD_GCP_ACCESS_TOKEN, NULL);
+    for (size_t i = 0; i < a->identities.count; i++) {
+        const struct cfr_sdk_gce_identity *id = (const struct cfr_sdk_gce_identity *)a->identities.items + i;
+
+        use(w, "gce_metadata.accounts.identities.credential", id->credential, id->node.line, CFR_FIELD_GCP_ID_TOKEN,
+            id->audience);
+    }
+}
+
+static void each_identity(const struct use_walk *w, const char *key, const struct cfr_sdk_azure *a)
+{
+    for (size_t i = 0; i < a->identities.count; i++) {
+        const struct cfr_sdk_azure_identity *id = (const struct cfr_sdk_azure_identity *)a->identities.items + i;
+
+        use(w, key, id->credential, id->node.line, CFR_FIELD_AZURE_ACCESS_TOKEN, NULL);
+    }
+}
+
+static void each_of(const struct use_walk *w, const struct cfr_config_endpoint *e)
+{
+    for (size_t i = 0; i < e->aws_container.count; i++) {
+        const struct cfr_config_aws_container *c = (const struct cfr_config_aws_container *)e->aws_container.items + i;
+
+        use(w, "aws_container.credential", c->serve.credential, c->serve.node.line, CFR_FIELD_AWS_ACCESS_KEY_ID, NULL);
+    }
+    if (e->ec2_imds != NULL)
+        use(w, "ec2_imds.credential", e->ec2_imds->credential, e->ec2_imds->node.line, CFR_FIELD_AWS_ACCESS_KEY_ID,
+            NULL);
+    for (size_t i = 0; e->gce_metadata != NULL && i < e->gce_metadata->accounts.count; i++)
+        each_account(w, (const struct cfr_sdk_gce_account *)e->gce_metadata->accounts.items + i);
+    if (e->azure_imds != NULL)
+        each_identity(w, "azure_imds.identities.credential", e->azure_imds);
+    if (e->azure_app_service != NULL)
+        each_identity(w, "azure_app_service.identities.credential", &e->azure_app_service->serve);
+}
+
+void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use),
+                         void *ctx)
+{
+    struct use_walk w = {each, ctx, NULL};
+
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        w.endpoint = cfr_config_endpoint_at(config, i);
+        each_of(&w, w.endpoint);
+    }
+}
+
+void cfr_config_each_proof(const struct cfr_config *config,
+                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
+                                        const struct cfr_config_proof *proof),
+                           void *ctx)
+{
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        const struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
+        const struct cfr_config_aws_container *all = e->aws_container.items;
+
+        for (size_t k = 0; k < e->aws_container.count; k++) {
+            if (all[k].authorization != NULL)
+                each(ctx, e, all[k].authorization);
+        }
+        if (e->azure_app_service != NULL && e->azure_app_service->header != NULL)
+            each(ctx, e, e->azure_app_service->header);
+    }
+}
