@@ -9,7 +9,7 @@
 #include "sts/oauth/oauth.h"
 #include "sts/openstack/openstack.h"
 
-const struct cfr_sts_provider *const cfr_sts_providers[] = {
+static const struct cfr_sts_provider *const providers[] = {
     &cfr_aws_provider,
     &cfr_aws_container_provider,
     &cfr_gcp_provider,
@@ -21,16 +21,16 @@ const struct cfr_sts_provider *const cfr_sts_providers[] = {
 
 const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name)
 {
-    for (size_t i = 0; cfr_sts_providers[i] != NULL; i++) {
-        if (cfr_view_is(name, cfr_sts_providers[i]->name))
-            return cfr_sts_providers[i];
+    for (size_t i = 0; providers[i] != NULL; i++) {
+        if (cfr_view_is(name, providers[i]->name))
+            return providers[i];
     }
     return NULL;
 }
 
 struct cfr_variant cfr_sts_variant(size_t index)
 {
-    const struct cfr_sts_provider *p = cfr_sts_providers[index];
+    const struct cfr_sts_provider *p = providers[index];
 
     return p != NULL ? (struct cfr_variant){p->name, p->table, p->doc, p} : (struct cfr_variant){.key = NULL};
 }

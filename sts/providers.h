@@ -5,8 +5,6 @@
 
 #include "sts/core/provider.h"
 
-/* All providers, NULL-terminated. */
-extern const struct cfr_sts_provider *const cfr_sts_providers[];
 /* The provider whose key under `exchange:` is NAME, or NULL. */
 const struct cfr_sts_provider *cfr_sts_find(struct cfr_view name);
 /* The INDEX-th provider as a key under `exchange:`; the registry of a ONE_OF field. */
