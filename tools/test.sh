@@ -3,29 +3,100 @@
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
+# lint and valgrind only compute and the tests mostly wait, so these two run next to the other stages; their output is
+# printed when those are done.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- dev asan lint valgrind static real
+for stage in "$@"; do
+    case $stage in
+    dev | asan | lint | valgrind | static | real) ;;
+    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static or real" >&2; exit 2 ;;
+    esac
+done
 sh tools/setup.sh build test
 jobs=$(nproc)
 started=$(date +%s)
+! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
 
-build_and_test() {
-    cmake --preset "$1" >/dev/null
-    cmake --build --preset "$1" -j "$jobs" | tail -n 1
-    # Most tests wait for something most of the time.
-    ctest --preset "$1" -j "$((2 * jobs))" --timeout 400
+begin() {
+    echo "=== $1 (after $(($(date +%s) - started)) s)"
 }
 
-for stage in "$@"; do
-    echo "=== $stage (after $(($(date +%s) - started)) s)"
-    case $stage in
-    dev | asan) build_and_test "$stage" ;;
-    lint) sh tools/lint.sh ;;
-    valgrind) sh tools/valgrind.sh build/dev ;;
-    static) sh tools/test-static.sh build/dev ;;
-    real) sh tools/test-real.sh build/dev ;;
-    *) echo "test.sh: no stage $stage" >&2; exit 2 ;;
-    esac
+wanted() {
+    stage_wanted=$1
+    shift
+    for stage in "$@"; do
+        [ "$stage" != "$stage_wanted" ] || return 0
+    done
+    return 1
+}
+
+build() {
+    cmake --preset "$1" >/dev/null
+    cmake --build --preset "$1" -j "$jobs" | tail -n 1
+}
+
+# Most tests wait for something most of the time.
+run_tests() {
+    ctest --preset "$1" -j "$((3 * jobs))" --timeout 400
+}
+
+logs=$(mktemp -d)
+computing=
+stop() {
+    [ -z "$computing" ] || kill "$computing" 2>/dev/null || true
+    rm -rf "$logs"
+}
+trap stop EXIT
+
+# 1. What the stages share is built first: valgrind and static use the programs of dev, lint those of asan.
+if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted real "$@"; then
+    begin "build dev"
+    build dev
+fi
+if wanted asan "$@" || wanted lint "$@"; then
+    begin "build asan (clang, every warning an error)"
+    build asan
+fi
+
+# 2. What computes goes on in the background.
+if wanted lint "$@" || wanted valgrind "$@"; then
+    (
+        status=0
+        if wanted lint "$@"; then
+            begin lint
+            nice sh tools/lint.sh build/asan || status=1
+        fi
+        if wanted valgrind "$@"; then
+            begin valgrind
+            nice sh tools/valgrind.sh build/dev || status=1
+        fi
+        exit $status
+    ) >"$logs/computing" 2>&1 &
+    computing=$!
+fi
+
+# 3. What waits runs in the foreground, one stage after another.
+for stage in dev asan; do
+    if wanted "$stage" "$@"; then
+        begin "$stage"
+        run_tests "$stage"
+    fi
 done
+if wanted static "$@"; then
+    begin static
+    sh tools/test-static.sh build/dev
+fi
+if [ -n "$computing" ]; then
+    status=0
+    wait "$computing" || status=$?
+    computing=
+    cat "$logs/computing"
+    [ $status = 0 ] || { echo "test.sh: lint or valgrind failed, see above" >&2; exit 1; }
+fi
+if wanted real "$@"; then
+    begin real
+    sh tools/test-real.sh build/dev
+fi
 echo "=== all stages passed in $(($(date +%s) - started)) s: $*"
