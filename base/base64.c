@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base64url and base64. */
+/* Encoder and decoder of base64 and base64url. */
 #include "base/base64.h"
 
 /* The value of each character from '-' to 'z', one more than it is; 0 for those that are not of the alphabet.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* base64url without padding (RFC 4648, 5), as JSON Web Tokens use it, and plain base64 (RFC 4648, 4). */
+/* base64url without padding (RFC 4648, 5), as JSON Web Tokens use it, and plain base64 with padding (RFC 4648, 4).
+ * Pure.
+ * Memory: appends to a secret that the caller owns; after an error it may hold a part. Errors: CFR_E_TOKEN or
+ * CFR_E_ANSWER for bad input, else those of cfr_secret_append. Limits: the secret's. */
 #ifndef CFR_BASE_BASE64_H
 #define CFR_BASE_BASE64_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The error object. */
+/* Error object and the names of its codes. */
 #include "base/err.h"
+
+#include "base/view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +22,12 @@ static const enum cfr_err_class classes[CFR_EI_COUNT] = {CFR_CLASS_NONE,
 
 static const char *const class_names[CFR_CLASS_COUNT] = {"none", "retry", "stop", "local"};
 
+/* What a text repeats may come from anywhere. */
+static void show(struct cfr_err *err)
+{
+    (void)cfr_view_show(cfr_view_of(err->text), err->text, sizeof err->text);
+}
+
 int cfr_err_set(struct cfr_err *err, int code, const char *fmt, ...)
 {
     va_list ap;
@@ -30,7 +38,13 @@ int cfr_err_set(struct cfr_err *err, int code, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    show(err);
     return code;
+}
+
+int cfr_err_nomem(struct cfr_err *err)
+{
+    return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
 static int code_of_errno(int errnum)
@@ -76,6 +90,7 @@ int cfr_err_sys(struct cfr_err *err, int errnum, const char *fmt, ...)
     va_end(ap);
     n = strlen(err->text);
     (void)snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(errnum));
+    show(err);
     return code;
 }
 
@@ -93,6 +108,7 @@ int cfr_err_prefix(struct cfr_err *err, const char *fmt, ...)
     va_end(ap);
     n = strlen(err->text);
     (void)snprintf(err->text + n, sizeof err->text - n, ": %s", old);
+    show(err);
     return err->code;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Error codes, their classes, and the caller-owned error object that every fallible function fills. */
+/* Error codes, their classes, and the error object that the caller owns and every fallible function fills.
+ * A function returns 0 or a code; its last parameter is the object, which may be NULL. The object holds no heap memory
+ * and never a secret, and its text fits on a terminal: one line, at most 511 bytes, without control characters,
+ * whatever was formatted into it. Nothing here blocks or allocates. */
 #ifndef CFR_BASE_ERR_H
 #define CFR_BASE_ERR_H
 
 #include <stdarg.h>
 
 /*
- * One list makes the codes, their names and their classes.
+ * One list defines the codes, their names and their classes.
  *   RETRY  goes away by itself: full-jitter backoff, 1 s to 5 min
- *   STOP   only an operator (or the cloud's administrator) can mend it: slow retry
+ *   STOP   only an operator (or the cloud's administrator) can correct it: slow retry
  *   LOCAL  this machine: its configuration, disk, memory or permissions: backoff, reported as local
  */
 #define CFR_ERR_LIST(X)                                                                                                \
@@ -65,6 +68,9 @@ struct cfr_err {
 
 /* Sets code and text (cut if too long, at a UTF-8 boundary is not promised). ERR may be NULL. Returns CODE. */
 int cfr_err_set(struct cfr_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* CFR_E_NOMEM, "out of memory". */
+int cfr_err_nomem(struct cfr_err *err);
 
 /* As cfr_err_set, and appends ": " and the text of the errno value ERRNUM. The code is derived from ERRNUM
  * (ENOSPC, EACCES, ENOENT, ENOMEM, ELOOP ...), CFR_E_IO where nothing fits better. Returns that code. */

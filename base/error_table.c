@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals as errors. */
+/* Errors of clouds, made by tables of rows. */
 #include "base/error_table.h"
 
 #include "base/redact.h"

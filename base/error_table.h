@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals of a cloud made into an error with a class and advice, by a table that each provider has. */
+/* Makes an error with a class and advice of a cloud's refusal, by a table of rows that each provider has. Pure.
+ * Memory: borrows everything, keeps nothing. The text is redacted (base/redact.h). Limits: those of struct cfr_err. */
 #ifndef CFR_BASE_ERROR_TABLE_H
 #define CFR_BASE_ERROR_TABLE_H
 
@@ -7,7 +8,7 @@
 #include "base/view.h"
 
 /* The first row that fits decides: CODE equal (NULL = any), MESSAGE contained without regard to case (NULL = any),
- * STATUS equal (0 = any). In a hint `{who}` stands for the caller. */
+ * STATUS equal (0 = any). In a hint `{who}` is replaced by the caller. */
 struct cfr_error_table_row {
     const char *code;
     const char *message;
@@ -23,7 +24,7 @@ struct cfr_error_table {
     struct cfr_view message;
     struct cfr_view request_id;
     struct cfr_view who;            /* the token's subject, or another name of the caller; may be empty */
-    const char *who_is;             /* what goes before it, such as "subject"; may be NULL */
+    const char *who_is;             /* what precedes it, such as "subject"; may be NULL */
     const struct cfr_view *secrets; /* what an answer must not echo into the text */
     size_t secret_count;
 };

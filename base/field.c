@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar values, defaults and the freeing of what field tables describe. */
+/* Values of configuration fields: parsing, defaults, freeing. */
 #include "base/field.h"
 
 #include "base/secret.h"
@@ -66,17 +66,6 @@ bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field 
     return false;
 }
 
-/* A value as an error shows it: cut, and without anything unprintable. */
-static const char *shown(struct cfr_view text, char buf[SHOWN_MAX + 4])
-{
-    size_t n = text.n < SHOWN_MAX ? text.n : SHOWN_MAX;
-
-    for (size_t i = 0; i < n; i++)
-        buf[i] = text.p[i] < 0x20 || text.p[i] > 0x7e ? '?' : text.p[i];
-    memcpy(buf + n, text.n > n ? "..." : "", text.n > n ? 4 : 1);
-    return buf;
-}
-
 static int check_length(const struct cfr_field *f, struct cfr_view text, struct cfr_err *err)
 {
     if (text.n == 0)
@@ -111,7 +100,8 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
     struct cfr_view rest = text;
 
     if (text.p[0] != '/')
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no absolute path; write one that begins with /", shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no absolute path; write one that begins with /",
+                           cfr_view_show(text, buf, sizeof buf));
     if (text.n > PATH_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", PATH_BYTES_MAX);
     while (rest.n != 0) {
@@ -123,11 +113,12 @@ static int check_path(struct cfr_view text, struct cfr_err *err)
         slash = rest.n != 0 ? memchr(rest.p, '/', rest.n) : NULL;
         part = (struct cfr_view){rest.p, slash != NULL ? (size_t)(slash - rest.p) : rest.n};
         if (part.n == 0)
-            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s", shown(text, buf),
+            return cfr_err_set(err, CFR_E_CONFIG, "%s has an empty component; write it without %s",
+                               cfr_view_show(text, buf, sizeof buf),
                                slash != NULL ? "the double slash" : "the slash at its end");
         if (cfr_view_is(part, ".") || cfr_view_is(part, ".."))
             return cfr_err_set(err, CFR_E_CONFIG, "%s has a component %.*s; write the path it leads to",
-                               shown(text, buf), (int)part.n, part.p);
+                               cfr_view_show(text, buf, sizeof buf), (int)part.n, part.p);
         if (part.n > NAME_BYTES_MAX)
             return cfr_err_set(err, CFR_E_CONFIG, "has a component longer than %d bytes", NAME_BYTES_MAX);
         rest.p += part.n;
@@ -141,10 +132,11 @@ static int check_file_name(struct cfr_view text, struct cfr_err *err)
     char buf[SHOWN_MAX + 4];
 
     if (memchr(text.p, '/', text.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /", shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no file name; write one name without /",
+                           cfr_view_show(text, buf, sizeof buf));
     if (cfr_view_is(text, ".") || cfr_view_starts(text, ".."))
         return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be a file name here; do not begin it with ..",
-                           shown(text, buf));
+                           cfr_view_show(text, buf, sizeof buf));
     if (text.n > NAME_BYTES_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "is longer than %d bytes", NAME_BYTES_MAX);
     return 0;
@@ -195,10 +187,12 @@ static int store_bool(bool *to, struct cfr_view text, bool quoted, struct cfr_er
     }
     for (size_t i = 0; i < 8; i++) {
         if (cfr_view_is_nocase(text, words[i / 4][i % 4]))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s", shown(text, buf),
-                               i / 4 == 1 ? "true" : "false", quoted ? " without quotes" : "");
+            return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write %s%s",
+                               cfr_view_show(text, buf, sizeof buf), i / 4 == 1 ? "true" : "false",
+                               quoted ? " without quotes" : "");
     }
-    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two", shown(text, buf));
+    return cfr_err_set(err, CFR_E_CONFIG, "%s is neither true nor false; write one of the two",
+                       cfr_view_show(text, buf, sizeof buf));
 }
 
 static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted, struct cfr_err *err)
@@ -207,10 +201,11 @@ static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view tex
     int64_t value;
 
     if (text.n == 0 || text.p[0] == '+' || (text.n > 1 && text.p[0] == '0') || !cfr_view_int(text, &value))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only", shown(text, buf));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only",
+                           cfr_view_show(text, buf, sizeof buf));
     if (quoted)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is text because of its quotes; write %s without them",
-                           shown(text, buf), buf);
+                           cfr_view_show(text, buf, sizeof buf), buf);
     if (f->min == f->max && f->min != 0 && value != f->min)
         return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value, f->min);
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
@@ -247,15 +242,16 @@ static int store_duration(const struct cfr_field *f, int64_t *to, struct cfr_vie
 
     if (cfr_view_int(text, &value) && value >= 0 && value < 1000000)
         return cfr_err_set(err, CFR_E_CONFIG, "%s has no unit; write %" PRId64 "s if seconds are meant",
-                           shown(text, buf), value);
+                           cfr_view_show(text, buf, sizeof buf), value);
     if (!cfr_time_parse_duration(text, &value))
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "%s is no duration; write whole numbers with the units d, h, m, s or ms, such as 90s or 1h30m",
-            shown(text, buf));
+            cfr_view_show(text, buf, sizeof buf));
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s", shown(text, buf),
-                           duration_text(f->min, low), duration_text(f->max, high));
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is out of range; write a duration from %s to %s",
+                           cfr_view_show(text, buf, sizeof buf), duration_text(f->min, low),
+                           duration_text(f->max, high));
     *to = value;
     return 0;
 }
@@ -292,12 +288,12 @@ static int refuse_unquoted(struct cfr_view text, struct cfr_err *err)
 
     if (octal(text, &mode) && (text.p[0] == '0' || sensible(mode)))
         return cfr_err_set(err, CFR_E_CONFIG, "%s is a number, and readers differ on which; write \"%04o\" in quotes",
-                           shown(text, buf), mode);
+                           cfr_view_show(text, buf, sizeof buf), mode);
     if (cfr_view_int(text, &decimal) && decimal >= 0 && decimal <= 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes", shown(text, buf),
-                           (unsigned)decimal);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is a decimal number; write \"%04o\" in quotes",
+                           cfr_view_show(text, buf, sizeof buf), (unsigned)decimal);
     return cfr_err_set(err, CFR_E_CONFIG, "%s is no mode; write octal digits in quotes, such as \"0640\"",
-                       shown(text, buf));
+                       cfr_view_show(text, buf, sizeof buf));
 }
 
 static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr_err *err)
@@ -309,13 +305,13 @@ static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr
         return refuse_unquoted(text, err);
     if (!octal(text, &mode))
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no mode; write octal digits, such as \"0640\"",
-                           shown(text, buf));
+                           cfr_view_show(text, buf, sizeof buf));
     if (mode > 0777)
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"", shown(text, buf),
-                           mode & 0775);
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"",
+                           cfr_view_show(text, buf, sizeof buf), mode & 0775);
     if ((mode & 2) != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" lets everybody write; write \"%04o\"", shown(text, buf),
-                           mode & 0775);
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" lets everybody write; write \"%04o\"",
+                           cfr_view_show(text, buf, sizeof buf), mode & 0775);
     *to = mode;
     return 0;
 }
@@ -335,10 +331,11 @@ static int store_enum(const struct cfr_field *f, int *to, struct cfr_view text, 
     }
     like = cfr_field_suggest_choice(f->choices, text);
     if (like != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?", shown(text, buf), like);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; did you mean %s?",
+                           cfr_view_show(text, buf, sizeof buf), like);
     for (int i = 0; f->choices[i] != NULL; i++)
         cfr_str_addf(&all, "%s%s", i == 0 ? "" : ", ", f->choices[i]);
-    rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; write one of: %s", shown(text, buf),
+    rc = cfr_err_set(err, CFR_E_CONFIG, "%s is not known here; write one of: %s", cfr_view_show(text, buf, sizeof buf),
                      all.p != NULL ? all.p : f->choices[0]);
     cfr_str_free(&all);
     return rc;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables that describe configuration: from them come the parser, `credfresh check` and the reference page. */
+/* Tables that describe configuration: the parser, `credfresh check` and the reference page come from them. Pure.
+ * Memory: a struct owns what its fields point to; cfr_field_free frees that, whatever a failed call left behind.
+ * Errors: CFR_E_CONFIG with a text that says what is wrong and what to write, CFR_E_NOMEM. Callbacks: a table's
+ * `check` reads the struct and sets the error; it may call anything here. */
 #ifndef CFR_BASE_FIELD_H
 #define CFR_BASE_FIELD_H
 
@@ -98,8 +101,8 @@ struct cfr_table {
     const struct cfr_field *fields; /* ends with key == NULL */
     /* Rules across fields; NULL if there are none. The error text names the key it is about. */
     int (*check)(const void *node, struct cfr_err *err);
-    /* CHECK is about the whole of something that may stand in parts at several places (an exchange beside a mounted
-     * Secret): whoever has put it together calls it, not the parser. */
+    /* CHECK holds for the whole of something that may be in parts at several places (an exchange next to a mounted
+     * Secret): the caller that has put it together calls it, not the parser. */
     bool late;
     const char *doc;
 };

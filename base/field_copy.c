@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deep copies of what field tables describe. */
+/* Deep copies of configuration structs. */
 #include "base/field.h"
 
 #include <stdlib.h>

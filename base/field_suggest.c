@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a mistyped key or choice was probably meant to be. */
+/* Suggestions for mistyped keys and choices, by edit distance. */
 #include "base/field.h"
 
 #include <string.h>

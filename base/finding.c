@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings. */
+/* Findings of checks. */
 #include "base/finding.h"
+
+#include "base/view.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,5 +23,6 @@ void cfr_finding_say(const struct cfr_finding_sink *sink, enum cfr_finding_level
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    (void)cfr_view_show(cfr_view_of(text), text, sizeof text);
     sink->take(sink->ctx, &(struct cfr_finding){level, check, text, remedy});
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* One thing that was found while something was looked at for an operator: how bad it is, what it is, what to
- * do. */
+/* One result of a check for an operator: how serious it is, what was found, and what to do. Pure.
+ * Memory: all borrowed for the duration of the call; a sink that keeps a finding copies it. Callbacks: cfr_finding_say
+ * calls the sink once, before it returns. Texts fit on a terminal (cfr_view_show) and are cut to CFR_FINDING_TEXT_MAX.
+ */
 #ifndef CFR_BASE_FINDING_H
 #define CFR_BASE_FINDING_H
 
 #define CFR_FINDING_TEXT_MAX 2048
 
 enum cfr_finding_level {
-    CFR_FINDING_OK,      /* looked at, and as it should be */
+    CFR_FINDING_OK,      /* checked and in order */
     CFR_FINDING_NOTE,    /* worth knowing */
-    CFR_FINDING_WARNING, /* works now, and will not for ever; or nobody can tell from here */
+    CFR_FINDING_WARNING, /* works now, but not indefinitely; or it cannot be known from here */
     CFR_FINDING_WRONG,   /* does not work */
     CFR_FINDING_LEVELS
 };
@@ -17,8 +19,8 @@ enum cfr_finding_level {
 /* All borrowed for the duration of the call. */
 struct cfr_finding {
     enum cfr_finding_level level;
-    const char *check;  /* what was looked at: a stable word such as "token.expired" */
-    const char *text;   /* what is so */
+    const char *check;  /* what was checked: a stable word such as "token.expired" */
+    const char *text;   /* what was found */
     const char *remedy; /* what to do; NULL = nothing */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an exchange granted. */
+/* Grants: named secret values with one lifetime. */
 #include "base/grant.h"
 
 #include "base/str.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What an exchange granted: named secret values with one life. A provider fills it, an output format reads it;
- * neither knows the other. */
+/* What an exchange granted: named secret values with one lifetime. A provider fills it, an output format reads it;
+ * neither knows the other. Pure.
+ * Memory: owns names and values; cfr_grant_free wipes and frees them. Errors: CFR_E_NOMEM, CFR_E_LIMIT; the grant is
+ * then unchanged. Limits: CFR_GRANT_FIELDS_MAX values of CFR_GRANT_VALUE_MAX bytes. */
 #ifndef CFR_BASE_GRANT_H
 #define CFR_BASE_GRANT_H
 

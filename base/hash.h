@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* FNV-1a, 64 bits: tells contents apart where nobody means harm. The values are kept on disk, so they never
- * change. */
+/* FNV-1a, 64 bits: a fingerprint that tells contents apart, without protection against forgery. Pure. The values are
+ * kept on disk, so they never change. */
 #ifndef CFR_BASE_HASH_H
 #define CFR_BASE_HASH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON through cJSON. */
+/* JSON reader, by cJSON. */
 #include "base/json.h"
 
 #include "base/wipealloc.h"

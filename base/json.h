@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading JSON (RFC 8259), through a parser whose memory is wiped when it is freed. The only user of cJSON. */
+/* Reads JSON (RFC 8259) by cJSON, in memory that is wiped when it is freed; base/writer.h writes it. Pure, but for
+ * cfr_json_setup.
+ * Memory: a document owns its values and their texts; views into it are valid until cfr_json_free. Errors:
+ * CFR_E_ANSWER with the offset, CFR_E_NOMEM. Limits: cJSON's, 1000 levels; the caller limits the size. */
 #ifndef CFR_BASE_JSON_H
 #define CFR_BASE_JSON_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The logger. */
+/* Logger to standard error. */
 #include "base/log.h"
 
 #include "base/str.h"
 #include "base/time.h"
+#include "base/writer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 
 const char *const cfr_log_levels[] = {"error", "warn", "info", "debug", NULL};
 const char *const cfr_log_formats[] = {"text", "json", NULL};
+
+#define MESSAGE_MAX 1024
 
 static const int journal_levels[] = {3, 4, 6, 7};
 
@@ -48,18 +51,19 @@ static void as_json(struct cfr_str *line, enum cfr_log_level level, const char *
                     struct cfr_view text)
 {
     char when[CFR_TIME_RFC3339_MAX];
+    struct cfr_writer w = {.str = line};
 
     stamp(when);
-    cfr_str_addf(line, "{\"time\":\"%s\",\"level\":\"%s\"", when, cfr_log_levels[level]);
-    if (credential != NULL) {
-        cfr_str_addz(line, ",\"credential\":");
-        cfr_str_add_json(line, cfr_view_of(credential));
-    }
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "time", cfr_view_of(when));
+    cfr_writer_string(&w, "level", cfr_view_of(cfr_log_levels[level]));
+    if (credential != NULL)
+        cfr_writer_string(&w, "credential", cfr_view_of(credential));
     if (state != NULL)
-        cfr_str_addf(line, ",\"state\":\"%s\"", state);
-    cfr_str_addz(line, ",\"message\":");
-    cfr_str_add_json(line, text);
-    cfr_str_addz(line, "}\n");
+        cfr_writer_string(&w, "state", cfr_view_of(state));
+    cfr_writer_string(&w, "message", text);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
 }
 
 static void as_text(struct cfr_str *line, enum cfr_log_level level, const char *credential, const char *state,
@@ -75,20 +79,13 @@ static void as_text(struct cfr_str *line, enum cfr_log_level level, const char *
         cfr_str_addf(line, "%s [%s]: ", credential, state);
     else if (credential != NULL)
         cfr_str_addf(line, "%s: ", credential);
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-
-        if (c < 0x20 || c == 0x7f)
-            cfr_str_addf(line, "\\x%02x", c);
-        else
-            cfr_str_add(line, (struct cfr_view){text.p + i, 1});
-    }
+    cfr_str_add_shown(line, text, MESSAGE_MAX);
     cfr_str_addz(line, "\n");
 }
 
 void cfr_log(enum cfr_log_level level, const char *credential, const char *state, const char *fmt, ...)
 {
-    char text[1024];
+    char text[MESSAGE_MAX];
     struct cfr_str line = {.limit = 8192};
     va_list ap;
 

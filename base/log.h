@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One line per event on standard error, as text, as JSON, or with journald levels. Called by agent/ only. It takes
- * formats and plain text; there is no way to hand it a secret. */
+/* Writes one line per event to standard error, as text, as JSON, or with the levels of the journal. For agent/ only.
+ * Blocks as long as a write(2) to standard error does. It takes formats and plain text and has no parameter for a
+ * secret; control characters and bytes that are no UTF-8 are replaced or escaped. Errors are ignored. Limits: 1 KiB of
+ * message, 8 KiB of line. */
 #ifndef CFR_BASE_LOG_H
 #define CFR_BASE_LOG_H
 

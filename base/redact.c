@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages without secrets. */
+/* Redaction of messages that may repeat a secret. */
 #include "base/redact.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a stranger's message fit for an error text: printable, short, and without anything that may be a
- * secret. */
+/* Makes a message of another program fit for an error text: printable, short, and without anything that may be a
+ * secret. Pure; allocates nothing; cannot fail. */
 #ifndef CFR_BASE_REDACT_H
 #define CFR_BASE_REDACT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secret bytes. */
+/* Secret bytes: growth, wiping, escaping. */
 #include "base/secret.h"
 
 #include <stdio.h>

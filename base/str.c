@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text. */
+/* Growing text and its escapes. */
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -70,6 +70,22 @@ void cfr_str_addf(struct cfr_str *s, const char *fmt, ...)
     s->len += (size_t)n;
 }
 
+void cfr_str_add_shown(struct cfr_str *s, struct cfr_view text, size_t most)
+{
+    size_t size = text.n <= most ? text.n + 1 : most + 4;
+
+    if (!room(s, size - 1))
+        return;
+    (void)cfr_view_show(text, s->p + s->len, size);
+    s->len += strlen(s->p + s->len);
+}
+
+/* A control character that needs two bytes in UTF-8. */
+static bool is_c1(struct cfr_view c)
+{
+    return c.n == 2 && (unsigned char)c.p[0] == 0xc2 && (unsigned char)c.p[1] < 0xa0;
+}
+
 /* How many bytes of TEXT go into a JSON string as they are; all of them whole characters. */
 static size_t plain(struct cfr_view text)
 {
@@ -79,7 +95,7 @@ static size_t plain(struct cfr_view text)
         unsigned char c = (unsigned char)text.p[i];
         size_t k = c < 0x80 ? 1 : cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
 
-        if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f || k == 0)
+        if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f || k == 0 || is_c1((struct cfr_view){text.p + i, k}))
             break;
         i += k;
     }
@@ -108,8 +124,12 @@ void cfr_str_add_json(struct cfr_str *s, struct cfr_view text)
 
         cfr_str_add(s, (struct cfr_view){text.p + i, k});
         i += k;
-        if (i < text.n)
+        if (text.n - i > 1 && is_c1((struct cfr_view){text.p + i, 2})) {
+            cfr_str_addf(s, "\\u%04x", (unsigned char)text.p[i + 1]);
+            i += 2;
+        } else if (i < text.n) {
             add_escape(s, (unsigned char)text.p[i++]);
+        }
     }
     cfr_str_addz(s, "\"");
 }

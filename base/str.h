@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text that is no secret (status pages, metrics, messages); for secrets see base/secret.h. */
+/* Growing text that is no secret (status pages, metrics, messages); for secrets see base/secret.h. Pure.
+ * Memory: the caller owns it and calls cfr_str_free in every case. Errors and limits: `failed` is sticky: after the
+ * limit or memory ran out nothing more is appended, and the caller checks once. */
 #ifndef CFR_BASE_STR_H
 #define CFR_BASE_STR_H
 
@@ -18,6 +20,8 @@ struct cfr_str {
 void cfr_str_add(struct cfr_str *s, struct cfr_view text);
 void cfr_str_addz(struct cfr_str *s, const char *text);
 void cfr_str_addf(struct cfr_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends TEXT as it may be shown (see cfr_view_show); one that is longer than MOST + 3 bytes is cut after MOST. */
+void cfr_str_add_shown(struct cfr_str *s, struct cfr_view text, size_t most);
 /* Appends TEXT as a JSON string with its quotes (RFC 8259, 7); NULL p as null. Bytes that are no UTF-8 become U+FFFD.
  */
 void cfr_str_add_json(struct cfr_str *s, struct cfr_view text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as text. */
+/* Parsers and writers of times and durations. */
 #include "base/time.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as text: RFC 3339 instants, durations, and words for people. Reads no clock. */
+/* Time as text: RFC 3339 instants, HTTP dates, durations, and words for people. Pure: reads no clock, allocates
+ * nothing. */
 #ifndef CFR_BASE_TIME_H
 #define CFR_BASE_TIME_H
 

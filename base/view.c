@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Borrowed bytes. */
+/* Comparing, searching and showing borrowed bytes. */
 #include "base/view.h"
 
 #include <string.h>
@@ -101,6 +101,34 @@ size_t cfr_view_utf8_len(struct cfr_view a)
         (p[0] == 0xf4 && p[1] > 0x8f))
         return 0;
     return k;
+}
+
+/* How many bytes the character that TEXT begins with has if it can be shown, else 0. */
+static size_t shown_len(struct cfr_view text)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+    size_t n = cfr_view_utf8_len(text);
+
+    return (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ? 0 : n;
+}
+
+char *cfr_view_show(struct cfr_view text, char *out, size_t size)
+{
+    size_t most = text.n < size ? text.n : size - 4;
+    size_t i = 0;
+
+    while (i < text.n) {
+        size_t n = shown_len((struct cfr_view){text.p + i, text.n - i});
+
+        if (i + (n != 0 ? n : 1) > most)
+            break;
+        if (n == 0)
+            out[i++] = '?';
+        for (; n != 0; n--, i++)
+            out[i] = text.p[i];
+    }
+    memcpy(out + i, i < text.n ? "..." : "", i < text.n ? 4 : 1);
+    return out;
 }
 
 bool cfr_view_line(struct cfr_view *rest, struct cfr_view *line)

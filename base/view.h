@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A borrowed, read-only stretch of bytes. Never owns, never NUL-terminated by promise. */
+/* A borrowed, read-only range of bytes, not NUL-terminated. Pure; owns nothing, allocates nothing, cannot fail. */
 #ifndef CFR_BASE_VIEW_H
 #define CFR_BASE_VIEW_H
 
@@ -27,6 +27,10 @@ struct cfr_view cfr_view_trim(struct cfr_view a);
 bool cfr_view_int(struct cfr_view a, int64_t *out);
 /* True if every byte is printable ASCII (0x20-0x7e). */
 bool cfr_view_printable(struct cfr_view a);
+/* Copies TEXT into OUT, NUL-terminated, as it may be shown: on a terminal, in one line of a log. Each byte of a control
+ * character (C0, DEL, C1) and each byte that is no UTF-8 becomes `?`. What does not fit in SIZE (at least 4) is cut at
+ * a character and ends in "...". OUT may be TEXT's own bytes. Returns OUT. */
+char *cfr_view_show(struct cfr_view text, char *out, size_t size);
 /* Length of the well-formed UTF-8 sequence (RFC 3629, 4) that A begins with, or 0. */
 size_t cfr_view_utf8_len(struct cfr_view a);
 /* Cuts the first line (without its LF) off *REST into *LINE. False when *REST is empty. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The wiping allocator. */
+/* Wiping allocator. */
 #include "base/wipealloc.h"
 
 #include "base/secret.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An allocator for libraries that hold copies of secrets: every block is wiped before it goes back to the heap. */
+/* An allocator for libraries that hold copies of secrets: every block is wiped before it goes back to the heap.
+ * Returns NULL when memory is short. */
 #ifndef CFR_BASE_WIPEALLOC_H
 #define CFR_BASE_WIPEALLOC_H
 

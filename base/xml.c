@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XML through expat. */
+/* XML reader, by expat. */
 #include "base/xml.h"
 
 #include "base/secret.h"

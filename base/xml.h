@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading small XML answers. The only user of expat. No document type, no entities beyond the five of XML and
- * the numeric ones, no namespaces (local names only), at most 32 levels; its memory is wiped when it is
- * freed. */
+/* Reads small XML answers by expat: no document type, no entities but the five of XML and the numeric ones, local
+ * names only. Pure; its memory is wiped when it is freed.
+ * Callbacks: one for each element without child elements, during the call; it may stop the reading, and must not start
+ * another on the same context. Errors: CFR_E_ANSWER, CFR_E_NOMEM, or the callback's. Limits: CFR_XML_DEPTH_MAX,
+ * CFR_XML_TEXT_MAX. */
 #ifndef CFR_BASE_XML_H
 #define CFR_BASE_XML_H
 

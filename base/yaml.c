@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* YAML through libyaml's events. */
+/* YAML reader, by the events of libyaml. */
 #include "base/yaml.h"
 
 #include "base/secret.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of the configuration as a tree with line numbers. The only user of libyaml. Pure. */
+/* Reads a configuration's YAML by libyaml into a tree with line numbers. Pure.
+ * Memory: the document owns its nodes; they are valid until cfr_yaml_free. Errors: CFR_E_CONFIG with a line,
+ * CFR_E_NOMEM. Limits: CFR_YAML_DEPTH_MAX levels; the caller limits the size. */
 #ifndef CFR_BASE_YAML_H
 #define CFR_BASE_YAML_H
 

@@ -10,46 +10,37 @@
 
 #define VERSION 1
 
-/* BEFORE is what stands before the value: `,"key":`. */
-static void member(struct cfr_writer *p, const char *before, struct cfr_view value)
+static void write_generation(struct cfr_writer *w, const struct cfr_ca_generation *g)
 {
-    cfr_writer_text(p, before);
-    cfr_writer_json(p, value);
-}
-
-static void generation(struct cfr_writer *p, const struct cfr_ca_generation *g)
-{
-    member(p, "{\"root\":", cfr_view_of(g->root.pem));
-    if (g->outgoing.pem != NULL)
-        member(p, ",\"outgoing\":", cfr_view_of(g->outgoing.pem));
-    if (g->incoming.pem != NULL)
-        member(p, ",\"incoming\":", cfr_view_of(g->incoming.pem));
-    cfr_writer_text(p, "}");
+    cfr_writer_object(w, NULL);
+    cfr_writer_string(w, "root", cfr_view_of(g->root.pem));
+    cfr_writer_optional(w, "outgoing", cfr_view_of(g->outgoing.pem));
+    cfr_writer_optional(w, "incoming", cfr_view_of(g->incoming.pem));
+    cfr_writer_close(w);
 }
 
 int cfr_ca_store(const struct cfr_ca *a, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, 0};
+    struct cfr_writer w = {.secret = out, .err = err};
 
-    cfr_writer_text(&p, "{\"version\":");
-    cfr_writer_number(&p, VERSION);
-    cfr_writer_text(&p, ",\"number\":");
-    cfr_writer_number(&p, (int64_t)a->number);
-    cfr_writer_text(&p, ",\"made\":");
-    cfr_writer_number(&p, a->made_s);
-    member(&p, ",\"key\":", cfr_secret_view(&a->key));
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", VERSION);
+    cfr_writer_number(&w, "number", (int64_t)a->number);
+    cfr_writer_number(&w, "made", a->made_s);
+    cfr_writer_string(&w, "key", cfr_secret_view(&a->key));
     if (a->reason != NULL)
-        member(&p, ",\"reason\":", cfr_view_of(a->reason));
-    cfr_writer_text(&p, ",\"reasons\":[");
+        cfr_writer_string(&w, "reason", cfr_view_of(a->reason));
+    cfr_writer_array(&w, "reasons");
     for (size_t i = 0; i < a->reason_count; i++)
-        member(&p, i != 0 ? "," : "", cfr_view_of(a->reasons[i]));
-    cfr_writer_text(&p, "],\"generations\":[");
-    for (size_t i = 0; i < a->count; i++) {
-        cfr_writer_text(&p, i != 0 ? "," : "");
-        generation(&p, &a->generations[i]);
-    }
-    cfr_writer_text(&p, "]}\n");
-    return p.rc;
+        cfr_writer_string(&w, NULL, cfr_view_of(a->reasons[i]));
+    cfr_writer_close(&w);
+    cfr_writer_array(&w, "generations");
+    for (size_t i = 0; i < a->count; i++)
+        write_generation(&w, &a->generations[i]);
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    return w.rc;
 }
 
 int cfr_ca_copy(const struct cfr_ca *from, struct cfr_ca *to, struct cfr_err *err)

@@ -9,56 +9,38 @@
 
 #define VERSION 1
 
-static void member(struct cfr_writer *p, const char *key, struct cfr_view value)
-{
-    cfr_writer_text(p, ",\"");
-    cfr_writer_text(p, key);
-    cfr_writer_text(p, "\":");
-    cfr_writer_json(p, value);
-}
-
-static void number(struct cfr_writer *p, const char *key, int64_t value)
-{
-    cfr_writer_text(p, ",\"");
-    cfr_writer_text(p, key);
-    cfr_writer_text(p, "\":");
-    cfr_writer_number(p, value);
-}
-
-static void key(struct cfr_writer *p, const char *name, const struct cfr_oidc_issuer_key *k)
+static void write_key(struct cfr_writer *w, const char *name, const struct cfr_oidc_issuer_key *k)
 {
     if (k->kid[0] == '\0')
         return;
-    cfr_writer_text(p, ",\"");
-    cfr_writer_text(p, name);
-    cfr_writer_text(p, "\":{\"kid\":");
-    cfr_writer_json(p, cfr_view_of(k->kid));
-    member(p, "public", cfr_view_of(k->public_pem));
-    if (k->private_pem.len != 0)
-        member(p, "private", cfr_secret_view(&k->private_pem));
-    cfr_writer_text(p, "}");
+    cfr_writer_object(w, name);
+    cfr_writer_string(w, "kid", cfr_view_of(k->kid));
+    cfr_writer_string(w, "public", cfr_view_of(k->public_pem));
+    cfr_writer_optional(w, "private", cfr_secret_view(&k->private_pem));
+    cfr_writer_close(w);
 }
 
 int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, 0};
+    struct cfr_writer w = {.secret = out, .err = err};
 
-    cfr_writer_text(&p, "{\"version\":");
-    cfr_writer_number(&p, VERSION);
-    member(&p, "issuer", cfr_view_of(issuer->url));
-    member(&p, "web_root", cfr_view_of(issuer->web_root));
-    member(&p, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
-    number(&p, "token_life", issuer->token_life_s);
-    number(&p, "settle", issuer->settle_s);
-    number(&p, "lag", issuer->lag_s);
-    member(&p, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(issuer->phase)));
-    number(&p, "since", issuer->since_s);
-    number(&p, "confirmed", issuer->confirmed_s);
-    number(&p, "rotations", (int64_t)issuer->rotations);
-    key(&p, "signing", &issuer->signing);
-    key(&p, "other", &issuer->other);
-    cfr_writer_text(&p, "}\n");
-    return p.rc;
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", VERSION);
+    cfr_writer_string(&w, "issuer", cfr_view_of(issuer->url));
+    cfr_writer_string(&w, "web_root", cfr_view_of(issuer->web_root));
+    cfr_writer_string(&w, "key", cfr_view_of(cfr_key_kinds[issuer->key]));
+    cfr_writer_number(&w, "token_life", issuer->token_life_s);
+    cfr_writer_number(&w, "settle", issuer->settle_s);
+    cfr_writer_number(&w, "lag", issuer->lag_s);
+    cfr_writer_string(&w, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(issuer->phase)));
+    cfr_writer_number(&w, "since", issuer->since_s);
+    cfr_writer_number(&w, "confirmed", issuer->confirmed_s);
+    cfr_writer_number(&w, "rotations", (int64_t)issuer->rotations);
+    write_key(&w, "signing", &issuer->signing);
+    write_key(&w, "other", &issuer->other);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    return w.rc;
 }
 
 /* ---- reading ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Claims of a JSON Web Token. */
+/* Decoder of the claims of a JSON Web Token. */
 #include "token/claims.h"
 
 #include "base/base64.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes the claims of a JSON Web Token (RFC 7519) without verifying it: for scheduling and for people,
- * never for authorisation. */
+/* Decodes the claims of a JSON Web Token (RFC 7519) without verifying it: for scheduling and for display, never for
+ * authorisation. Pure.
+ * Memory: owns two documents; views point into them until cfr_claims_free. Errors: CFR_E_TOKEN, CFR_E_NOMEM. Limits:
+ * CFR_TOKEN_MAX. */
 #ifndef CFR_TOKEN_CLAIMS_H
 #define CFR_TOKEN_CLAIMS_H
 

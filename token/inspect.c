@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A report on a token. */
+/* Report on a token, and the rules of token services. */
 #include "token/inspect.h"
 
 #include "base/time.h"
@@ -16,30 +16,12 @@ struct report {
     unsigned problems;
 };
 
-/* Claims are a stranger's text on somebody's terminal. */
-static void add_clean(struct cfr_str *out, struct cfr_view text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-
-        if (i == SHOWN_MAX) {
-            cfr_str_addz(out, "...");
-            return;
-        }
-        /* A C1 control is C2 80 to C2 9F in UTF-8. */
-        if (c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0))
-            cfr_str_addz(out, "?");
-        else
-            cfr_str_add(out, (struct cfr_view){text.p + i, 1});
-    }
-}
-
 static void show_text(struct report *r, const char *label, struct cfr_view text)
 {
     if (text.n == 0)
         return;
     cfr_str_addf(r->out, "  %-16s", label);
-    add_clean(r->out, text);
+    cfr_str_add_shown(r->out, text, SHOWN_MAX);
     cfr_str_addz(r->out, "\n");
 }
 
@@ -208,23 +190,21 @@ static void judge_usual_audience(const struct judge *j)
 
 static void judge_audience(const struct judge *j)
 {
-    struct cfr_str text = {.limit = 1024};
+    const char *audience = j->subject->audience;
     bool good;
 
     if (cfr_claims_audience_count(j->subject->claims) == 0) {
         finding(j, "token.audience", false, "", "it has no audience (`aud`)");
         return;
     }
-    if (j->subject->audience == NULL) {
+    if (audience == NULL) {
         if (j->rules->size_max == AWS_TOKEN_MAX)
             judge_usual_audience(j);
         return;
     }
-    good = cfr_claims_has_audience(j->subject->claims, j->subject->audience);
-    cfr_str_addz(&text, good ? "the audience is the configured " : "the audience is not the configured ");
-    add_clean(&text, cfr_view_of(j->subject->audience));
-    finding(j, "token.audience", good, text.len != 0 ? text.p : "", text.len != 0 ? text.p : "");
-    cfr_str_free(&text);
+    good = cfr_claims_has_audience(j->subject->claims, audience);
+    cfr_finding_say(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "token.audience", NULL,
+                    "the audience is %sthe configured %.*s", good ? "" : "not ", SHOWN_MAX, audience);
 }
 
 static bool whole(const struct cfr_json *object, const char *key)

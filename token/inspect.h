@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a token says and what a security token service would make of it, in words for people. */
+/* Explains a token: what it says, and whether a security token service would accept it. Pure.
+ * Memory: borrows everything. Callbacks: the sink, once for each finding, during the call. No text holds the token,
+ * and all fit on a terminal. */
 #ifndef CFR_TOKEN_INSPECT_H
 #define CFR_TOKEN_INSPECT_H
 

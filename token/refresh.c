@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When to refresh. */
+/* Refresh rule and retry backoff. */
 #include "token/refresh.h"
 
 #include "base/hash.h"

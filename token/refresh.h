@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When to refresh: the kubelet's rule (80 % of the life, or 24 h), widened for consumers that refresh
- * earlier. Pure arithmetic on milliseconds of one clock. */
+/* When to refresh: the kubelet's rule (80 % of the lifetime, or 24 h), earlier where consumers refresh earlier; and
+ * the backoff of retries. Pure arithmetic on milliseconds of one clock. */
 #ifndef CFR_TOKEN_REFRESH_H
 #define CFR_TOKEN_REFRESH_H
 
@@ -25,7 +25,7 @@ struct cfr_refresh_jitter {
  * which is what decides for lives of more than 30 h. INT64_MAX where nothing expires; issued_ms where there
  * is no life at all. */
 int64_t cfr_refresh_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
-/* The same for what nobody needs young, such as certificates: without the limit of 24 h. */
+/* The same for what may be used up to its end, such as certificates: without the limit of 24 h. */
 int64_t cfr_refresh_lasting_at(struct cfr_refresh_life life, int64_t window_ms, struct cfr_refresh_jitter jitter);
 /* True when NOW is at or past AT, or before the life began (the clock was set back). */
 bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms);

@@ -204,13 +204,8 @@ static int answer(struct image_run *r, const struct cfr_config *config, struct c
 
 /* ---- the command ---- */
 
-/* The kubelet logs it: always one line. */
 static void complain(const struct cfr_config_image *item, struct cfr_err *err)
 {
-    for (unsigned char *p = (unsigned char *)err->text; *p != '\0'; p++) {
-        if (*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    }
     if (item != NULL)
         cfr_cli_complain("image credential %s: %s", item->name, err->text);
     else

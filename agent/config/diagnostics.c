@@ -7,18 +7,6 @@
 
 #define PATH_SHOWN_MAX 200
 
-/* A problem may repeat what stands in the file; that must neither begin a line nor reach a terminal as a
- * command. */
-static void defuse(char *text)
-{
-    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
-        if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
-            memset(p, '?', 2);
-        if (*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    }
-}
-
 void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, const char *fmt, ...)
 {
     struct cfr_config_diagnostic *item;
@@ -31,7 +19,8 @@ void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, cons
     va_start(ap, fmt);
     (void)vsnprintf(item->text, sizeof item->text, fmt, ap);
     va_end(ap);
-    defuse(item->text);
+    /* It may repeat what the file holds. */
+    (void)cfr_view_show(cfr_view_of(item->text), item->text, sizeof item->text);
 }
 
 /* Stable, in place, and for at most CFR_CONFIG_DIAGNOSTICS_MAX items. */

@@ -75,12 +75,8 @@ static char *clean(const char *text)
 {
     char *copy = text != NULL ? cfr_str_dup(cfr_view_of(text)) : NULL;
 
-    for (unsigned char *p = (unsigned char *)copy; p != NULL && *p != '\0'; p++) {
-        if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
-            memset(p, '?', 2);
-        if (*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    }
+    if (copy != NULL)
+        (void)cfr_view_show(cfr_view_of(copy), copy, strlen(copy) + 1);
     return copy;
 }
 

@@ -8,14 +8,7 @@
 
 const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
 {
-    size_t n = text.n < CFR_DOCTOR_POLICY_SHOWN_MAX - 1 ? text.n : CFR_DOCTOR_POLICY_SHOWN_MAX - 1;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = (char)(text.p[i] >= 0x20 && text.p[i] < 0x7f ? text.p[i] : '?');
-    out[n] = '\0';
-    if (n < text.n)
-        memcpy(out + n - 3, "...", 3);
-    return out;
+    return cfr_view_show(text, out, CFR_DOCTOR_POLICY_SHOWN_MAX);
 }
 
 static struct cfr_view without_slash(struct cfr_view v)

@@ -24,8 +24,7 @@ bool cfr_doctor_policy_aws_provider(const char *role_arn, struct cfr_view iss, c
     (void)snprintf(out, CFR_DOCTOR_POLICY_AWS_ARN_MAX, "arn:%.*s:iam::%.*s:oidc-provider/%.*s",
                    (int)(service - partition - 1), partition + 1, (int)strcspn(account + 2, ":"), account + 2,
                    (int)bare.n, bare.n != 0 ? bare.p : "");
-    for (char *p = out; *p != '\0'; p++)
-        *p = (char)(*p >= 0x20 && *p < 0x7f ? *p : '?');
+    (void)cfr_view_show(cfr_view_of(out), out, CFR_DOCTOR_POLICY_AWS_ARN_MAX);
     return true;
 }
 

@@ -128,16 +128,13 @@ static void take_result(const struct look *l, CURLcode code, struct cfr_http_loo
 
 /* ---- the certificates ---- */
 
-/* A stranger's text: printable ASCII stays. */
 static void copy_value(const char *line, const char *key, char *to, size_t size)
 {
     size_t n = strlen(key);
 
     if (strncasecmp(line, key, n) != 0)
         return;
-    (void)snprintf(to, size, "%s", line + n);
-    for (char *p = to; *p != '\0'; p++)
-        *p = (char)(*p >= 0x20 && *p < 0x7f ? *p : '?');
+    (void)cfr_view_show(cfr_view_of(line + n), to, size);
 }
 
 static void take_certificate(const struct curl_slist *lines, struct cfr_http_look_cert *c)

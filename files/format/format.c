@@ -45,16 +45,6 @@ bool cfr_format_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-void cfr_format_write_member(struct cfr_writer *p, const char *key, struct cfr_view value)
-{
-    if (value.n == 0)
-        return;
-    cfr_writer_text(p, ",");
-    cfr_writer_json(p, cfr_view_of(key));
-    cfr_writer_text(p, ":");
-    cfr_writer_json(p, value);
-}
-
 void cfr_format_write_env(struct cfr_writer *p, const char *field, struct cfr_view value, int code)
 {
     char key[64];

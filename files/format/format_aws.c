@@ -68,7 +68,7 @@ static void grant_line(struct cfr_writer *p, const struct cfr_format_input *in, 
 
 int cfr_format_aws_credentials(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, need_keys(in, "aws-credentials", err)};
+    struct cfr_writer p = {.secret = out, .err = err, .rc = need_keys(in, "aws-credentials", err)};
 
     section_header(&p, in, "aws-credentials");
     grant_line(&p, in, CFR_FIELD_AWS_ACCESS_KEY_ID);
@@ -80,7 +80,7 @@ int cfr_format_aws_credentials(const struct cfr_format_input *in, struct cfr_sec
 
 int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, 0};
+    struct cfr_writer p = {.secret = out, .err = err};
 
     if (cfr_format_given(in->token_path) && !cfr_format_given(in->role_arn))
         return cfr_err_set(err, CFR_E_CONFIG, "the format aws-config needs a role_arn beside the token's path");
@@ -101,17 +101,19 @@ int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *
 
 int cfr_format_aws_credential_process(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, need_keys(in, "aws-credential-process", err)};
+    struct cfr_writer p = {.secret = out, .err = err, .rc = need_keys(in, "aws-credential-process", err)};
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_writer_text(&p, "{\"Version\":1");
-    cfr_format_write_member(&p, "AccessKeyId", cfr_format_get(in, CFR_FIELD_AWS_ACCESS_KEY_ID));
-    cfr_format_write_member(&p, "SecretAccessKey", cfr_format_get(in, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
-    cfr_format_write_member(&p, "SessionToken", cfr_format_get(in, CFR_FIELD_AWS_SESSION_TOKEN));
+    cfr_writer_object(&p, NULL);
+    cfr_writer_number(&p, "Version", 1);
+    cfr_writer_optional(&p, "AccessKeyId", cfr_format_get(in, CFR_FIELD_AWS_ACCESS_KEY_ID));
+    cfr_writer_optional(&p, "SecretAccessKey", cfr_format_get(in, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
+    cfr_writer_optional(&p, "SessionToken", cfr_format_get(in, CFR_FIELD_AWS_SESSION_TOKEN));
     /* Without an Expiration SDKs never ask again, which is right for what never expires. */
     if (in->grant->expires_s != 0)
-        cfr_format_write_member(&p, "Expiration", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
-    cfr_format_write_member(&p, "AccountId", cfr_format_get(in, CFR_FIELD_AWS_ACCOUNT_ID));
-    cfr_writer_text(&p, "}\n");
+        cfr_writer_optional(&p, "Expiration", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
+    cfr_writer_optional(&p, "AccountId", cfr_format_get(in, CFR_FIELD_AWS_ACCOUNT_ID));
+    cfr_writer_close(&p);
+    cfr_writer_text(&p, "\n");
     return p.rc;
 }

@@ -54,7 +54,8 @@ static int find_token(const struct cfr_format_input *in, struct cfr_view *token,
  * later. */
 int cfr_format_azure_token_json(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, cfr_format_need(in, "azure-token-json", CFR_FIELD_AZURE_ACCESS_TOKEN, err)};
+    struct cfr_writer p = {
+        .secret = out, .err = err, .rc = cfr_format_need(in, "azure-token-json", CFR_FIELD_AZURE_ACCESS_TOKEN, err)};
     struct cfr_view token = {NULL, 0};
     struct cfr_view scope = {NULL, 0};
     char number[24] = "";
@@ -63,15 +64,16 @@ int cfr_format_azure_token_json(const struct cfr_format_input *in, struct cfr_se
         p.rc = find_token(in, &token, &scope, err);
     if (in->grant->expires_s != 0)
         (void)snprintf(number, sizeof number, "%" PRId64, in->grant->expires_s);
-    cfr_writer_text(&p, "{\"access_token\":");
-    cfr_writer_json(&p, token);
-    cfr_format_write_member(&p, "expires_on", cfr_view_of(number));
-    cfr_format_write_member(&p, "resource", resource_of(scope));
-    cfr_format_write_member(&p, "token_type", cfr_view_of("Bearer"));
-    cfr_format_write_member(&p, "client_id", cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID));
-    cfr_format_write_member(&p, "scope", scope);
-    cfr_format_write_member(&p, "tenant_id", cfr_format_get(in, CFR_FIELD_AZURE_TENANT_ID));
-    cfr_writer_text(&p, "}\n");
+    cfr_writer_object(&p, NULL);
+    cfr_writer_string(&p, "access_token", token);
+    cfr_writer_optional(&p, "expires_on", cfr_view_of(number));
+    cfr_writer_optional(&p, "resource", resource_of(scope));
+    cfr_writer_optional(&p, "token_type", cfr_view_of("Bearer"));
+    cfr_writer_optional(&p, "client_id", cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID));
+    cfr_writer_optional(&p, "scope", scope);
+    cfr_writer_optional(&p, "tenant_id", cfr_format_get(in, CFR_FIELD_AZURE_TENANT_ID));
+    cfr_writer_close(&p);
+    cfr_writer_text(&p, "\n");
     return p.rc;
 }
 
@@ -92,7 +94,7 @@ static int missing(const char *what, struct cfr_err *err)
 
 int cfr_format_azure_env(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, 0};
+    struct cfr_writer p = {.secret = out, .err = err};
     bool secret = cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_SECRET).n != 0;
 
     if (!secret && !cfr_format_given(in->token_path))

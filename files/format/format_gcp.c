@@ -34,46 +34,51 @@ static int check_external(const struct cfr_format_input *in, struct cfr_err *err
 
 /* SDKs take `text` as it is, so that the token's file must end without a line feed, as the format token
  * writes it. */
-static void put_source(struct cfr_writer *p, const char *path)
+static void write_source(struct cfr_writer *p, const char *path)
 {
-    cfr_writer_text(p, ",\"credential_source\":{\"file\":");
-    cfr_writer_json(p, cfr_view_of(path));
-    cfr_writer_text(p, ",\"format\":{\"type\":\"text\"}}");
+    cfr_writer_object(p, "credential_source");
+    cfr_writer_string(p, "file", cfr_view_of(path));
+    cfr_writer_object(p, "format");
+    cfr_writer_string(p, "type", cfr_view_of("text"));
+    cfr_writer_close(p);
+    cfr_writer_close(p);
 }
 
-static void put_impersonation(struct cfr_writer *p, const struct cfr_format_gcp *g)
+static void write_impersonation(struct cfr_writer *p, const struct cfr_format_gcp *g)
 {
     if (!cfr_format_given(g->impersonation_url))
         return;
-    cfr_format_write_member(p, "service_account_impersonation_url", cfr_view_of(g->impersonation_url));
+    cfr_writer_string(p, "service_account_impersonation_url", cfr_view_of(g->impersonation_url));
     if (g->lifetime_s <= 0)
         return;
-    cfr_writer_text(p, ",\"service_account_impersonation\":{\"token_lifetime_seconds\":");
-    cfr_writer_number(p, g->lifetime_s);
-    cfr_writer_text(p, "}");
+    cfr_writer_object(p, "service_account_impersonation");
+    cfr_writer_number(p, "token_lifetime_seconds", g->lifetime_s);
+    cfr_writer_close(p);
 }
 
 int cfr_format_gcp_external_account(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
     const struct cfr_format_gcp *g = in->gcp;
-    struct cfr_writer p = {out, err, check_external(in, err)};
+    struct cfr_writer p = {.secret = out, .err = err, .rc = check_external(in, err)};
 
     if (p.rc != 0)
         return p.rc;
-    cfr_writer_text(&p, "{\"type\":\"external_account\"");
+    cfr_writer_object(&p, NULL);
+    cfr_writer_string(&p, "type", cfr_view_of("external_account"));
     /* As gcloud writes it: only where it is not what everybody knows. */
     if (cfr_format_given(g->universe_domain) && strcmp(g->universe_domain, "googleapis.com") != 0)
-        cfr_format_write_member(&p, "universe_domain", cfr_view_of(g->universe_domain));
-    cfr_format_write_member(&p, "audience", cfr_view_of(g->audience));
-    cfr_format_write_member(&p, "subject_token_type", cfr_view_of(g->subject_token_type));
-    cfr_format_write_member(&p, "token_url", cfr_view_of(g->token_url));
-    put_impersonation(&p, g);
-    put_source(&p, in->token_path);
-    cfr_format_write_member(&p, "client_id", cfr_view_of(g->client_id));
-    cfr_format_write_member(&p, "client_secret", g->client_secret);
-    cfr_format_write_member(&p, "workforce_pool_user_project", cfr_view_of(g->user_project));
-    cfr_format_write_member(&p, "quota_project_id", cfr_view_of(g->quota_project_id));
-    cfr_writer_text(&p, "}\n");
+        cfr_writer_optional(&p, "universe_domain", cfr_view_of(g->universe_domain));
+    cfr_writer_optional(&p, "audience", cfr_view_of(g->audience));
+    cfr_writer_optional(&p, "subject_token_type", cfr_view_of(g->subject_token_type));
+    cfr_writer_optional(&p, "token_url", cfr_view_of(g->token_url));
+    write_impersonation(&p, g);
+    write_source(&p, in->token_path);
+    cfr_writer_optional(&p, "client_id", cfr_view_of(g->client_id));
+    cfr_writer_optional(&p, "client_secret", g->client_secret);
+    cfr_writer_optional(&p, "workforce_pool_user_project", cfr_view_of(g->user_project));
+    cfr_writer_optional(&p, "quota_project_id", cfr_view_of(g->quota_project_id));
+    cfr_writer_close(&p);
+    cfr_writer_text(&p, "\n");
     return p.rc;
 }
 
@@ -86,18 +91,19 @@ int cfr_format_gcp_access_token(const struct cfr_format_input *in, struct cfr_se
 
 int cfr_format_gcp_token_json(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, need_either(in, "gcp-token-json", err)};
+    struct cfr_writer p = {.secret = out, .err = err, .rc = need_either(in, "gcp-token-json", err)};
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_writer_text(&p, "{\"token_type\":\"Bearer\"");
-    cfr_format_write_member(&p, "access_token", cfr_format_get(in, CFR_FIELD_GCP_ACCESS_TOKEN));
-    cfr_format_write_member(&p, "id_token", cfr_format_get(in, CFR_FIELD_GCP_ID_TOKEN));
+    cfr_writer_object(&p, NULL);
+    cfr_writer_string(&p, "token_type", cfr_view_of("Bearer"));
+    cfr_writer_optional(&p, "access_token", cfr_format_get(in, CFR_FIELD_GCP_ACCESS_TOKEN));
+    cfr_writer_optional(&p, "id_token", cfr_format_get(in, CFR_FIELD_GCP_ID_TOKEN));
     if (in->grant->expires_s != 0) {
-        cfr_format_write_member(&p, "expiry", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
-        cfr_writer_text(&p, ",\"expires_at\":");
-        cfr_writer_number(&p, in->grant->expires_s);
+        cfr_writer_optional(&p, "expiry", cfr_view_of(cfr_time_format(in->grant->expires_s, when)));
+        cfr_writer_number(&p, "expires_at", in->grant->expires_s);
     }
-    cfr_writer_text(&p, "}\n");
+    cfr_writer_close(&p);
+    cfr_writer_text(&p, "\n");
     return p.rc;
 }
 

@@ -137,7 +137,8 @@ static struct cfr_view either(const struct cfr_format_input *in, const char *con
 
 int cfr_format_clouds_yaml(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, cfr_format_need(in, "clouds-yaml", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
+    struct cfr_writer p = {
+        .secret = out, .err = err, .rc = cfr_format_need(in, "clouds-yaml", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
 
     cfr_writer_text(&p, "clouds:\n  ");
     yaml_string(&p, "cloud", cfr_view_of(cfr_format_given(in->cloud) ? in->cloud : CLOUD), CFR_E_CONFIG);
@@ -187,7 +188,8 @@ static void conf_field(struct cfr_writer *p, const struct cfr_format_input *in, 
 
 int cfr_format_clouds_conf(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_writer p = {out, err, cfr_format_need(in, "clouds-conf", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
+    struct cfr_writer p = {
+        .secret = out, .err = err, .rc = cfr_format_need(in, "clouds-conf", CFR_FIELD_OPENSTACK_AUTH_URL, err)};
     bool application = has(in, CFR_FIELD_OPENSTACK_APPLICATION_CREDENTIAL_SECRET);
 
     if (p.rc == 0 && !application &&

@@ -4,7 +4,6 @@
 
 #include "base/time.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ int cfr_format_env(const struct cfr_format_input *in, struct cfr_secret *out, st
     const struct cfr_grant *g = in->grant;
     bool aws = cfr_format_get(in, CFR_FIELD_AWS_ACCESS_KEY_ID).n != 0;
     int code = cfr_format_given(in->region) ? CFR_E_CONFIG : CFR_E_ANSWER;
-    struct cfr_writer p = {out, err, 0};
+    struct cfr_writer p = {.secret = out, .err = err};
     char when[CFR_TIME_RFC3339_MAX];
     size_t before = out->len;
 
@@ -43,47 +42,35 @@ int cfr_format_env(const struct cfr_format_input *in, struct cfr_secret *out, st
     return p.rc;
 }
 
-static void json_time(struct cfr_writer *p, const char *key, int64_t unix_s)
+static void write_time(struct cfr_writer *p, const char *key, int64_t unix_s)
 {
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_writer_text(p, key);
-    if (unix_s == 0)
-        cfr_writer_text(p, "null");
-    else
-        cfr_writer_json(p, cfr_view_of(cfr_time_format(unix_s, when)));
+    cfr_writer_string(p, key, cfr_view_of(unix_s != 0 ? cfr_time_format(unix_s, when) : NULL));
 }
 
 int cfr_format_json(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
     const struct cfr_grant *g = in->grant;
-    struct cfr_writer p = {out, err, 0};
-    char number[24];
-    bool first = true;
+    struct cfr_writer p = {.secret = out, .err = err};
 
-    (void)snprintf(number, sizeof number, "%" PRIu64, in->generation);
-    cfr_writer_text(&p, "{\"version\":1,\"credential\":");
-    cfr_writer_json(&p, cfr_view_of(in->credential));
-    cfr_writer_text(&p, ",\"generation\":");
-    cfr_writer_text(&p, number);
-    cfr_writer_text(&p, ",\"identity\":");
-    if (g->identity != NULL)
-        cfr_writer_json(&p, cfr_view_of(g->identity));
-    else
-        cfr_writer_text(&p, "null");
-    json_time(&p, ",\"issued\":", g->issued_s);
-    json_time(&p, ",\"expires\":", g->expires_s);
-    cfr_writer_text(&p, ",\"fields\":{");
+    cfr_writer_object(&p, NULL);
+    cfr_writer_number(&p, "version", 1);
+    cfr_writer_string(&p, "credential", cfr_view_of(in->credential));
+    cfr_writer_number(&p, "generation", (int64_t)in->generation);
+    cfr_writer_string(&p, "identity", cfr_view_of(g->identity));
+    write_time(&p, "issued", g->issued_s);
+    write_time(&p, "expires", g->expires_s);
+    cfr_writer_object(&p, "fields");
     for (size_t i = 0; i < g->field_count; i++) {
-        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
-            continue;
-        cfr_writer_text(&p, first ? "" : ",");
-        first = false;
-        cfr_writer_json(&p, cfr_view_of(g->fields[i].name));
-        cfr_writer_text(&p, ":");
-        cfr_writer_json(&p, cfr_secret_view(&g->fields[i].value));
+        const struct cfr_secret *value = &g->fields[i].value;
+
+        if (g->fields[i].name[0] != CFR_FIELD_PRIVATE_PREFIX)
+            cfr_writer_string(&p, g->fields[i].name, value->len != 0 ? cfr_secret_view(value) : cfr_view_of(""));
     }
-    cfr_writer_text(&p, "}}\n");
+    cfr_writer_close(&p);
+    cfr_writer_close(&p);
+    cfr_writer_text(&p, "\n");
     return p.rc;
 }
 

@@ -7,8 +7,6 @@
 #include "base/writer.h"
 #include "files/format/format.h"
 
-/* `,"KEY":"VALUE"`, or nothing if VALUE is empty. */
-void cfr_format_write_member(struct cfr_writer *p, const char *key, struct cfr_view value);
 /* A line KEY=VALUE (KEY in capitals), or nothing if VALUE is empty; CODE if VALUE would need quotes. */
 void cfr_format_write_env(struct cfr_writer *p, const char *key, struct cfr_view value, int code);
 

@@ -2,11 +2,9 @@
 /* Proofs of the client. */
 #include "sts/azure/client_assertion_private.h"
 
-#include "base/str.h"
+#include "base/writer.h"
 #include "wire/form.h"
 #include "wire/jwt.h"
-
-#include <inttypes.h>
 
 #define ASSERTION_TYPE   "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #define ASSERTION_LIFE_S 600
@@ -46,38 +44,38 @@ static int add_secret(const struct cfr_sts_input *in, struct cfr_secret *body, s
 static int make_header(const struct cfr_azure *config, bool adfs, struct cfr_view pem, struct cfr_secret *header,
                        struct cfr_err *err)
 {
-    char thumbprint[CFR_JWT_THUMBPRINT_MAX];
+    char thumbprint[CFR_JWT_THUMBPRINT_MAX] = "";
     int rc = adfs ? cfr_jwt_thumbprint_sha1(pem, thumbprint, err) : cfr_jwt_thumbprint(pem, thumbprint, err);
+    struct cfr_writer w = {.secret = header, .err = err, .rc = rc};
 
-    if (rc == 0)
-        rc = cfr_secret_append_str(header,
-                                   adfs ? "{\"alg\":\"RS256\",\"typ\":\"JWT\",\"x5t\":\""
-                                        : "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":\"",
-                                   err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(header, thumbprint, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(header, "\"", err);
-    if (rc == 0 && config->send_certificate_chain)
-        rc = cfr_secret_append_str(header, ",\"x5c\":", err);
-    if (rc == 0 && config->send_certificate_chain)
-        rc = cfr_jwt_chain(pem, header, err);
-    return rc != 0 ? rc : cfr_secret_append_str(header, "}", err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "alg", cfr_view_of(adfs ? "RS256" : "PS256"));
+    cfr_writer_string(&w, "typ", cfr_view_of("JWT"));
+    cfr_writer_string(&w, adfs ? "x5t" : "x5t#S256", cfr_view_of(thumbprint));
+    if (config->send_certificate_chain) {
+        cfr_writer_key(&w, "x5c");
+        if (w.rc == 0)
+            w.rc = cfr_jwt_chain(pem, header, err);
+    }
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static void make_claims(const struct cfr_azure_settings *place, const struct cfr_sts_input *in, struct cfr_str *claims)
 {
+    struct cfr_writer w = {.str = claims};
     char url[CFR_AZURE_URL_MAX];
     char id[CFR_JWT_UUID_MAX];
 
-    cfr_str_addz(claims, "{\"aud\":");
-    cfr_str_add_json(claims, cfr_view_of(cfr_azure_settings_token_url(place, url)));
-    cfr_str_addz(claims, ",\"iss\":");
-    cfr_str_add_json(claims, cfr_view_of(place->client));
-    cfr_str_addz(claims, ",\"sub\":");
-    cfr_str_add_json(claims, cfr_view_of(place->client));
-    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"nbf\":%" PRId64 ",\"exp\":%" PRId64 "}",
-                 cfr_jwt_uuid(in->nonce, id), in->now_s, in->now_s, in->now_s + ASSERTION_LIFE_S);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "aud", cfr_view_of(cfr_azure_settings_token_url(place, url)));
+    cfr_writer_string(&w, "iss", cfr_view_of(place->client));
+    cfr_writer_string(&w, "sub", cfr_view_of(place->client));
+    cfr_writer_string(&w, "jti", cfr_view_of(cfr_jwt_uuid(in->nonce, id)));
+    cfr_writer_number(&w, "iat", in->now_s);
+    cfr_writer_number(&w, "nbf", in->now_s);
+    cfr_writer_number(&w, "exp", in->now_s + ASSERTION_LIFE_S);
+    cfr_writer_close(&w);
 }
 
 static int sign(const struct cfr_azure *config, const struct cfr_azure_settings *place, const struct cfr_sts_input *in,

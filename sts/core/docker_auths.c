@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/str.h"
+#include "base/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,28 +85,25 @@ static int append_key(struct cfr_secret *to, const char *host, struct cfr_err *e
 
 static int append_login(struct cfr_secret *to, struct cfr_view user, struct cfr_view password, struct cfr_err *err)
 {
+    struct cfr_writer w = {.secret = to, .err = err};
     struct cfr_secret plain;
-    int rc = cfr_secret_append_str(to, "{\"username\":", err);
+    struct cfr_writer p = {.secret = &plain, .err = err};
 
     cfr_secret_init(&plain, CFR_GRANT_VALUE_MAX);
-    if (rc == 0)
-        rc = cfr_secret_append_json(to, user, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(to, ",\"password\":", err);
-    if (rc == 0)
-        rc = cfr_secret_append_json(to, password, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(to, ",\"auth\":\"", err);
-    if (rc == 0)
-        rc = cfr_secret_append(&plain, user, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(&plain, ":", err);
-    if (rc == 0)
-        rc = cfr_secret_append(&plain, password, err);
-    if (rc == 0)
-        rc = cfr_base64_encode(cfr_secret_view(&plain), to, err);
+    cfr_writer_view(&p, user);
+    cfr_writer_text(&p, ":");
+    cfr_writer_view(&p, password);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "username", user);
+    cfr_writer_string(&w, "password", password);
+    cfr_writer_key(&w, "auth");
+    cfr_writer_text(&w, "\"");
+    if (w.rc == 0)
+        w.rc = p.rc != 0 ? p.rc : cfr_base64_encode(cfr_secret_view(&plain), to, err);
+    cfr_writer_text(&w, "\"");
+    cfr_writer_close(&w);
     cfr_secret_free(&plain);
-    return rc != 0 ? rc : cfr_secret_append_str(to, "\"}", err);
+    return w.rc;
 }
 
 static int append(struct cfr_secret *all, const char *host, struct cfr_view user, struct cfr_view password,

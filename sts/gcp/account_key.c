@@ -2,124 +2,92 @@
 /* Assertions and self-signed tokens. */
 #include "sts/gcp/account_key_private.h"
 
+#include "base/writer.h"
 #include "wire/jwt.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 #define CLAIMS_MAX 8192
 
-/* A JSON object being put together: the first error stays, and what follows it does nothing. */
-struct claims {
-    struct cfr_secret text;
-    struct cfr_err *err;
-    int rc;
-};
-
-static void put(struct claims *c, const char *text)
-{
-    if (c->rc == 0)
-        c->rc = cfr_secret_append_str(&c->text, text, c->err);
-}
-
-static void put_json(struct claims *c, struct cfr_view text)
-{
-    if (c->rc == 0)
-        c->rc = cfr_secret_append_json(&c->text, text, c->err);
-}
-
-static void put_claim(struct claims *c, const char *name, struct cfr_view value)
-{
-    if (value.n == 0)
-        return;
-    put(c, c->text.len == 1 ? "\"" : ",\"");
-    put(c, name);
-    put(c, "\":");
-    put_json(c, value);
-}
-
-static void put_scopes(struct claims *c, const struct cfr_strings *scopes, bool all_apis)
+static void write_scopes(struct cfr_writer *w, const struct cfr_strings *scopes, bool all_apis)
 {
     struct cfr_secret joined;
+    struct cfr_writer j = {.secret = &joined, .err = w->err};
 
     if (all_apis || scopes->count == 0) {
-        put_claim(c, "scope", cfr_view_of(CFR_GCP_SCOPE));
+        cfr_writer_string(w, "scope", cfr_view_of(CFR_GCP_SCOPE));
         return;
     }
     cfr_secret_init(&joined, CLAIMS_MAX);
-    for (size_t i = 0; c->rc == 0 && i < scopes->count; i++) {
-        c->rc = cfr_secret_append_str(&joined, i == 0 ? "" : " ", c->err);
-        if (c->rc == 0)
-            c->rc = cfr_secret_append_str(&joined, scopes->items[i], c->err);
+    for (size_t i = 0; i < scopes->count; i++) {
+        cfr_writer_text(&j, i == 0 ? "" : " ");
+        cfr_writer_text(&j, scopes->items[i]);
     }
-    put_claim(c, "scope", cfr_secret_view(&joined));
+    if (w->rc == 0)
+        w->rc = j.rc;
+    cfr_writer_string(w, "scope", cfr_secret_view(&joined));
     cfr_secret_free(&joined);
 }
 
-static void put_times(struct claims *c, int64_t issued_s)
+static void write_times(struct cfr_writer *w, int64_t issued_s)
 {
-    char text[80];
-
-    (void)snprintf(text, sizeof text, ",\"iat\":%" PRId64 ",\"exp\":%" PRId64 "}", issued_s,
-                   issued_s + CFR_GCP_KEY_LIFE_S);
-    put(c, text);
+    cfr_writer_number(w, "iat", issued_s);
+    cfr_writer_number(w, "exp", issued_s + CFR_GCP_KEY_LIFE_S);
 }
 
-static void begin(struct claims *c, struct cfr_err *err)
+/* Closes the CLAIMS, signs and frees them. */
+static int sign(struct cfr_writer *claims, const struct cfr_gcp_file *key, struct cfr_secret *out, struct cfr_err *err)
 {
-    *c = (struct claims){.err = err};
-    cfr_secret_init(&c->text, CLAIMS_MAX);
-    put(c, "{");
-}
+    struct cfr_secret text;
+    struct cfr_writer header = {.secret = &text, .err = err, .rc = claims->rc};
 
-/* Signs what C holds, and frees it. */
-static int sign(struct claims *c, const struct cfr_gcp_file *key, struct cfr_secret *out, struct cfr_err *err)
-{
-    struct claims header;
-    int rc = c->rc;
-
-    begin(&header, err);
-    put_claim(&header, "alg", cfr_view_of("RS256"));
-    put_claim(&header, "typ", cfr_view_of("JWT"));
-    put_claim(&header, "kid", key->private_key_id);
-    put(&header, "}");
-    if (rc == 0)
-        rc = header.rc;
-    if (rc == 0)
-        rc = cfr_jwt_sign(CFR_JWT_RS256, cfr_secret_view(&header.text), cfr_secret_view(&c->text), key->private_key,
-                          out, err);
-    cfr_secret_free(&header.text);
-    cfr_secret_free(&c->text);
-    return rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "the private_key of credentials_file") : rc;
+    cfr_secret_init(&text, CLAIMS_MAX);
+    cfr_writer_close(claims);
+    cfr_writer_object(&header, NULL);
+    cfr_writer_string(&header, "alg", cfr_view_of("RS256"));
+    cfr_writer_string(&header, "typ", cfr_view_of("JWT"));
+    cfr_writer_optional(&header, "kid", key->private_key_id);
+    cfr_writer_close(&header);
+    if (header.rc == 0)
+        header.rc = claims->rc;
+    if (header.rc == 0)
+        header.rc = cfr_jwt_sign(CFR_JWT_RS256, cfr_secret_view(&text), cfr_secret_view(claims->secret),
+                                 key->private_key, out, err);
+    cfr_secret_free(&text);
+    cfr_secret_free(claims->secret);
+    return header.rc == CFR_E_CONFIG && err != NULL ? cfr_err_prefix(err, "the private_key of credentials_file")
+                                                    : header.rc;
 }
 
 int cfr_gcp_key_assertion(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, int64_t now_s, struct cfr_secret *out,
                           struct cfr_err *err)
 {
-    struct claims c;
+    struct cfr_secret claims;
+    struct cfr_writer w = {.secret = &claims, .err = err};
 
-    begin(&c, err);
-    put_claim(&c, "iss", p->file.client_email);
+    cfr_secret_init(&claims, CLAIMS_MAX);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_optional(&w, "iss", p->file.client_email);
     if (step == CFR_GCP_STEP_KEY_ID)
-        put_claim(&c, "target_audience", cfr_view_of(p->config->id_token_audience));
+        cfr_writer_optional(&w, "target_audience", cfr_view_of(p->config->id_token_audience));
     else
-        put_scopes(&c, &p->config->scopes, p->impersonates);
-    put_claim(&c, "sub", cfr_view_of(p->config->subject));
-    put_claim(&c, "aud", p->file.token_uri);
-    put_times(&c, now_s - CFR_GCP_KEY_SLACK_S);
-    return sign(&c, &p->file, out, err);
+        write_scopes(&w, &p->config->scopes, p->impersonates);
+    cfr_writer_optional(&w, "sub", cfr_view_of(p->config->subject));
+    cfr_writer_optional(&w, "aud", p->file.token_uri);
+    write_times(&w, now_s - CFR_GCP_KEY_SLACK_S);
+    return sign(&w, &p->file, out, err);
 }
 
 int cfr_gcp_key_token(const struct cfr_gcp_plan *p, bool all_apis, int64_t now_s, struct cfr_secret *out,
                       int64_t *expires_s, struct cfr_err *err)
 {
-    struct claims c;
+    struct cfr_secret claims;
+    struct cfr_writer w = {.secret = &claims, .err = err};
 
-    begin(&c, err);
-    put_claim(&c, "iss", p->file.client_email);
-    put_claim(&c, "sub", p->file.client_email);
-    put_scopes(&c, &p->config->scopes, all_apis);
-    put_times(&c, now_s - CFR_GCP_KEY_SLACK_S);
+    cfr_secret_init(&claims, CLAIMS_MAX);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_optional(&w, "iss", p->file.client_email);
+    cfr_writer_optional(&w, "sub", p->file.client_email);
+    write_scopes(&w, &p->config->scopes, all_apis);
+    write_times(&w, now_s - CFR_GCP_KEY_SLACK_S);
     *expires_s = now_s - CFR_GCP_KEY_SLACK_S + CFR_GCP_KEY_LIFE_S;
-    return sign(&c, &p->file, out, err);
+    return sign(&w, &p->file, out, err);
 }

@@ -79,15 +79,6 @@ static const struct member *find(const struct member *members, struct cfr_view k
     return NULL;
 }
 
-/* A name from the file, fit for an error text. */
-static const char *shown(struct cfr_view name, char buf[44])
-{
-    (void)snprintf(buf, 44, "%.*s", (int)(name.n < 40 ? name.n : 40), name.n != 0 ? name.p : "");
-    for (char *p = buf; *p != '\0'; p++)
-        *p = (char)(*p < 0x20 || *p > 0x7e ? '?' : *p);
-    return buf;
-}
-
 static int take_text(const struct member *m, const struct cfr_json *value, struct cfr_gcp_file *out,
                      struct cfr_err *err)
 {
@@ -114,7 +105,7 @@ static int take_members(const struct cfr_json *object, const struct member *memb
 
         if (m == NULL)
             return cfr_err_set(err, CFR_E_CONFIG, "%s: credfresh does not know this member; remove it",
-                               shown(cfr_json_key(v), name));
+                               cfr_view_show(cfr_json_key(v), name, sizeof name));
         if (cfr_json_get(object, m->key) != v)
             return cfr_err_set(err, CFR_E_CONFIG, "%s: it is there twice; leave one of them out", m->key);
         if (m->offset != SKIP && !cfr_json_is_null(v))
@@ -340,13 +331,13 @@ static int refuse_type(struct cfr_view type, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "type: %s is a person's login, not a workload's; use an external_account or a "
                            "service_account",
-                           shown(type, name));
+                           cfr_view_show(type, name, sizeof name));
     if (cfr_view_is(type, "impersonated_service_account"))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "type: write credentials_file with the file of its source_credentials, and "
                            "`service_account: EMAIL` for what it impersonates");
     return cfr_err_set(err, CFR_E_CONFIG, "type: it must be external_account or service_account, not \"%s\"",
-                       shown(type, name));
+                       cfr_view_show(type, name, sizeof name));
 }
 
 static int read_document(const struct cfr_json *doc, struct cfr_gcp_file *out, struct cfr_err *err)

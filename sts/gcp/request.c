@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/str.h"
+#include "base/writer.h"
 #include "wire/form.h"
 #include "sts/gcp/account_key_private.h"
 #include "wire/jwt.h"
@@ -103,28 +104,22 @@ static int set_assertion_body(const struct cfr_gcp_plan *p, enum cfr_gcp_step st
     return rc;
 }
 
-/* `"KEY":["PREFIX ITEM", ...]` */
-static int add_list(struct cfr_secret *body, const char *key, const char *prefix, const struct cfr_strings *list,
-                    struct cfr_err *err)
+static void write_list(struct cfr_writer *w, const char *key, const char *prefix, const struct cfr_strings *list)
 {
-    int rc = cfr_secret_append_str(body, key, err);
-
-    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+    cfr_writer_array(w, key);
+    for (size_t i = 0; i < list->count; i++) {
         char item[2400];
 
         (void)snprintf(item, sizeof item, "%s%s", prefix, list->items[i]);
-        rc = cfr_secret_append_str(body, i == 0 ? "[" : ",", err);
-        if (rc == 0)
-            rc = cfr_secret_append_json(body, cfr_view_of(item), err);
+        cfr_writer_string(w, NULL, cfr_view_of(item));
     }
-    return rc != 0 ? rc : cfr_secret_append_str(body, "]", err);
+    cfr_writer_close(w);
 }
 
-static int add_delegates(const struct cfr_gcp_plan *p, struct cfr_secret *body, struct cfr_err *err)
+static void write_delegates(struct cfr_writer *w, const struct cfr_gcp_plan *p)
 {
-    const struct cfr_strings *delegates = &p->config->delegates;
-
-    return delegates->count != 0 ? add_list(body, ",\"delegates\":", "projects/-/serviceAccounts/", delegates, err) : 0;
+    if (p->config->delegates.count != 0)
+        write_list(w, "delegates", "projects/-/serviceAccounts/", &p->config->delegates);
 }
 
 static int set_access_body(const struct cfr_gcp_plan *p, struct cfr_secret *body, struct cfr_err *err)
@@ -132,29 +127,29 @@ static int set_access_body(const struct cfr_gcp_plan *p, struct cfr_secret *body
     char standard[] = CFR_GCP_SCOPE;
     char *items[] = {standard};
     struct cfr_strings fallback = {items, 1};
-    const struct cfr_strings *scopes = p->config->scopes.count != 0 ? &p->config->scopes : &fallback;
+    struct cfr_writer w = {.secret = body, .err = err};
     char lifetime[40];
-    int rc = add_list(body, "{\"scope\":", "", scopes, err);
 
-    (void)snprintf(lifetime, sizeof lifetime, ",\"lifetime\":\"%" PRId64 "s\"", p->lifetime_s);
-    if (rc == 0)
-        rc = cfr_secret_append_str(body, lifetime, err);
-    if (rc == 0)
-        rc = add_delegates(p, body, err);
-    return rc != 0 ? rc : cfr_secret_append_str(body, "}", err);
+    (void)snprintf(lifetime, sizeof lifetime, "%" PRId64 "s", p->lifetime_s);
+    cfr_writer_object(&w, NULL);
+    write_list(&w, "scope", "", p->config->scopes.count != 0 ? &p->config->scopes : &fallback);
+    cfr_writer_string(&w, "lifetime", cfr_view_of(lifetime));
+    write_delegates(&w, p);
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static int set_id_body(const struct cfr_gcp_plan *p, struct cfr_secret *body, struct cfr_err *err)
 {
-    int rc = cfr_secret_append_str(body, "{\"audience\":", err);
+    struct cfr_writer w = {.secret = body, .err = err};
 
-    if (rc == 0)
-        rc = cfr_secret_append_json(body, cfr_view_of(p->config->id_token_audience), err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(body, p->config->include_email ? ",\"includeEmail\":true" : "", err);
-    if (rc == 0)
-        rc = add_delegates(p, body, err);
-    return rc != 0 ? rc : cfr_secret_append_str(body, "}", err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "audience", cfr_view_of(p->config->id_token_audience));
+    if (p->config->include_email)
+        cfr_writer_bool(&w, "includeEmail", true);
+    write_delegates(&w, p);
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static int set_body(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, const struct cfr_sts_input *in,

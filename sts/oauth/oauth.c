@@ -3,7 +3,7 @@
 #include "sts/oauth/oauth.h"
 
 #include "base/base64.h"
-#include "base/str.h"
+#include "base/writer.h"
 #include "wire/form.h"
 #include "wire/jwt.h"
 #include "sts/core/oauth_answer.h"
@@ -71,22 +71,23 @@ static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct c
 static void write_assertion(const struct cfr_oauth *c, const struct cfr_sts_input *in, enum cfr_jwt_alg alg,
                             struct cfr_str *header, struct cfr_str *claims)
 {
+    struct cfr_writer h = {.str = header};
+    struct cfr_writer w = {.str = claims};
     char id[CFR_JWT_UUID_MAX];
 
-    cfr_str_addf(header, "{\"alg\":\"%s\",\"typ\":\"JWT\"", alg == CFR_JWT_ES256 ? "ES256" : "RS256");
-    if (c->client_key_id != NULL) {
-        cfr_str_addz(header, ",\"kid\":");
-        cfr_str_add_json(header, cfr_view_of(c->client_key_id));
-    }
-    cfr_str_addz(header, "}");
-    cfr_str_addz(claims, "{\"iss\":");
-    cfr_str_add_json(claims, cfr_view_of(c->client_id));
-    cfr_str_addz(claims, ",\"sub\":");
-    cfr_str_add_json(claims, cfr_view_of(c->client_id));
-    cfr_str_addz(claims, ",\"aud\":");
-    cfr_str_add_json(claims, cfr_view_of(c->assertion_audience != NULL ? c->assertion_audience : c->token_url));
-    cfr_str_addf(claims, ",\"jti\":\"%s\",\"iat\":%" PRId64 ",\"exp\":%" PRId64 "}", cfr_jwt_uuid(in->nonce, id),
-                 in->now_s, in->now_s + ASSERTION_LIFE_S);
+    cfr_writer_object(&h, NULL);
+    cfr_writer_string(&h, "alg", cfr_view_of(alg == CFR_JWT_ES256 ? "ES256" : "RS256"));
+    cfr_writer_string(&h, "typ", cfr_view_of("JWT"));
+    cfr_writer_optional(&h, "kid", cfr_view_of(c->client_key_id));
+    cfr_writer_close(&h);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "iss", cfr_view_of(c->client_id));
+    cfr_writer_string(&w, "sub", cfr_view_of(c->client_id));
+    cfr_writer_string(&w, "aud", cfr_view_of(c->assertion_audience != NULL ? c->assertion_audience : c->token_url));
+    cfr_writer_string(&w, "jti", cfr_view_of(cfr_jwt_uuid(in->nonce, id)));
+    cfr_writer_number(&w, "iat", in->now_s);
+    cfr_writer_number(&w, "exp", in->now_s + ASSERTION_LIFE_S);
+    cfr_writer_close(&w);
 }
 
 static int sign_assertion(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_secret *out,

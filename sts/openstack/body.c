@@ -2,73 +2,42 @@
 /* The body of a request for a Keystone token. */
 #include "sts/openstack/openstack_private.h"
 
-#include <string.h>
+#include "base/writer.h"
 
-/* A document being written: the first error stays, and what follows it does nothing. */
-struct writer {
-    struct cfr_secret *out;
-    struct cfr_err *err;
-    int rc;
-};
-
-static void text(struct writer *w, const char *literal)
+/* The member KEY by which something is known: its id, or its name and the domain of the name. Left open. */
+static void open_named(struct cfr_writer *w, const char *key, const char *id, const char *name, const char *domain_id,
+                       const char *domain_name)
 {
-    if (w->rc == 0)
-        w->rc = cfr_secret_append_str(w->out, literal, w->err);
-}
-
-static void string(struct writer *w, struct cfr_view value)
-{
-    if (w->rc == 0)
-        w->rc = cfr_secret_append_json(w->out, value, w->err);
-}
-
-/* `"KEY":"VALUE"` */
-static void member(struct writer *w, const char *key, const char *value)
-{
-    string(w, cfr_view_of(key));
-    text(w, ":");
-    string(w, cfr_view_of(value));
-}
-
-/* The members by which something is known: its id, or its name and the domain of the name. */
-static void named(struct writer *w, const char *id, const char *name, const char *domain_id, const char *domain_name)
-{
-    member(w, id != NULL ? "id" : "name", id != NULL ? id : name);
+    cfr_writer_object(w, key);
+    cfr_writer_string(w, id != NULL ? "id" : "name", cfr_view_of(id != NULL ? id : name));
     if (id == NULL && (domain_id != NULL || domain_name != NULL)) {
-        text(w, ",\"domain\":{");
-        named(w, domain_id, domain_name, NULL, NULL);
-        text(w, "}");
+        open_named(w, "domain", domain_id, domain_name, NULL, NULL);
+        cfr_writer_close(w);
     }
 }
 
-/* Left open for more members. */
-static void user(struct writer *w, const struct cfr_openstack *c)
+static void open_user(struct cfr_writer *w, const struct cfr_openstack *c)
 {
-    text(w, "\"user\":{");
-    named(w, c->user_id, c->username, c->user_domain_id, c->user_domain_name);
+    open_named(w, "user", c->user_id, c->username, c->user_domain_id, c->user_domain_name);
 }
 
-static void scope(struct writer *w, const struct cfr_openstack *c)
+static void write_scope(struct cfr_writer *w, const struct cfr_openstack *c)
 {
-    text(w, ",\"scope\":{");
+    cfr_writer_object(w, "scope");
     if (c->system_scope != CFR_OPENSTACK_SYSTEM_NONE) {
-        text(w, "\"system\":{\"all\":true}");
+        cfr_writer_object(w, "system");
+        cfr_writer_bool(w, "all", true);
     } else if (c->domain_id != NULL || c->domain_name != NULL) {
-        text(w, "\"domain\":{");
-        named(w, c->domain_id, c->domain_name, NULL, NULL);
-        text(w, "}");
+        open_named(w, "domain", c->domain_id, c->domain_name, NULL, NULL);
     } else {
-        text(w, "\"project\":{");
-        named(w, c->project_id, c->project_name, c->project_domain_id, c->project_domain_name);
-        text(w, "}");
+        open_named(w, "project", c->project_id, c->project_name, c->project_domain_id, c->project_domain_name);
     }
-    text(w, "}");
+    cfr_writer_close(w);
+    cfr_writer_close(w);
 }
 
-/* What an editor or a wrong file would leave in a secret is told here: Keystone would only say that it is
- * wrong. */
-static int secret_of(const struct cfr_sts_input *in, const char *key, struct cfr_view *out, struct cfr_err *err)
+/* Refuses what an editor or a wrong file leaves in a secret: Keystone would only say that the secret is wrong. */
+static int read_secret(const struct cfr_sts_input *in, const char *key, struct cfr_view *out, struct cfr_err *err)
 {
     struct cfr_view rest = cfr_sts_input_content(in, key);
 
@@ -89,38 +58,36 @@ static int secret_of(const struct cfr_sts_input *in, const char *key, struct cfr
     return 0;
 }
 
-static void application_credential(struct writer *w, const struct cfr_openstack *c, struct cfr_view secret)
+static void write_identity(struct cfr_writer *w, const struct cfr_openstack *c, enum cfr_openstack_way way,
+                           struct cfr_view secret)
 {
-    text(w, "\"application_credential\"],\"application_credential\":{");
-    if (c->application_credential_id != NULL) {
-        member(w, "id", c->application_credential_id);
+    static const char *const methods[] = {
+        [CFR_OPENSTACK_NO_WAY] = "token",
+        [CFR_OPENSTACK_APPLICATION_CREDENTIAL] = "application_credential",
+        [CFR_OPENSTACK_PASSWORD] = "password",
+        [CFR_OPENSTACK_FEDERATION] = "token",
+    };
+
+    cfr_writer_array(w, "methods");
+    cfr_writer_string(w, NULL, cfr_view_of(methods[way]));
+    cfr_writer_close(w);
+    cfr_writer_object(w, methods[way]);
+    if (way == CFR_OPENSTACK_PASSWORD) {
+        open_user(w, c);
+        cfr_writer_string(w, "password", secret);
+        cfr_writer_close(w);
+    } else if (way != CFR_OPENSTACK_APPLICATION_CREDENTIAL) {
+        cfr_writer_string(w, "id", secret);
+    } else if (c->application_credential_id != NULL) {
+        cfr_writer_string(w, "id", cfr_view_of(c->application_credential_id));
+        cfr_writer_string(w, "secret", secret);
     } else {
-        member(w, "name", c->application_credential_name);
-        text(w, ",");
-        user(w, c);
-        text(w, "}");
+        cfr_writer_string(w, "name", cfr_view_of(c->application_credential_name));
+        open_user(w, c);
+        cfr_writer_close(w);
+        cfr_writer_string(w, "secret", secret);
     }
-    text(w, ",\"secret\":");
-    string(w, secret);
-    text(w, "}}");
-}
-
-static void password(struct writer *w, const struct cfr_openstack *c, struct cfr_view secret)
-{
-    text(w, "\"password\"],\"password\":{");
-    user(w, c);
-    text(w, ",\"password\":");
-    string(w, secret);
-    text(w, "}}}");
-    scope(w, c);
-}
-
-static void token(struct writer *w, const struct cfr_openstack *c, struct cfr_view unscoped)
-{
-    text(w, "\"token\"],\"token\":{\"id\":");
-    string(w, unscoped);
-    text(w, "}}");
-    scope(w, c);
+    cfr_writer_close(w);
 }
 
 int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_secret *body,
@@ -129,21 +96,22 @@ int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_in
     const struct cfr_openstack *c = x->config;
     enum cfr_openstack_way way = cfr_openstack_way_of(c);
     struct cfr_view secret = cfr_grant_get(&x->grant, CFR_FIELD_OPENSTACK_TOKEN);
-    struct writer w = {body, err, 0};
+    struct cfr_writer w = {.secret = body, .err = err};
 
     if (way == CFR_OPENSTACK_APPLICATION_CREDENTIAL)
-        w.rc = secret_of(in, CFR_OPENSTACK_SECRET_KEY, &secret, err);
+        w.rc = read_secret(in, CFR_OPENSTACK_SECRET_KEY, &secret, err);
     else if (way == CFR_OPENSTACK_PASSWORD)
-        w.rc = secret_of(in, CFR_OPENSTACK_PASSWORD_KEY, &secret, err);
+        w.rc = read_secret(in, CFR_OPENSTACK_PASSWORD_KEY, &secret, err);
     else if (secret.n == 0)
         w.rc = cfr_err_set(err, CFR_E_INTERNAL, "there is no unscoped token to show");
-    text(&w, "{\"auth\":{\"identity\":{\"methods\":[");
-    if (way == CFR_OPENSTACK_APPLICATION_CREDENTIAL)
-        application_credential(&w, c, secret);
-    else if (way == CFR_OPENSTACK_PASSWORD)
-        password(&w, c, secret);
-    else
-        token(&w, c, secret);
-    text(&w, "}}");
+    cfr_writer_object(&w, NULL);
+    cfr_writer_object(&w, "auth");
+    cfr_writer_object(&w, "identity");
+    write_identity(&w, c, way, secret);
+    cfr_writer_close(&w);
+    if (way != CFR_OPENSTACK_APPLICATION_CREDENTIAL)
+        write_scope(&w, c);
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
     return w.rc;
 }

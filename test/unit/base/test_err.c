@@ -92,12 +92,28 @@ static void prefix_keeps_code_and_text(void **state)
     assert_int_equal(cfr_err_prefix(NULL, "x"), CFR_E_INTERNAL);
 }
 
+static void every_text_can_be_shown(void **state)
+{
+    struct cfr_err err = {0};
+
+    (void)state;
+    (void)cfr_err_set(&err, CFR_E_ANSWER, "it says %s", "a\x1b[2J\n\x9b\xc2\x9b\xc3\xa9");
+    assert_string_equal(err.text, "it says a?[2J????\xc3\xa9");
+    (void)cfr_err_prefix(&err, "%s", "b\nc\x80");
+    assert_string_equal(err.text, "b?c?: it says a?[2J????\xc3\xa9");
+    (void)cfr_err_sys(&err, ENOENT, "%s", "\x07");
+    assert_string_equal(err.text, "?: No such file or directory");
+    assert_int_equal(cfr_err_nomem(&err), CFR_E_NOMEM);
+    assert_string_equal(err.text, "out of memory");
+    assert_int_equal(cfr_err_nomem(NULL), CFR_E_NOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_negative_named_and_classed), cmocka_unit_test(what_is_no_code_is_unknown),
         cmocka_unit_test(set_returns_the_code_and_cuts),        cmocka_unit_test(sys_derives_the_code),
-        cmocka_unit_test(prefix_keeps_code_and_text),
+        cmocka_unit_test(prefix_keeps_code_and_text),           cmocka_unit_test(every_text_can_be_shown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void control_characters_and_length(void **state)
         assert_true(cfr_view_line(&rest, &line));
         assert_true(line.n > 1000 && line.n < 8192);
         assert_true(cfr_view_printable(line));
-        assert_contains(caught, format == CFR_LOG_TEXT ? "a\\x0ab\\x0dc\\x1b[31m\\x7f\\x01" : "a\\u000ab\\u000dc");
+        assert_contains(caught, format == CFR_LOG_TEXT ? "a?b?c?[31m???" : "a\\u000ab\\u000dc");
         assert_false(cfr_view_line(&rest, &line));
     }
 }

@@ -73,6 +73,7 @@ static void json_is_escaped_and_valid_utf8(void **state)
         {{"a\"\\/b", 5}, "\"a\\\"\\\\/b\""},
         {{"\0\x1f\x7f\n", 4}, "\"\\u0000\\u001f\\u007f\\u000a\""},
         {{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91", 9}, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91\""},
+        {{"a\xc2\x9b\xc2\xa0", 5}, "\"a\\u009b\xc2\xa0\""}, /* C1 is escaped */
         {{"\xff\xfe", 2}, "\"\\ufffd\\ufffd\""},
         {{"\xc0\x80", 2}, "\"\\ufffd\\ufffd\""},            /* overlong */
         {{"\xed\xa0\x80", 3}, "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate */
@@ -88,6 +89,21 @@ static void json_is_escaped_and_valid_utf8(void **state)
         assert_string_equal(s.p, cases[i].out);
         cfr_str_free(&s);
     }
+}
+
+static void shown(void **state)
+{
+    struct cfr_str s = {.limit = 20};
+
+    (void)state;
+    cfr_str_add_shown(&s, cfr_view_of("a\x1b\x9b"), 3);
+    cfr_str_add_shown(&s, (struct cfr_view){NULL, 0}, 3);
+    cfr_str_add_shown(&s, cfr_view_of("1234567"), 3);
+    assert_string_equal(s.p, "a??123...");
+    assert_int_equal(s.len, 9);
+    cfr_str_add_shown(&s, cfr_view_of("123456789012"), 20);
+    assert_true(s.failed);
+    cfr_str_free(&s);
 }
 
 static void dup(void **state)
@@ -110,6 +126,7 @@ int main(void)
         cmocka_unit_test(the_limit_is_sticky),
         cmocka_unit_test(nothing_is_still_a_string),
         cmocka_unit_test(json_is_escaped_and_valid_utf8),
+        cmocka_unit_test(shown),
         cmocka_unit_test(dup),
     };
 

@@ -137,12 +137,51 @@ static void lines(void **state)
     assert_false(cfr_view_line(&rest, &line));
 }
 
+static void shown(void **state)
+{
+    static const struct {
+        struct cfr_view in;
+        size_t size;
+        const char *out;
+    } cases[] = {
+        {{"", 0}, 4, ""},
+        {{NULL, 0}, 4, ""},
+        {{"abc", 3}, 4, "abc"},
+        {{"abcd", 4}, 4, "..."},
+        {{"abcdefgh", 8}, 8, "abcd..."},
+        {{"a\x1b[2J\r\n\t\x7f", 9}, 20, "a?[2J????"},
+        {{"a\0b", 3}, 20, "a?b"},
+        {{"\x80\x9b\x9f\xa0\xff", 5}, 20, "?????"},      /* bare bytes, which Latin-1 terminals obey */
+        {{"\xc2\x80\xc2\x9b\xc2\x9f", 6}, 20, "??????"}, /* C1 */
+        {{"\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91", 11}, 20, "\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x91"},
+        {{"\xc0\x9b\xed\xa0\x80", 5}, 20, "?????"},      /* overlong, a surrogate */
+        {{"a\xe2\x82", 3}, 20, "a??"},                   /* cut */
+        {{"12\xe2\x82\xac\xe2\x82\xac", 8}, 8, "12..."}, /* cut at a character */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char out[24];
+
+        memset(out, 'x', sizeof out);
+        assert_string_equal(cfr_view_show(cases[i].in, out, cases[i].size), cases[i].out);
+        assert_true(cases[i].size == sizeof out || out[cases[i].size] == 'x');
+        /* In place, too. */
+        if (cases[i].in.n < cases[i].size) {
+            if (cases[i].in.n != 0)
+                memcpy(out, cases[i].in.p, cases[i].in.n);
+            assert_string_equal(cfr_view_show((struct cfr_view){out, cases[i].in.n}, out, cases[i].size), cases[i].out);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comparing), cmocka_unit_test(finding_and_trimming),
         cmocka_unit_test(integers),  cmocka_unit_test(printable),
         cmocka_unit_test(utf8),      cmocka_unit_test(lines),
+        cmocka_unit_test(shown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,8 +121,16 @@ static void terminal_is_safe(void **state)
 {
     (void)state;
     (void)inspect("RS256", "{" GOOD TIMES ",\"jti\":\"a\\u001b[31mb\\u009bc\\nd\"}", "", NULL);
-    says("token id        a?[31mb?");
+    says("token id        a?[31mb??c?d\n");
+    /* The subject and the audience, too, in bytes that are no text. */
+    (void)inspect("RS256",
+                  "{\"iss\":\"https://i\",\"sub\":\"s\x9b\x80x\\u009by\\u001b]0;\\u0007\\n  "
+                  "PROBLEM\",\"aud\":\"sts.amazonaws.com\"" TIMES "}",
+                  "", NULL);
+    says("subject         s??x??y?]0;??  PROBLEM\n");
     assert_null(strchr(last, 0x1b));
+    for (const char *p = last; *p != '\0'; p++)
+        assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
 }
 
 int main(void)
