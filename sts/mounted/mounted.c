@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cfr_mounted_kinds[] = {"auto",  "aws",     "azure",   "gcp",      "openstack", "kubevirt",
-                                         "ovirt", "vsphere", "nutanix", "ibmcloud", NULL};
-
 /* A key by which a kind is known. */
 static const struct sign {
     const char *key;
@@ -32,107 +29,6 @@ static cfr_mounted_fn *const judges[] = {
     [CFR_MOUNTED_VSPHERE] = cfr_mounted_vsphere,   [CFR_MOUNTED_NUTANIX] = cfr_mounted_nutanix,
     [CFR_MOUNTED_IBMCLOUD] = cfr_mounted_ibmcloud,
 };
-
-struct cfr_view cfr_mounted_get(const struct cfr_mounted_case *c, const char *name)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (strcmp(c->keys[i].name, name) == 0)
-            return cfr_view_trim(c->keys[i].value);
-    }
-    return (struct cfr_view){NULL, 0};
-}
-
-int cfr_mounted_await(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out)
-{
-    *out = cfr_mounted_get(c, name);
-    if (out->p == NULL)
-        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for the key %s, which it does not have yet", name);
-    if (out->n == 0)
-        return cfr_err_set(c->err, CFR_E_MISSING, "waiting for a value of the key %s, which is empty", name);
-    return 0;
-}
-
-int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct cfr_view *out)
-{
-    int rc = cfr_mounted_await(c, name, out);
-
-    if (rc == 0 && !cfr_view_printable(*out))
-        rc = cfr_err_set(c->err, CFR_E_CONFIG, "the value of %s has a line break or a character that is not printable",
-                         name);
-    return rc;
-}
-
-int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out)
-{
-    int line = 0;
-
-    return cfr_yaml_parse(text, out, &line, c->err) != 0 ? cfr_err_prefix(c->err, "%s, line %d", key, line) : 0;
-}
-
-void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note)
-{
-    if (c->out->note[0] == '\0')
-        (void)snprintf(c->out->note, sizeof c->out->note, "%s", note);
-}
-
-int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path)
-{
-    if (path.n == 0 || path.n > 4000 || path.p[0] != '/' || !cfr_view_printable(path))
-        return cfr_err_set(c->err, CFR_E_CONFIG, "%s names no absolute path for the token", key);
-    c->out->short_lived = true;
-    c->out->token_file = cfr_str_dup(path);
-    return c->out->token_file != NULL ? 0 : cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
-}
-
-int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_provider *provider)
-{
-    const struct cfr_sts_provider *wished = c->wish->provider;
-
-    if (wished != NULL && wished != provider)
-        return cfr_err_set(c->err, CFR_E_CONFIG,
-                           "it is one of kind %s, and `exchange:` is for %s; correct one of the two",
-                           cfr_mounted_kinds[c->out->kind], wished->name);
-    c->out->config = calloc(1, provider->table->size);
-    if (c->out->config == NULL)
-        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
-    c->out->provider = provider;
-    return wished != NULL ? cfr_field_copy(provider->table, c->wish->config, c->out->config, c->err)
-                          : cfr_field_defaults(provider->table, c->out->config, c->err);
-}
-
-static char **text_of(const struct cfr_mounted_case *c, const struct cfr_field *f)
-{
-    return (char **)(void *)((char *)c->out->config + f->offset);
-}
-
-int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
-{
-    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
-    int rc;
-
-    if (f == NULL || f->type != CFR_FIELD_STRING)
-        return cfr_err_set(c->err, CFR_E_INTERNAL, "%s takes no %s", c->out->provider->name, key);
-    if (*text_of(c, f) != NULL || value.n == 0)
-        return 0;
-    rc = cfr_field_store(f, c->out->config, value, true, c->err);
-    return rc != 0 ? cfr_err_prefix(c->err, "%s", key) : 0;
-}
-
-int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
-{
-    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
-    struct cfr_mounted *m = c->out;
-
-    if (f == NULL || (f->flags & CFR_FIELD_CONTENT) == 0 || m->content_count == CFR_STS_CONTENTS_MAX)
-        return cfr_err_set(c->err, CFR_E_INTERNAL, "no room for %s", key);
-    if (*text_of(c, f) != NULL)
-        return 0;
-    *text_of(c, f) = cfr_str_dup(cfr_view_of(key));
-    if (*text_of(c, f) == NULL)
-        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
-    m->contents[m->content_count++] = (struct cfr_sts_content){key, value};
-    return 0;
-}
 
 static bool has_suffix(const char *text, const char *suffix)
 {

@@ -11,7 +11,6 @@
 #define ID_MAX   64
 #define NAME_MAX 255
 
-const char *const cfr_openstack_interfaces[] = {"public", "internal", "admin", NULL};
 static const char *const systems[] = {"none", "all", NULL};
 
 #define TEXT(member, most)                                                                                             \
@@ -80,22 +79,6 @@ static const struct cfr_field fields[] = {
             "`interface` in `region_name`."},
     {.key = NULL},
 };
-
-enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c)
-{
-    bool application = c->application_credential_id != NULL || c->application_credential_name != NULL ||
-                       c->application_credential_secret_file != NULL;
-    bool federation = c->identity_provider != NULL || c->protocol != NULL;
-    bool user = c->user_id != NULL || c->username != NULL;
-
-    if ((application && federation) || (c->password_file != NULL && (application || federation)))
-        return CFR_OPENSTACK_NO_WAY;
-    if (application)
-        return CFR_OPENSTACK_APPLICATION_CREDENTIAL;
-    if (federation)
-        return CFR_OPENSTACK_FEDERATION;
-    return user || c->password_file != NULL ? CFR_OPENSTACK_PASSWORD : CFR_OPENSTACK_NO_WAY;
-}
 
 static void drop(char **text)
 {

@@ -10,43 +10,9 @@
 #define URL_MAX            (CFR_URL_MAX + 512)
 #define JSON               "application/json"
 
-static bool ends(struct cfr_view text, const char *end)
-{
-    size_t n = cfr_view_of(end).n;
-
-    return text.n >= n && cfr_view_is((struct cfr_view){text.p + text.n - n, n}, end);
-}
-
-int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struct cfr_view *base, struct cfr_err *err)
-{
-    struct cfr_view text = cfr_view_of(c->auth_url);
-    int rc = cfr_url_parse(c->auth_url, url, err);
-
-    if (rc != 0)
-        return rc;
-    if (cfr_view_find(url->path, "?") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out what stands from the ? on");
-    while (text.p[text.n - 1] == '/')
-        text.n--;
-    if (cfr_view_find(text, "/v3/") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it goes on after /v3; leave out what stands behind");
-    if (ends(text, "/v2.0"))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "it names version 2.0 of the Identity API, which is gone; write /v3 in its place");
-    if (ends(text, "/v3"))
-        text.n -= 3;
-    *base = text;
-    return 0;
-}
-
 static bool federated(const struct cfr_sts_exchange *x)
 {
     return cfr_openstack_way_of(x->config) == CFR_OPENSTACK_FEDERATION;
-}
-
-bool cfr_openstack_presents_token(const struct cfr_sts_exchange *x)
-{
-    return federated(x) && x->step == 0;
 }
 
 static bool needs_token(const void *config)
