@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of configuration fields: parsing, defaults, freeing. */
-#include "base/field.h"
+#include "base/field_private.h"
 
 #include "base/secret.h"
 #include "base/str.h"

@@ -126,7 +126,5 @@ const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, st
 bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field *out);
 /* The key most like TEXT (a typing error away), or NULL. */
 const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text);
-/* The choice most like TEXT, or NULL. */
-const char *cfr_field_suggest_choice(const char *const *choices, struct cfr_view text);
 
 #endif

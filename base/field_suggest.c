@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Suggestions for mistyped keys and choices, by edit distance. */
-#include "base/field.h"
+#include "base/field_private.h"
 
 #include <string.h>
 

@@ -31,11 +31,6 @@ void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool jo
     config.journal = journal;
 }
 
-bool cfr_log_enabled(enum cfr_log_level level)
-{
-    return level <= config.level;
-}
-
 static void stamp(char buf[CFR_TIME_RFC3339_MAX])
 {
     struct timespec now;
@@ -89,7 +84,7 @@ void cfr_log(enum cfr_log_level level, const char *credential, const char *state
     struct cfr_str line = {.limit = 8192};
     va_list ap;
 
-    if (!cfr_log_enabled(level))
+    if (level > config.level)
         return;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);

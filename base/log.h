@@ -19,7 +19,6 @@ extern const char *const cfr_log_formats[];
 
 /* JOURNAL: put "<3>" and the like before each line (sd-daemon(3)), and leave the time out of text. */
 void cfr_log_setup(enum cfr_log_level level, enum cfr_log_format format, bool journal);
-bool cfr_log_enabled(enum cfr_log_level level);
 /* Writes one event. CREDENTIAL and STATE may be NULL. A line is written by one write(2) and at most
  * 8 KiB; control characters are escaped. */
 void cfr_log(enum cfr_log_level level, const char *credential, const char *state, const char *fmt, ...)

@@ -89,6 +89,15 @@ void cfr_writer_number(struct cfr_writer *w, const char *key, int64_t value)
     cfr_writer_text(w, text);
 }
 
+void cfr_writer_count(struct cfr_writer *w, const char *key, uint64_t value)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    cfr_writer_key(w, key);
+    cfr_writer_text(w, text);
+}
+
 void cfr_writer_bool(struct cfr_writer *w, const char *key, bool value)
 {
     cfr_writer_key(w, key);

@@ -46,6 +46,7 @@ void cfr_writer_string(struct cfr_writer *w, const char *key, struct cfr_view va
 /* The same, but nothing at all for an empty VALUE. */
 void cfr_writer_optional(struct cfr_writer *w, const char *key, struct cfr_view value);
 void cfr_writer_number(struct cfr_writer *w, const char *key, int64_t value);
+void cfr_writer_count(struct cfr_writer *w, const char *key, uint64_t value);
 void cfr_writer_bool(struct cfr_writer *w, const char *key, bool value);
 /* The member's name and its colon; the caller writes one JSON value after it. */
 void cfr_writer_key(struct cfr_writer *w, const char *key);

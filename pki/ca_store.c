@@ -25,7 +25,7 @@ int cfr_ca_store(const struct cfr_ca *a, struct cfr_secret *out, struct cfr_err 
 
     cfr_writer_object(&w, NULL);
     cfr_writer_number(&w, "version", VERSION);
-    cfr_writer_number(&w, "number", (int64_t)a->number);
+    cfr_writer_count(&w, "number", a->number);
     cfr_writer_number(&w, "made", a->made_s);
     cfr_writer_string(&w, "key", cfr_secret_view(&a->key));
     if (a->reason != NULL)

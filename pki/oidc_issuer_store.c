@@ -35,7 +35,7 @@ int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secre
     cfr_writer_string(&w, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(issuer->phase)));
     cfr_writer_number(&w, "since", issuer->since_s);
     cfr_writer_number(&w, "confirmed", issuer->confirmed_s);
-    cfr_writer_number(&w, "rotations", (int64_t)issuer->rotations);
+    cfr_writer_count(&w, "rotations", issuer->rotations);
     write_key(&w, "signing", &issuer->signing);
     write_key(&w, "other", &issuer->other);
     cfr_writer_close(&w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decoder of the claims of a JSON Web Token. */
-#include "token/claims.h"
+#include "token/claims_private.h"
 
 #include "base/base64.h"
 

@@ -36,7 +36,5 @@ bool cfr_claims_has_audience(const struct cfr_claims *c, const char *audience);
 /* The moment from which the token is of no use: the earlier of exp and warnafter (a token whose life the API
  * server extended carries the latter). */
 int64_t cfr_claims_expires(const struct cfr_claims *c);
-/* A token of the old kind that a Secret holds: no expiry and no audience; every cloud refuses it. */
-bool cfr_claims_is_legacy(const struct cfr_claims *c);
 
 #endif

@@ -3,6 +3,7 @@
 #include "token/inspect.h"
 
 #include "base/time.h"
+#include "token/claims_private.h"
 
 #include <inttypes.h>
 #include <string.h>

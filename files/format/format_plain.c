@@ -57,7 +57,7 @@ int cfr_format_json(const struct cfr_format_input *in, struct cfr_secret *out, s
     cfr_writer_object(&p, NULL);
     cfr_writer_number(&p, "version", 1);
     cfr_writer_string(&p, "credential", cfr_view_of(in->credential));
-    cfr_writer_number(&p, "generation", (int64_t)in->generation);
+    cfr_writer_count(&p, "generation", in->generation);
     cfr_writer_string(&p, "identity", cfr_view_of(g->identity));
     write_time(&p, "issued", g->issued_s);
     write_time(&p, "expires", g->expires_s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The AWS provider: requests and answers, step by step. */
-#include "sts/aws/aws.h"
+#include "sts/aws/aws_private.h"
 
 #include "sts/aws/answer_private.h"
 #include "sts/aws/endpoint.h"

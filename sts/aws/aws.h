@@ -70,7 +70,5 @@ bool cfr_aws_has_keys(const struct cfr_aws *config);
 /* Rules about what the exchange begins with, apart from the table's because a part of it may come from elsewhere (a
  * mounted Secret). CFR_E_CONFIG. */
 int cfr_aws_check_begin(const struct cfr_aws *config, struct cfr_err *err);
-/* Step N of `then_assume`, or NULL. */
-const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t n);
 
 #endif

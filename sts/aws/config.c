@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of the AWS provider: its table, and the rules that need no environment. */
-#include "sts/aws/aws.h"
+#include "sts/aws/aws_private.h"
 #include "sts/aws/endpoint.h"
 #include "sts/aws/params_private.h"
 

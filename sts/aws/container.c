@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The provider of container credentials: one request to the endpoint, then the check and the registries. */
-#include "sts/aws/container.h"
+#include "sts/aws/container_private.h"
 
 #include "base/str.h"
 #include "sts/aws/aws.h"

@@ -27,8 +27,4 @@ struct cfr_aws_container {
 extern const struct cfr_table cfr_aws_container_table;
 extern const struct cfr_sts_provider cfr_aws_container_provider;
 
-/* True if TEXT is a URL that such an endpoint may have: https, or http to a loopback address or to one of the
- * three that AWS gives (*LINK_LOCAL). CFR_E_CONFIG without naming the key. */
-int cfr_aws_container_url(const char *text, bool *link_local, struct cfr_err *err);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of `aws_container:`. */
-#include "sts/aws/container.h"
+#include "sts/aws/container_private.h"
 
 #include "sts/aws/endpoint.h"
 #include "sts/aws/params_private.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Logins to ECR: requests and answers. */
-#include "sts/aws/ecr.h"
+#include "sts/aws/ecr_private.h"
 
 #include "base/base64.h"
 #include "base/json.h"

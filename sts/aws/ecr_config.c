@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of `ecr:`. */
-#include "sts/aws/ecr.h"
+#include "sts/aws/ecr_private.h"
 
 #include "sts/aws/endpoint.h"
 #include "sts/core/docker_auths.h"

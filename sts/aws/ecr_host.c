@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of private registries. */
-#include "sts/aws/ecr.h"
+#include "sts/aws/ecr_private.h"
 
 #include "sts/aws/endpoint.h"
 

@@ -2,6 +2,7 @@
 /* Configuration before environment. */
 #include "sts/aws/settings_private.h"
 
+#include "sts/aws/aws_private.h"
 #include "sts/aws/params_private.h"
 
 #include <stdio.h>

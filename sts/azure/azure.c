@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "sts/azure/error_private.h"
-#include "sts/azure/settings.h"
+#include "sts/azure/settings_private.h"
 #include "sts/azure/client_assertion_private.h"
 #include "wire/form.h"
 #include "wire/jwt.h"

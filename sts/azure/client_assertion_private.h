@@ -4,7 +4,7 @@
 #ifndef CFR_STS_AZURE_CLIENT_ASSERTION_PRIVATE_H
 #define CFR_STS_AZURE_CLIENT_ASSERTION_PRIVATE_H
 
-#include "sts/azure/settings.h"
+#include "sts/azure/settings_private.h"
 
 enum cfr_azure_client_assertion { CFR_AZURE_FEDERATED, CFR_AZURE_SECRET, CFR_AZURE_CERTIFICATE };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration before environment. */
-#include "sts/azure/settings.h"
+#include "sts/azure/settings_private.h"
 
 #include "wire/url.h"
 

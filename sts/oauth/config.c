@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of `oauth:`. */
-#include "sts/oauth/oauth.h"
+#include "sts/oauth/oauth_private.h"
 
 #include "wire/url.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The errors of OAuth servers (RFC 6749, 5.2; RFC 8693, 2.2.2; RFC 8707, 2). */
-#include "sts/oauth/oauth.h"
+#include "sts/oauth/oauth_private.h"
 
 #include "base/error_table.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The generic OAuth provider: one request, one answer. */
-#include "sts/oauth/oauth.h"
+#include "sts/oauth/oauth_private.h"
 
 #include "base/base64.h"
 #include "base/writer.h"

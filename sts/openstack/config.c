@@ -80,47 +80,6 @@ static const struct cfr_field fields[] = {
     {.key = NULL},
 };
 
-static void drop(char **text)
-{
-    free(*text);
-    *text = NULL;
-}
-
-/* An id makes the name and its domain superfluous, and the domain's id the domain's name. */
-static void settle_named(const char *id, char **name, char **domain_id, char **domain_name)
-{
-    if (id != NULL) {
-        drop(name);
-        drop(domain_id);
-    }
-    if (id != NULL || *domain_id != NULL)
-        drop(domain_name);
-}
-
-void cfr_openstack_settle(struct cfr_openstack *c)
-{
-    if (cfr_openstack_way_of(c) == CFR_OPENSTACK_APPLICATION_CREDENTIAL) {
-        drop(&c->project_id);
-        drop(&c->project_name);
-        drop(&c->project_domain_id);
-        drop(&c->project_domain_name);
-        drop(&c->domain_id);
-        drop(&c->domain_name);
-        c->system_scope = CFR_OPENSTACK_SYSTEM_NONE;
-    }
-    if (c->application_credential_id != NULL) {
-        drop(&c->application_credential_name);
-        drop(&c->user_id);
-        drop(&c->username);
-        drop(&c->user_domain_id);
-        drop(&c->user_domain_name);
-    }
-    settle_named(c->user_id, &c->username, &c->user_domain_id, &c->user_domain_name);
-    settle_named(c->project_id, &c->project_name, &c->project_domain_id, &c->project_domain_name);
-    if (c->domain_id != NULL)
-        drop(&c->domain_name);
-}
-
 static int refuse(struct cfr_err *err, const char *key, const char *why)
 {
     return cfr_err_set(err, CFR_E_CONFIG, "%s: %s", key, why);

@@ -54,10 +54,6 @@ extern const char *const cfr_openstack_interfaces[];
 
 /* By the keys that are set; NO_WAY if there are none, or those of more than one. */
 enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c);
-/* Drops (frees) what says the same again, as clients' files do and the rules refuse: names and domains beside
- * ids, the user and the scope beside an application credential. For a configuration made from a Secret,
- * before the check. */
-void cfr_openstack_settle(struct cfr_openstack *c);
 /* Every rule but that the secrets come from files: for a configuration made from a Secret. CFR_E_CONFIG, with
  * a text that begins with the key. */
 int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err);

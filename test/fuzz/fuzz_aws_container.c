@@ -5,7 +5,7 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "sts/aws/container.h"
+#include "sts/aws/container_private.h"
 
 static const char *no_env(const char *name)
 {

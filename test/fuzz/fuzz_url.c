@@ -3,7 +3,7 @@
  * machine only. */
 #include "fuzz.h"
 
-#include "sts/aws/ecr.h"
+#include "sts/aws/ecr_private.h"
 #include "sts/core/docker_auths.h"
 #include "wire/url.h"
 

@@ -2,7 +2,7 @@
 /* Field tables: values, their errors, defaults, suggestions and freeing. */
 #include "unit.h"
 
-#include "base/field.h"
+#include "base/field_private.h"
 
 static const char *const colours[] = {"red", "green", "dark-blue", NULL};
 

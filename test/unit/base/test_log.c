@@ -47,8 +47,6 @@ static void text(void **state)
 
     (void)state;
     cfr_log_setup(CFR_LOG_INFO, CFR_LOG_TEXT, false);
-    assert_true(cfr_log_enabled(CFR_LOG_INFO));
-    assert_false(cfr_log_enabled(CFR_LOG_DEBUG));
     catch_stderr(some_events);
     rest = cfr_view_of(caught);
     assert_true(cfr_view_line(&rest, &line));

@@ -7,7 +7,7 @@
 
 #define EVERYTHING                                                                                                     \
     "{\"name\":\"a\\\"b\",\"none\":null,\"empty\":\"\",\"there\":\"x\",\"list\":[\"1\",2,{},[],{\"a\":true},false],"   \
-    "\"deep\":{\"n\":-9223372036854775808},\"raw\":[1 ],\"last\":0}\n"
+    "\"deep\":{\"n\":-9223372036854775808,\"c\":18446744073709551615},\"raw\":[1 ],\"last\":0}\n"
 
 static void write_everything(struct cfr_writer *w)
 {
@@ -31,6 +31,7 @@ static void write_everything(struct cfr_writer *w)
     cfr_writer_close(w);
     cfr_writer_object(w, "deep");
     cfr_writer_number(w, "n", INT64_MIN);
+    cfr_writer_count(w, "c", UINT64_MAX);
     cfr_writer_close(w);
     cfr_writer_key(w, "raw");
     cfr_writer_text(w, "[1 ]");

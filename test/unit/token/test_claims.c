@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "token/claims.h"
+#include "token/claims_private.h"
 #include "token_text.h"
 
 #include <stdio.h>

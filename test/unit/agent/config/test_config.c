@@ -148,7 +148,8 @@ static void everything_is_read(void **state)
     assert_string_equal(cfr_config_provider(c, &provider_config)->name, "aws");
     aws = provider_config;
     assert_int_equal(aws->duration_ms, 7200000);
-    step = cfr_aws_step_at(aws, 0);
+    assert_true(aws->then_assume.count > 0);
+    step = aws->then_assume.items;
     assert_string_equal(step->external_id, "12345");
     assert_int_equal(step->tags.count, 2);
     assert_string_equal(step->tags.items[1].key, "empty");

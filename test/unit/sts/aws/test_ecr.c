@@ -3,7 +3,7 @@
 #include "sts_golden.h"
 
 #include "sts/aws/aws.h"
-#include "sts/aws/ecr.h"
+#include "sts/aws/ecr_private.h"
 
 #define ONE "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
 #define TWO "210987654321.dkr.ecr.eu-west-1.amazonaws.com"

@@ -10,7 +10,7 @@
 #include "azure_sample.h"
 #include "base/json.h"
 #include "base/view.h"
-#include "sts/azure/settings.h"
+#include "sts/azure/settings_private.h"
 #include "sts/providers.h"
 
 #include <stdio.h>

@@ -194,42 +194,6 @@ static void secrets_from_elsewhere(void **state)
     assert_int_equal(cfr_openstack_way_of(&sample_federation), CFR_OPENSTACK_FEDERATION);
 }
 
-static void settles(const char *const *settings, const char *const *left)
-{
-    struct cfr_openstack c = make(settings);
-    struct cfr_openstack want = make(left);
-    struct cfr_err err = {0};
-
-    cfr_openstack_settle(&c);
-    for (const struct cfr_field *f = cfr_openstack_table.fields; f->key != NULL; f++) {
-        char *const *got = (char *const *)(const void *)((const char *)&c + f->offset);
-        char *const *expected = (char *const *)(const void *)((const char *)&want + f->offset);
-
-        if (f->type == CFR_FIELD_STRING && ((*got == NULL) != (*expected == NULL)))
-            fail_msg("%s is %s", f->key, *got == NULL ? "gone" : "still there");
-    }
-    if (cfr_openstack_check(&c, &err) != 0)
-        fail_msg("%s", err.text);
-    drop(&c);
-    drop(&want);
-}
-
-/* Files that the dashboard and operators write say everything twice. */
-static void what_is_said_twice(void **state)
-{
-    (void)state;
-    settles(LIST(URL, USER, PROJECT, "project_name", "p", "project_domain_name", "Default"), LIST(URL, USER, PROJECT));
-    settles(LIST(URL, USER, "user_domain_id", "default", "user_id", "u", PROJECT, "project_name", "p"),
-            LIST(URL, "user_id", "u", "password_file", "/p", PROJECT));
-    settles(LIST(URL, USER, "user_domain_id", "default", PROJECT),
-            LIST(URL, "username", "svc", "user_domain_id", "default", "password_file", "/p", PROJECT));
-    settles(LIST(URL, ID, PROJECT, "project_name", "p", "domain_id", "d", "system_scope", "all"), LIST(URL, ID));
-    settles(LIST(URL, ID, "application_credential_name", "n", "user_id", "u", "user_domain_id", "d"), LIST(URL, ID));
-    settles(LIST(URL, "application_credential_name", "n", "username", "u", "user_domain_name", "D", PROJECT),
-            LIST(URL, "application_credential_name", "n", "username", "u", "user_domain_name", "D"));
-    settles(LIST(URL, USER, "domain_id", "d", "domain_name", "D"), LIST(URL, USER, "domain_id", "d"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,7 +207,6 @@ int main(void)
         cmocka_unit_test(ways_that_exclude_each_other),
         cmocka_unit_test(catalogs),
         cmocka_unit_test(secrets_from_elsewhere),
-        cmocka_unit_test(what_is_said_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What of an AWS configuration only its provider asks. */
+#ifndef CFR_STS_AWS_AWS_PRIVATE_H
+#define CFR_STS_AWS_AWS_PRIVATE_H
+
+#include "sts/aws/aws.h"
+#include "sts/aws/ecr_private.h"
+
+/* Step N of `then_assume`, or NULL. */
+const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t n);
+
+#endif

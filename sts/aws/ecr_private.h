@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Logins to Amazon's container registries (ECR, private and public), got with the keys of an AWS session.
+ * Source: the ECR and ECR Public API references, GetAuthorizationToken; registry hosts as AWS's own login
+ * helper takes them. */
+#ifndef CFR_STS_AWS_ECR_PRIVATE_H
+#define CFR_STS_AWS_ECR_PRIVATE_H
+
+#include "sts/aws/ecr.h"
+#include "sts/core/provider.h"
+
+#define CFR_AWS_ECR_REGISTRIES_MAX 32
+#define CFR_AWS_ECR_REGIONS_MAX    4 /* and the public registry */
+#define CFR_AWS_ECR_REGION_MAX     64
+
+extern const struct cfr_table cfr_aws_ecr_table;
+
+/* Makes *ECR (made if it is NULL) log in to HOST if it names no registry; an empty HOST stands for any.
+ * CFR_E_CONFIG: HOST is none of ECR's; CFR_E_NOMEM. */
+int cfr_aws_ecr_add(struct cfr_aws_ecr **ecr, struct cfr_view host, struct cfr_err *err);
+
+/* What the name of a private registry says. */
+struct cfr_aws_ecr_host {
+    struct cfr_view account; /* 12 digits */
+    char region[CFR_AWS_ECR_REGION_MAX];
+    bool fips;
+};
+
+/* Takes HOST apart; false if it is none of ECR's. */
+bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out);
+
+/* What holds for a session that asks for logins; borrowed. */
+struct cfr_aws_ecr_session {
+    const struct cfr_aws_ecr *config;
+    const char *region; /* of the session, for registries whose name has none; NULL when unknown */
+    bool fips;
+    bool dual_stack;
+    const char *ca_file;
+    const char *(*env)(const char *);
+};
+
+/* How many requests it takes: one for each region, and one for the public registry. */
+size_t cfr_aws_ecr_calls(const struct cfr_aws_ecr_session *s);
+/* Rules that need the environment, and that there is a registry at all. CFR_E_CONFIG. */
+int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err);
+/* Builds request N of cfr_aws_ecr_calls, signed with the keys in GRANT. */
+int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_grant *grant, int64_t now_s,
+                      struct cfr_sts_request *out, struct cfr_err *err);
+/* Reads its answer: adds the login for each registry that it is for (sts/core/docker_auths.h) to GRANT, whose expiry
+ * becomes the earlier one. */
+int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_sts_reply *reply,
+                      struct cfr_grant *grant, struct cfr_err *err);
+
+#endif
