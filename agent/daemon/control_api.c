@@ -54,7 +54,7 @@ static void rotate(struct cfr_daemon *a, const struct cfr_action *action, struct
     for (size_t i = 0; i < a->count; i++) {
         int rc;
 
-        if (strcmp(a->workers[i]->config->name, action->name) != 0)
+        if (strcmp(cfr_worker_config(a->workers[i])->name, action->name) != 0)
             continue;
         rc = cfr_worker_rotate(a->workers[i], action->reason, &replaces, &err);
         if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "agent/cli/exit.h"
 #include "agent/daemon/readiness.h"
+#include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/source/token_file.h"
@@ -250,7 +251,7 @@ void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
     if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
         return;
     for (size_t i = 0; i < a->count; i++) {
-        if (cfr_config_is_issued(a->workers[i]->config))
+        if (cfr_config_is_issued(cfr_worker_config(a->workers[i])))
             cfr_worker_look_soon(a->workers[i]);
     }
 }
@@ -294,12 +295,8 @@ static void on_signals(struct cfr_daemon *a)
         reload = reload || info.ssi_signo == SIGHUP;
         child = child || info.ssi_signo == SIGCHLD;
     }
-    for (size_t i = 0; child && i < a->count; i++) {
-        struct pollfd p = {cfr_hook_pidfd(a->workers[i]->hooks), POLLIN, 0};
-
-        if (p.fd >= 0 && poll(&p, 1, 0) == 1)
-            cfr_worker_on_child(a->workers[i]);
-    }
+    for (size_t i = 0; child && i < a->count; i++)
+        cfr_worker_on_child(a->workers[i]);
     if (child)
         cfr_kube_child(a->host.kube);
     if (reload)
@@ -312,7 +309,7 @@ static void on_tick(struct cfr_daemon *a)
     for (size_t i = 0; i < a->count; i++) {
         cfr_worker_on_tick(a->workers[i]);
         if (a->host.watch == NULL)
-            cfr_worker_on_token(a->workers[i]);
+            cfr_worker_on_source(a->workers[i]);
     }
     if (a->host.watch != NULL)
         cfr_watch_rescan(a->host.watch, on_changed_file, a);
@@ -321,15 +318,9 @@ static void on_tick(struct cfr_daemon *a)
 static void on_alarm(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
-    struct cfr_timer *due;
 
     cfr_clock_drain_alarm(a->alarm_fd);
-    /* At most once each: nobody's deadline, however wrong, may keep the others from their turn. The rest is due again.
-     */
-    for (size_t i = 0; i < a->count && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
-                       (due = cfr_timer_heap_pop(&a->host.timers, now.boot_ms)) != NULL;
-         i++)
-        cfr_worker_on_timer((struct cfr_worker *)due);
+    cfr_worker_run_timers(&a->host, a->count);
     cfr_kube_step(a->host.kube, now);
     cfr_daemon_keep_service_ca(a);
     if (a->watchdog_boot_ms <= now.boot_ms) {
@@ -459,8 +450,8 @@ static void tell_unfinished(const struct cfr_daemon *a)
         /* Every place below count is filled, which the analyzer does not see. */
         if (w == NULL || cfr_worker_outcome(w) == CFR_WORKER_GOOD)
             continue;
-        why = w->error != NULL ? w->error : cfr_publish_secret_error(w->delivery);
-        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_lifecycle_state_name(w->c.state), "not done: %s",
+        why = cfr_worker_error(w);
+        cfr_log(CFR_LOG_ERROR, cfr_worker_config(w)->name, cfr_worker_state_name(w), "not done: %s",
                 why != NULL ? why : "a hook did not succeed, or the time was too short");
     }
 }

@@ -203,7 +203,7 @@ static const struct cfr_worker *allowed(const struct cfr_daemon *a, const struct
         return NULL;
     memcpy(name, path.p + sizeof TOKEN_PREFIX - 1, n);
     w = cfr_daemon_worker(a, name);
-    allow = w != NULL ? w->config->allow : NULL;
+    allow = w != NULL ? cfr_worker_config(w)->allow : NULL;
     if (allow == NULL || !peer->known)
         return NULL;
     return is_own(peer) || has_user(allow, peer) || has_group(allow, peer) ? w : NULL;
@@ -268,7 +268,7 @@ bool cfr_daemon_listener_on_token(void *ctx, const struct cfr_httpd_peer *peer,
         refuse_json(answer, 403, "permission", "there is no such credential, or this user may not have it",
                     "there is no such credential, or its user may not have it");
     } else {
-        world.name = w->config->name;
+        world.name = cfr_worker_config(w)->name;
         if (!serve_token(&world, request, answer))
             refuse_json(answer, 404, "not-found", "there is nothing here but /v1/token/NAME", "nothing is at its path");
     }

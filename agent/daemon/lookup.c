@@ -10,7 +10,7 @@ static int compare(const void *a, const void *b)
     const struct cfr_worker *const *x = a;
     const struct cfr_worker *const *y = b;
 
-    return strcmp((*x)->config->name, (*y)->config->name);
+    return strcmp(cfr_worker_config(*x)->name, cfr_worker_config(*y)->name);
 }
 
 void cfr_daemon_index_workers(struct cfr_daemon *a)
@@ -27,7 +27,7 @@ void cfr_daemon_index_workers(struct cfr_daemon *a)
 static struct cfr_worker *look_through(const struct cfr_daemon *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (strcmp(a->workers[i]->config->name, name) == 0)
+        if (strcmp(cfr_worker_config(a->workers[i])->name, name) == 0)
             return a->workers[i];
     }
     return NULL;
@@ -44,7 +44,7 @@ struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *nam
         return look_through(a, name);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, a->by_name[middle]->config->name);
+        int order = strcmp(name, cfr_worker_config(a->by_name[middle])->name);
 
         if (order == 0)
             return a->by_name[middle];

@@ -8,23 +8,18 @@
 static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 {
     if (wanted == NULL || wanted->count == 0)
-        return w->config->required;
+        return cfr_worker_config(w)->required;
     for (size_t i = 0; i < wanted->count; i++) {
-        if (strcmp(wanted->items[i], w->config->name) == 0)
+        if (strcmp(wanted->items[i], cfr_worker_config(w)->name) == 0)
             return true;
     }
     return false;
 }
 
-static bool is_published(const struct cfr_worker *w)
-{
-    return cfr_lifecycle_valid(&w->c, cfr_clock_now()) && cfr_publish_secret_valid(w->delivery, cfr_clock_now());
-}
-
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (counts(a->workers[i], wanted) && !is_published(a->workers[i]))
+        if (counts(a->workers[i], wanted) && !cfr_worker_is_published(a->workers[i]))
             return false;
     }
     return true;
@@ -34,7 +29,7 @@ bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_s
 static bool is_hopeless(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (counts(a->workers[i], a->options.gate) && !is_published(a->workers[i]) &&
+        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_published(a->workers[i]) &&
             cfr_worker_outcome(a->workers[i]) == CFR_WORKER_BAD)
             return true;
     }

@@ -33,7 +33,7 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
 static struct cfr_worker **find_worker(struct cfr_daemon *a, const struct cfr_config_credential *c)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (a->workers[i] != NULL && strcmp(a->workers[i]->config->name, c->name) == 0)
+        if (a->workers[i] != NULL && strcmp(cfr_worker_config(a->workers[i])->name, c->name) == 0)
             return &a->workers[i];
     }
     return NULL;
@@ -41,7 +41,7 @@ static struct cfr_worker **find_worker(struct cfr_daemon *a, const struct cfr_co
 
 static bool can_stay(const struct cfr_worker *w, const struct cfr_config_credential *c)
 {
-    return w->config->digest_material == c->digest_material;
+    return cfr_worker_config(w)->digest_material == c->digest_material;
 }
 
 /* Opens C's worker in the place of OLD (NULL: there was none), which is closed. */
@@ -51,7 +51,7 @@ static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cf
     struct cfr_worker_kept *kept = NULL;
     int rc;
 
-    if (old != NULL && old->config->digest_source == c->digest_source)
+    if (old != NULL && cfr_worker_config(old)->digest_source == c->digest_source)
         kept = cfr_worker_take_kept(old);
     if (old != NULL)
         cfr_worker_close(old);
@@ -96,10 +96,9 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
     for (size_t i = 0; i < a->count; i++) {
         if (a->workers[i] == NULL)
             continue;
-        cfr_log(CFR_LOG_INFO, a->workers[i]->config->name, NULL,
+        cfr_log(CFR_LOG_INFO, cfr_worker_config(a->workers[i])->name, NULL,
                 "is not in the configuration any more: what it published stays, unrenewed");
-        if (a->workers[i]->minter != NULL)
-            cfr_rotator_forsake(a->workers[i]->minter);
+        cfr_worker_abandon(a->workers[i]);
         cfr_worker_close(a->workers[i]);
     }
     free(a->workers);

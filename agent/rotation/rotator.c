@@ -348,8 +348,7 @@ void cfr_rotator_run(struct cfr_rotator *m)
 {
     int steps = 0;
 
-    /* What it tells may lead here again. */
-    if (m->running || cfr_rotator_is_calling(m))
+    if (cfr_rotator_is_calling(m))
         return;
     if (m->broken.code != 0) {
         m->deadline_boot_ms = INT64_MAX;
@@ -357,11 +356,9 @@ void cfr_rotator_run(struct cfr_rotator *m)
             cfr_rotator_tell(m, &m->broken, -1);
         return;
     }
-    m->running = true;
     while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_rotator_is_calling(m) &&
            step(m)) {
     }
-    m->running = false;
 }
 
 void cfr_rotator_step(struct cfr_rotator *m)

@@ -54,8 +54,8 @@ bool cfr_rotator_counts(const struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
  * is due. WANTED: even if none is due. Nothing to publish is a result without a grant. DONE is called once,
- * not before this returns, unless it is cancelled; after an error the minter waits for the next start, but
- * for what it has to clean up. */
+ * not before this returns, unless it is cancelled, and must not call cfr_rotator_step; after an error the minter waits
+ * for the next start, but for what it has to clean up. */
 void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx);
 void cfr_rotator_cancel(struct cfr_rotator *m);
 /* What DONE was given stands as GENERATION. */

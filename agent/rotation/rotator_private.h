@@ -46,7 +46,6 @@ struct cfr_rotator {
     struct cfr_rotator_call call;
     struct cfr_err broken; /* the journal cannot be used; code 0 = it can */
     bool unsaved;          /* the journal is ahead of the disk */
-    bool running;          /* a few frames up */
     bool failed;           /* the last attempt */
     unsigned patience;     /* looks in a row at which `with` had nothing to offer */
     unsigned failures;     /* in a row, of whatever has no wish to tell */

@@ -123,6 +123,7 @@ static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *re
     result->config = e->x.config;
     result->contents = e->m.contents;
     result->content_count = e->m.content_count;
+    result->inputs = &e->m;
     result->token_issued_s = e->token_issued_s;
     result->token_expires_s = e->token_expires_s;
     result->duration_s = e->duration_s;

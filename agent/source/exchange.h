@@ -14,10 +14,11 @@ struct cfr_source_exchange_result {
     struct cfr_err err;
     struct cfr_grant *grant;                 /* valid during the callback; may be moved out of */
     const struct cfr_sts_provider *provider; /* NULL: the token itself was asked for */
-    const void *config;                      /* the provider's; valid during the callback, as what follows */
-    const struct cfr_sts_content *contents;
+    const void *config;                      /* the provider's; valid during the callback */
+    const struct cfr_sts_content *contents;  /* as it */
     size_t content_count;
-    int64_t token_issued_s; /* of a token that was asked for; 0 = none was */
+    struct cfr_source_inputs *inputs; /* what it began with, CONTENTS among it; may be moved out of */
+    int64_t token_issued_s;           /* of a token that was asked for; 0 = none was */
     int64_t token_expires_s;
     int64_t retry_after_s; /* -1 = none */
     int64_t server_date_s; /* of the last answer, 0 = none */

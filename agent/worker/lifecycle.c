@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The state machine of one credential. */
-#include "agent/worker/lifecycle.h"
+/* Lifecycle of one credential: the table of its state machine, and its schedule. */
+#include "agent/worker/lifecycle_private.h"
 
 #include <stddef.h>
 
 #define SOONEST_MS 1000 /* the least cap of a pause */
+#define REST_MS    250  /* so that what is due exactly then has happened */
 
 static const char *const state_names[CFR_STATE_COUNT] = {
 #define X(name, text) text,
@@ -33,48 +34,52 @@ struct row {
     enum cfr_state from;
     enum cfr_event event;
     enum cfr_state next;
-    enum cfr_todo todo;
+    enum cfr_lifecycle_action action;
 };
 
-#define ROW(from, event, next, todo)                                                                                   \
+#define ROW(from, event, next, action)                                                                                 \
     {                                                                                                                  \
-        CFR_STATE_##from, CFR_EVENT_##event, CFR_STATE_##next, CFR_TODO_##todo                                         \
+        CFR_STATE_##from, CFR_EVENT_##event, CFR_STATE_##next, CFR_ACTION_##action                                     \
     }
 
 static const struct row rows[] = {
-    ROW(WAITING, DUE, WAITING, TRY),
-    ROW(WAITING, TOKEN, WAITING, TRY),
-    ROW(WAITING, ROTATE, WAITING, TRY),
+    ROW(WAITING, DUE, WAITING, ACQUIRE),
+    ROW(WAITING, SOURCE, WAITING, ACQUIRE),
+    ROW(WAITING, ROTATE, WAITING, ACQUIRE),
+    ROW(WAITING, TURN, WAITING, ACQUIRE),
     ROW(WAITING, ADOPT, FRESH, NOTHING),
-    ROW(WAITING, GO, EXCHANGING, SEND),
+    ROW(WAITING, SENT, EXCHANGING, NOTHING),
+    ROW(WAITING, GRANTED, PUBLISHING, PUBLISH), /* without a request */
     ROW(WAITING, FAILED, BACKOFF, NOTHING),
-    ROW(WAITING, TOLD, WAITING, NOTHING),
+    ROW(WAITING, NOTIFIED, WAITING, NOTHING),
 
     ROW(EXCHANGING, DUE, EXCHANGING, NOTHING),
-    ROW(EXCHANGING, TOKEN, EXCHANGING, AGAIN),
+    ROW(EXCHANGING, SOURCE, EXCHANGING, AGAIN),
     ROW(EXCHANGING, ROTATE, EXCHANGING, AGAIN),
     ROW(EXCHANGING, GRANTED, PUBLISHING, PUBLISH),
+    ROW(EXCHANGING, PUBLISHED, RELOADING, NOTIFY), /* a rotated key that an earlier run published */
+    ROW(EXCHANGING, SAME, FRESH, NOTHING),
     ROW(EXCHANGING, FAILED, BACKOFF, NOTHING),
-    ROW(EXCHANGING, TOLD, EXCHANGING, NOTHING),
+    ROW(EXCHANGING, NOTIFIED, EXCHANGING, NOTHING),
 
-    ROW(PUBLISHING, PUBLISHED, RELOADING, TELL),
+    ROW(PUBLISHING, PUBLISHED, RELOADING, NOTIFY),
     ROW(PUBLISHING, SAME, FRESH, NOTHING),
     ROW(PUBLISHING, FAILED, BACKOFF, NOTHING),
 
-    ROW(RELOADING, TOLD, FRESH, NOTHING),
-    ROW(RELOADING, DUE, WAITING, TRY),
-    ROW(RELOADING, TOKEN, WAITING, TRY),
-    ROW(RELOADING, ROTATE, WAITING, TRY),
+    ROW(RELOADING, NOTIFIED, FRESH, NOTHING),
+    ROW(RELOADING, DUE, WAITING, ACQUIRE),
+    ROW(RELOADING, SOURCE, WAITING, ACQUIRE),
+    ROW(RELOADING, ROTATE, WAITING, ACQUIRE),
 
-    ROW(FRESH, DUE, WAITING, TRY),
-    ROW(FRESH, TOKEN, WAITING, TRY),
-    ROW(FRESH, ROTATE, WAITING, TRY),
-    ROW(FRESH, TOLD, FRESH, NOTHING),
+    ROW(FRESH, DUE, WAITING, ACQUIRE),
+    ROW(FRESH, SOURCE, WAITING, ACQUIRE),
+    ROW(FRESH, ROTATE, WAITING, ACQUIRE),
+    ROW(FRESH, NOTIFIED, FRESH, NOTHING),
 
-    ROW(BACKOFF, DUE, WAITING, TRY),
-    ROW(BACKOFF, TOKEN, WAITING, TRY),
-    ROW(BACKOFF, ROTATE, WAITING, TRY),
-    ROW(BACKOFF, TOLD, BACKOFF, NOTHING),
+    ROW(BACKOFF, DUE, WAITING, ACQUIRE),
+    ROW(BACKOFF, SOURCE, WAITING, ACQUIRE),
+    ROW(BACKOFF, ROTATE, WAITING, ACQUIRE),
+    ROW(BACKOFF, NOTIFIED, BACKOFF, NOTHING),
 
     ROW(WAITING, STOP, STOPPED, CANCEL),
     ROW(EXCHANGING, STOP, STOPPED, CANCEL),
@@ -82,13 +87,14 @@ static const struct row rows[] = {
     ROW(RELOADING, STOP, STOPPED, CANCEL),
     ROW(FRESH, STOP, STOPPED, CANCEL),
     ROW(BACKOFF, STOP, STOPPED, CANCEL),
-    ROW(STOPPED, TOLD, STOPPED, NOTHING),
+    ROW(STOPPED, NOTIFIED, STOPPED, NOTHING),
 };
 
-void cfr_lifecycle_init(struct cfr_lifecycle *c)
+void cfr_lifecycle_init(struct cfr_lifecycle *c, bool long_lived)
 {
     *c = (struct cfr_lifecycle){
         .state = CFR_STATE_WAITING,
+        .long_lived = long_lived,
         .expires_boot_ms = INT64_MAX,
         .refresh_wall_ms = INT64_MAX,
         .refresh_boot_ms = INT64_MAX,
@@ -96,19 +102,22 @@ void cfr_lifecycle_init(struct cfr_lifecycle *c)
     };
 }
 
-enum cfr_todo cfr_lifecycle_step(struct cfr_lifecycle *c, enum cfr_event event)
+enum cfr_lifecycle_action cfr_lifecycle_step(struct cfr_lifecycle *c, enum cfr_event event)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].from == c->state && rows[i].event == event) {
-            c->state = rows[i].next;
-            if (event == CFR_EVENT_GO)
-                c->retry_boot_ms = INT64_MAX;
-            if (rows[i].todo == CFR_TODO_AGAIN)
-                c->again = true;
-            return rows[i].todo;
-        }
+        if (rows[i].from != c->state || rows[i].event != event)
+            continue;
+        /* Another source may end what made the tries fail. */
+        if (c->state == CFR_STATE_WAITING && event == CFR_EVENT_SOURCE)
+            c->failures = 0;
+        if (event == CFR_EVENT_SENT || event == CFR_EVENT_GRANTED)
+            c->retry_boot_ms = INT64_MAX;
+        if (rows[i].action == CFR_ACTION_ACQUIRE)
+            c->again = false;
+        c->state = rows[i].next;
+        return rows[i].action;
     }
-    return CFR_TODO_REFUSE;
+    return CFR_ACTION_REFUSE;
 }
 
 const char *cfr_lifecycle_state_name(enum cfr_state state)
@@ -121,7 +130,7 @@ const char *cfr_lifecycle_event_name(enum cfr_event event)
     return (unsigned)event < CFR_EVENT_COUNT ? event_names[event] : "unknown";
 }
 
-/* The boot time of a wall time, as both stand now. */
+/* The boot time of a wall time, by the difference of the clocks at NOW. */
 static int64_t to_boot(struct cfr_now now, int64_t wall_ms)
 {
     return wall_ms == INT64_MAX ? INT64_MAX : now.boot_ms + (wall_ms - now.wall_ms);
@@ -133,7 +142,7 @@ static void schedule(struct cfr_lifecycle *c, struct cfr_now now, int64_t window
     c->failures = 0;
     c->retry_boot_ms = INT64_MAX;
     c->refresh_wall_ms =
-        c->lasting ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
+        c->long_lived ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
     c->refresh_boot_ms = to_boot(now, c->refresh_wall_ms);
     c->expires_boot_ms = to_boot(now, c->life.expires_ms);
 }
@@ -152,6 +161,52 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
     c->life = life;
     schedule(c, now, window_ms, jitter);
     return cfr_lifecycle_valid(c, now) && !cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
+}
+
+void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
+                        struct cfr_refresh_jitter jitter)
+{
+    int64_t pause_ms = (life.expires_ms - now.wall_ms) / 4;
+
+    (void)cfr_lifecycle_adopted(c, now, life, 0, jitter);
+    if (c->refresh_boot_ms >= now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS)
+        return;
+    if (pause_ms > CFR_LIFECYCLE_LOOK_AGAIN_MS)
+        pause_ms = CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    c->refresh_boot_ms = now.boot_ms + pause_ms + REST_MS;
+    c->refresh_wall_ms = now.wall_ms + pause_ms + REST_MS;
+}
+
+void cfr_lifecycle_retry_at(struct cfr_lifecycle *c, int64_t boot_ms)
+{
+    c->retry_boot_ms = boot_ms;
+}
+
+void cfr_lifecycle_refresh_at(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms)
+{
+    c->refresh_wall_ms = wall_ms;
+    c->refresh_boot_ms = wall_ms > now.wall_ms ? to_boot(now, wall_ms) : now.boot_ms;
+}
+
+void cfr_lifecycle_advise(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms)
+{
+    int64_t soonest_ms = c->life.expires_ms != INT64_MAX
+                             ? c->life.issued_ms + (c->life.expires_ms - c->life.issued_ms) / 2
+                             : now.wall_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    int64_t at_ms = wall_ms > soonest_ms ? wall_ms : soonest_ms;
+
+    if (at_ms > now.wall_ms && at_ms < c->refresh_wall_ms)
+        cfr_lifecycle_refresh_at(c, now, at_ms);
+}
+
+void cfr_lifecycle_try_again(struct cfr_lifecycle *c)
+{
+    c->again = true;
+}
+
+bool cfr_lifecycle_is_settled(const struct cfr_lifecycle *c)
+{
+    return c->state == CFR_STATE_FRESH || c->state == CFR_STATE_RELOADING;
 }
 
 /* What is left of a valid life; 0 of none, and of one that never ends. */
@@ -181,7 +236,7 @@ int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum c
 
     if (retry_after_ms > patience_ms)
         retry_after_ms = patience_ms;
-    /* Jitter on top, or everybody who was told the same number comes back together. */
+    /* Jitter on top, or all clients that were given the same number come back together. */
     if (retry_after_ms >= 0 && delay_ms < retry_after_ms + retry_after_ms / 10)
         delay_ms = retry_after_ms + (int64_t)((double)retry_after_ms * 0.1 * chance);
     if (c->failures < UINT32_MAX)
@@ -224,13 +279,29 @@ int64_t cfr_lifecycle_deadline(const struct cfr_lifecycle *c)
     }
 }
 
+/* Another try is wanted, and none is under way. */
+static bool wants_try(const struct cfr_lifecycle *c)
+{
+    return c->again && c->state != CFR_STATE_EXCHANGING && c->state != CFR_STATE_STOPPED;
+}
+
+int64_t cfr_lifecycle_wake_at(const struct cfr_lifecycle *c)
+{
+    return wants_try(c) ? 0 : cfr_lifecycle_deadline(c);
+}
+
+enum cfr_event cfr_lifecycle_next_event(const struct cfr_lifecycle *c, struct cfr_now now)
+{
+    if (wants_try(c))
+        return CFR_EVENT_SOURCE;
+    return cfr_lifecycle_due(c, now) ? CFR_EVENT_DUE : CFR_EVENT_NONE;
+}
+
 bool cfr_lifecycle_due(const struct cfr_lifecycle *c, struct cfr_now now)
 {
     if (cfr_lifecycle_deadline(c) <= now.boot_ms)
         return true;
-    if (c->state != CFR_STATE_FRESH && c->state != CFR_STATE_RELOADING)
-        return false;
-    return cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
+    return cfr_lifecycle_is_settled(c) && cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
 }
 
 bool cfr_lifecycle_valid(const struct cfr_lifecycle *c, struct cfr_now now)

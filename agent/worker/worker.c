@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker's life, and what it shows of itself. */
+/* Life of a worker, and its status. */
 #include "agent/worker/worker_private.h"
 
 #include "agent/publish/targets.h"
+#include "agent/source/token_file.h"
 #include "base/log.h"
 #include "base/time.h"
 
@@ -11,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void on_token(void *ctx)
-{
-    cfr_worker_on_token(ctx);
-}
 
 static void read_record(struct cfr_worker *w)
 {
@@ -78,19 +74,18 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
-    w->token_watcher = (struct cfr_watcher){on_token, w};
+    w->source_watcher = (struct cfr_watcher){cfr_worker_on_source_changed, w};
     w->token.overdue_boot_ms = INT64_MAX;
-    cfr_lifecycle_init(&w->c);
-    w->c.lasting = cfr_config_is_issued(config);
+    cfr_lifecycle_init(&w->life, cfr_config_is_issued(config));
     rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_publish_secret_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
     if (rc == 0) {
         read_record(w);
-        rc = cfr_worker_ack_open(w, err);
+        rc = cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err);
     }
     if (rc == 0) {
-        rc = cfr_worker_mint_open(w, err);
+        rc = cfr_worker_rotation_open(w, err);
         if (rc != 0)
             cfr_worker_ack_close(w);
     }
@@ -120,9 +115,9 @@ static bool restore_delivery(struct cfr_worker *w)
 
 static bool adopt_life(struct cfr_worker *w, struct cfr_now now, struct cfr_refresh_life life)
 {
-    bool fresh = cfr_lifecycle_adopted(&w->c, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
+    bool fresh = cfr_lifecycle_adopted(&w->life, now, life, cfr_worker_window_ms(w), cfr_worker_jitter(w));
 
-    return w->minter != NULL ? cfr_worker_mint_adopt(w, now) : fresh;
+    return w->rotator != NULL ? cfr_worker_rotation_adopt(w, now) : fresh;
 }
 
 /* Takes over what stands, if it is what the configuration wants. True if nothing needs to be exchanged now. */
@@ -158,12 +153,12 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
 /* What a Secret leads to is only known from reading it, and decides how early a refresh is due. */
 static void learn_provider(struct cfr_worker *w)
 {
-    struct reading r;
+    struct cfr_worker_inputs r;
 
     if (w->config->secret == NULL)
         return;
     cfr_worker_read(w, &r);
-    cfr_source_inputs_free(&r.material);
+    cfr_source_inputs_free(&r.source);
 }
 
 void cfr_worker_start(struct cfr_worker *w)
@@ -178,41 +173,43 @@ void cfr_worker_start(struct cfr_worker *w)
 
     /* Where a Secret has been read, everything that follows from it is watched already. */
     if (w->watched == NULL && w->host->watch != NULL &&
-        cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->token_watcher, &err) != 0)
+        cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
                 err.text);
     restore_hooks(w, now);
-    cfr_worker_ack_start(w);
+    cfr_worker_ack_watch(w);
+    if (cfr_worker_ack_look(w))
+        cfr_worker_save(w);
     if (fresh) {
         int64_t overdue_ms = cfr_source_token_file_overdue_ms(w->token.issued_s, w->token.expires_s);
 
         w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
-        cfr_worker_step(w, CFR_EVENT_ADOPT);
-        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
-                "generation %" PRIu64 " is still good%s%s: kept", w->record.generation,
-                w->c.life.expires_ms == INT64_MAX ? "" : " for ",
-                w->c.life.expires_ms == INT64_MAX ? "" : cfr_time_words(w->c.life.expires_ms - now.wall_ms, words));
+        cfr_worker_feed(w, CFR_EVENT_ADOPT);
+        cfr_log(
+            CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "generation %" PRIu64 " is still good%s%s: kept",
+            w->record.generation, w->life.life.expires_ms == INT64_MAX ? "" : " for ",
+            w->life.life.expires_ms == INT64_MAX ? "" : cfr_time_words(w->life.life.expires_ms - now.wall_ms, words));
         cfr_hook_step(w->hooks, now);
-        cfr_worker_on_token(w);
+        cfr_worker_on_source(w);
     } else {
         /* By its timer, because thousands that are done at once are too many for one turn of the loop. */
-        w->c.retry_boot_ms = now.boot_ms;
+        cfr_lifecycle_retry_at(&w->life, now.boot_ms);
         cfr_hook_step(w->hooks, now);
+        cfr_worker_feed(w, CFR_EVENT_NONE);
     }
-    cfr_worker_plan(w);
 }
 
 void cfr_worker_close(struct cfr_worker *w)
 {
-    if (w->c.state != CFR_STATE_STOPPED)
-        cfr_worker_step(w, CFR_EVENT_STOP);
+    if (w->life.state != CFR_STATE_STOPPED)
+        cfr_worker_feed(w, CFR_EVENT_STOP);
     if (w->host->watch != NULL)
-        cfr_watch_remove(w->host->watch, &w->token_watcher);
+        cfr_watch_remove(w->host->watch, &w->source_watcher);
     cfr_worker_ack_close(w);
-    cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_hook_close(w->hooks);
     cfr_publish_secret_close(w->delivery);
-    cfr_rotator_close(w->minter);
+    cfr_rotator_close(w->rotator);
+    cfr_timer_heap_remove(&w->host->timers, &w->timer);
     cfr_worker_drop_kept(w);
     cfr_publish_record_free(&w->record);
     free(w->watched);
@@ -236,44 +233,67 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
         w->config = config;
         cfr_hook_close(w->hooks);
         w->hooks = hooks;
-        if (cfr_worker_ack_open(w, err) != 0)
+        if (cfr_worker_ack_open(w, cfr_worker_on_acknowledged, err) != 0)
             cfr_log(CFR_LOG_ERROR, config->name, cfr_worker_state_name(w), "no acknowledgement is taken: %s",
                     err->text);
         restore_hooks(w, cfr_clock_now());
-        cfr_worker_ack_start(w);
+        cfr_worker_ack_watch(w);
+        (void)cfr_worker_ack_look(w);
         cfr_worker_save(w);
-        cfr_worker_tell(w);
     }
     w->config = config;
     cfr_hook_rebind(w->hooks, config);
     cfr_publish_secret_rebind(w->delivery, config);
     if (w->exchange != NULL)
         cfr_source_exchange_rebind(w->exchange, config);
-    if (w->minter != NULL)
-        cfr_rotator_rebind(w->minter, config);
+    if (w->rotator != NULL)
+        cfr_rotator_rebind(w->rotator, config);
     cfr_worker_review_kept(w);
-    cfr_worker_plan(w);
+    cfr_worker_wake(w);
     return 0;
+}
+
+void cfr_worker_abandon(const struct cfr_worker *w)
+{
+    if (w->rotator != NULL)
+        cfr_rotator_forsake(w->rotator);
+}
+
+const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w)
+{
+    return w->config;
+}
+
+bool cfr_worker_is_published(const struct cfr_worker *w)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    return cfr_lifecycle_valid(&w->life, now) && cfr_publish_secret_valid(w->delivery, now);
+}
+
+const char *cfr_worker_error(const struct cfr_worker *w)
+{
+    return w->error != NULL ? w->error : cfr_publish_secret_error(w->delivery);
 }
 
 bool cfr_worker_is_busy(const struct cfr_worker *w)
 {
-    return w->exchange != NULL || cfr_rotator_is_busy(w->minter) || cfr_hook_running(w->hooks) ||
+    return w->exchange != NULL || cfr_rotator_is_busy(w->rotator) || cfr_hook_running(w->hooks) ||
            cfr_publish_secret_running(w->delivery);
 }
 
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
 {
     /* What is left of a rotation, and is due, belongs to it. */
-    if (cfr_rotator_goes_on(w->minter))
+    if (cfr_rotator_goes_on(w->rotator))
         return CFR_WORKER_BUSY;
-    if (w->c.state == CFR_STATE_FRESH && cfr_publish_secret_pending(w->delivery))
+    if (w->life.state == CFR_STATE_FRESH && cfr_publish_secret_pending(w->delivery))
         return cfr_publish_secret_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
-    if (w->c.state == CFR_STATE_FRESH && !cfr_hook_pending(w->hooks))
+    if (w->life.state == CFR_STATE_FRESH && !cfr_hook_pending(w->hooks))
         return cfr_hook_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
-    if (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) == CFR_CLASS_STOP)
+    if (w->life.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) == CFR_CLASS_STOP)
         return CFR_WORKER_BAD;
-    if ((w->c.state == CFR_STATE_BACKOFF || w->c.state == CFR_STATE_WAITING) && w->error_code == CFR_E_CONFIG)
+    if ((w->life.state == CFR_STATE_BACKOFF || w->life.state == CFR_STATE_WAITING) && w->error_code == CFR_E_CONFIG)
         return CFR_WORKER_BAD;
     return CFR_WORKER_BUSY;
 }
@@ -295,26 +315,27 @@ static const char *source_name(const struct cfr_config_credential *c)
 
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out)
 {
-    int64_t next = cfr_lifecycle_deadline(&w->c);
+    int64_t next = cfr_lifecycle_deadline(&w->life);
     int64_t delivered_ms = cfr_publish_secret_expires_ms(w->delivery);
     /* A Secret that is behind may end before what is published here. */
-    int64_t expires_ms = delivered_ms != 0 && delivered_ms < w->c.life.expires_ms ? delivered_ms : w->c.life.expires_ms;
+    int64_t expires_ms =
+        delivered_ms != 0 && delivered_ms < w->life.life.expires_ms ? delivered_ms : w->life.life.expires_ms;
 
     *out = (struct cfr_api_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
         .provider = w->provider != NULL               ? w->provider->name
-                    : w->minter != NULL               ? cfr_rotator_provider(w->minter)
+                    : w->rotator != NULL              ? cfr_rotator_provider(w->rotator)
                     : w->config->secret != NULL       ? "secret"
                     : cfr_config_is_issued(w->config) ? "service_ca"
                                                       : "token",
         .source = source_name(w->config),
         .identity = w->record.identity,
         .required = w->config->required,
-        .published = w->c.published && delivered_ms != 0,
+        .published = w->life.published && delivered_ms != 0,
         .generation = w->record.generation,
-        .issued_s = w->c.published ? w->c.life.issued_ms / 1000 : 0,
-        .expires_s = !w->c.published || expires_ms == INT64_MAX ? 0 : expires_ms / 1000,
+        .issued_s = w->life.published ? w->life.life.issued_ms / 1000 : 0,
+        .expires_s = !w->life.published || expires_ms == INT64_MAX ? 0 : expires_ms / 1000,
         .refresh_s = next == INT64_MAX ? 0 : (now.wall_ms + (next - now.boot_ms)) / 1000,
         .last_success_s = w->record.last_success_s,
         .token_issued_s = w->token.issued_s,
@@ -325,8 +346,8 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .error = w->error,
         .error_code = w->error_code,
         .error_s = w->error_s,
-        .failures = w->c.failures,
-        .tries_left = cfr_lifecycle_tries_left(&w->c, now, cfr_err_class(w->error_code)),
+        .failures = w->life.failures,
+        .tries_left = cfr_lifecycle_tries_left(&w->life, now, cfr_err_class(w->error_code)),
         .skew_known = w->skew_known,
         .skew_s = w->skew_s,
         .reason = w->rotate_wanted ? w->record.pending_reason : w->last_reason,
@@ -338,10 +359,10 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .delivery_count = cfr_publish_secret_count(w->delivery),
     };
     cfr_worker_ack_status(w, now, out);
-    if (w->minter != NULL)
-        cfr_rotator_status(w->minter, &out->mint);
+    if (w->rotator != NULL)
+        cfr_rotator_status(w->rotator, &out->mint);
     memcpy(out->exchanges_failed, w->exchanges_failed, sizeof out->exchanges_failed);
     /* The boot clock may know better than a wall clock that was set back. */
-    if (w->c.published && !cfr_lifecycle_valid(&w->c, now) && out->expires_s > now.wall_ms / 1000)
+    if (w->life.published && !cfr_lifecycle_valid(&w->life, now) && out->expires_s > now.wall_ms / 1000)
         out->expires_s = now.wall_ms / 1000;
 }

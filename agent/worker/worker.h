@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* One credential's work: it feeds the state machine with events and does what the machine says. */
+/* Worker: keeps one credential fresh by feeding its lifecycle with events and doing what the lifecycle says.
+ * Blocks on disk only. A worker borrows its configuration until cfr_worker_rebind or cfr_worker_close, and its host for
+ * life. Functions are called from the loop, never from a callback of another worker; host.offer may be called from any
+ * of them. Errors of the credential are logged and shown by cfr_worker_status; functions return what the caller has to
+ * know. One exchange at a time for a worker; CFR_HOST_TURN_MS for a batch of workers. */
 #ifndef CFR_AGENT_WORKER_WORKER_H
 #define CFR_AGENT_WORKER_WORKER_H
 
 #include "agent/config/config.h"
-#include "agent/worker/lifecycle.h"
-#include "agent/publish/secret_target.h"
-#include "agent/source/exchange.h"
-#include "agent/hook/hook.h"
 #include "agent/http/client.h"
 #include "agent/kube/client.h"
-#include "agent/rotation/rotator.h"
-#include "agent/publish/record.h"
-#include "agent/pki/service_ca.h"
-#include "agent/loop/timer_heap.h"
+#include "agent/loop/clock.h"
 #include "agent/loop/fair_queue.h"
-#include "agent/loop/file_watcher.h"
+#include "agent/loop/timer_heap.h"
+#include "agent/pki/service_ca.h"
 #include "files/watch.h"
-#include "serve/sdk/endpoint.h"
 #include "serve/api/status.h"
+#include "serve/sdk/endpoint.h"
 
-#define CFR_HOST_TURN_MS 100 /* how long workers may keep the loop from everybody else */
+#define CFR_HOST_TURN_MS 100 /* how long a batch of workers may hold the loop */
 
 struct cfr_worker;
-struct cfr_worker_kept; /* private to agent/worker/worker_cache.c */
-struct cfr_worker_ack;  /* private to agent/worker/worker_ack.c */
-struct reading;         /* private to agent/worker_*.c */
+struct cfr_worker_kept; /* a grant in memory, see cfr_worker_take_kept */
 
 /* What all workers share; owned by the agent. */
 struct cfr_host {
@@ -33,7 +29,7 @@ struct cfr_host {
     struct cfr_kube *kube;
     struct cfr_service_ca *service_ca; /* NULL = none */
     struct cfr_watch *watch;           /* NULL: polling only */
-    struct cfr_timer_heap timers;
+    struct cfr_timer_heap timers;      /* of workers */
     int state_fd;
     const struct cfr_config *config;
     bool (*offer)(void *ctx, const char *name,
@@ -42,90 +38,45 @@ struct cfr_host {
     unsigned hook_attempts;      /* 0 = never give up */
     struct cfr_fair_queue turns; /* of workers, by provider */
     bool draining;               /* the end is near: what is under way goes on, and nothing new is begun */
-    bool serving;                /* the queue, a few frames up: what ends at once must not begin to serve it again */
-};
-
-/* The subject token as last read. */
-struct cfr_worker_token {
-    int64_t issued_s;
-    int64_t expires_s;
-    uint64_t mark;           /* of the material, see agent/source/inputs.h */
-    int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
-    bool overdue;
-    bool sub_path;
-    bool requested; /* the last one was asked of the API server */
-    bool refused;   /* the API server gave none in place of the overdue one, which is used while it is good */
-};
-
-struct cfr_worker {
-    struct cfr_timer timer; /* first, so that a timer is its worker */
-    struct cfr_host *host;
-    const struct cfr_config_credential *config;
-    const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
-    struct cfr_lifecycle c;
-    struct cfr_publish_record record;
-    struct cfr_worker_token token;
-    struct cfr_exchange *exchange;
-    struct cfr_rotator *minter; /* NULL: it is no key that we make */
-    struct cfr_hooks *hooks;
-    struct cfr_delivery *delivery;    /* NULL: no target in the cluster */
-    struct cfr_worker_ack *ack;       /* NULL: no consumer says what it uses */
-    struct cfr_watcher token_watcher; /* of everything that an exchange begins with */
-    struct cfr_fair_queue_entry turn;
-    bool rotate_wanted; /* somebody asked, and no exchange since */
-    bool forced;        /* the exchange under way is for that */
-    bool known; /* what stands is what the record says, because this run published it and nobody else touched it */
-    bool first_delivery; /* nothing was delivered to the cluster before */
-    bool replace;        /* the configuration changed: shorter lives are welcome */
-    double spread;
-    int64_t retire_boot_ms;
-    struct reading *reading; /* what an event handler has just read, so that the try it leads to need not; else NULL */
-    int64_t
-        look_boot_ms; /* when the source is looked at again, such as one that could not be read; INT64_MAX = no more */
-    unsigned looks;   /* how often it was */
-    uint64_t token_used;          /* mark of the token that the exchange under way, or the last one, used */
-    struct cfr_worker_kept *kept; /* the last grant, where somebody is served with it; NULL = none */
-    bool wanted;                  /* somebody asked for it, though the configuration says of nobody that he would */
-    char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
-    char *note;                   /* what was last said of a mounted Secret; NULL = nothing */
-    char *error;
-    int error_code;
-    int64_t error_s;
-    char *last_reason;
-    bool skew_known;
-    int64_t skew_s; /* the server's clock less ours, when it last answered an exchange */
-    uint64_t exchanges_ok;
-    uint64_t exchanges_failed[CFR_CLASS_COUNT];
-    struct cfr_api_status_histogram duration;
 };
 
 enum cfr_worker_outcome { CFR_WORKER_BUSY, CFR_WORKER_GOOD, CFR_WORKER_BAD };
+
+/* ---- life ---- */
 
 /* Makes a worker and reads what an earlier run left (record, published files); starts nothing. CFR_E_NOMEM. */
 int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *config, struct cfr_worker **out,
                     struct cfr_err *err);
 /* Adopts what is still fresh, or makes the first try due. */
 void cfr_worker_start(struct cfr_worker *w);
-/* Ends what is under way, without touching what is published. */
+/* Ends what is under way, without touching what is published, and frees W. */
 void cfr_worker_close(struct cfr_worker *w);
 /* The configuration was reloaded; CONFIG has the same digest_material. Replaces the hooks where they differ. */
 int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *config, struct cfr_err *err);
+/* Before a close for good: logs which long-lived keys are not rotated any more. */
+void cfr_worker_abandon(const struct cfr_worker *w);
 
-/* What W has in memory for those who ask, NULL if there is nothing, which is taken from it; and giving it to a
- * successor that is granted the same, so that nobody is turned away until it has its own. KEPT may be NULL. */
+/* Takes what W has in memory for clients, NULL if there is nothing; and gives it to a successor that is granted the
+ * same, so that clients are served until it has its own. KEPT may be NULL. */
 struct cfr_worker_kept *cfr_worker_take_kept(struct cfr_worker *w);
 void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept);
 void cfr_worker_free_kept(struct cfr_worker_kept *kept);
 
-/* Events from the loop. */
-void cfr_worker_on_token(struct cfr_worker *w);
-/* The same by its timer, for what concerns many at once: they are too many for one turn of the loop, where each makes a
- * key. */
+/* ---- events from the loop ---- */
+
+/* The source may have changed. */
+void cfr_worker_on_source(struct cfr_worker *w);
+/* The same at its next timer, for what concerns many workers at once: making a key for each of them would hold the loop
+ * for too long. */
 void cfr_worker_look_soon(struct cfr_worker *w);
-void cfr_worker_on_timer(struct cfr_worker *w);
+/* Does what is due at HOST's workers, at most COUNT of them and for CFR_HOST_TURN_MS at most, so that no worker's
+ * deadline, however wrong, keeps the others from their turn. The rest stays due. */
+void cfr_worker_run_timers(struct cfr_host *host, size_t count);
+/* A child process has ended; it may be W's hook. */
 void cfr_worker_on_child(struct cfr_worker *w);
+/* The wall clock was set. */
 void cfr_worker_on_clock(struct cfr_worker *w);
-/* Once a minute: published files that somebody removed are published anew, a lost deadline is planned again. */
+/* Once a minute: published files that were removed are published again, a lost deadline is planned again. */
 void cfr_worker_on_tick(struct cfr_worker *w);
 /* Gives turns to queued workers while there are any to give, for CFR_HOST_TURN_MS at most. */
 void cfr_worker_serve_queue(struct cfr_host *host);
@@ -136,13 +87,21 @@ bool cfr_worker_queue_ready(const struct cfr_host *host);
  * not be recorded. *REPLACES is the generation that will be replaced. */
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err);
 
-/* What it has to offer now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in
- * memory an exchange is made due, if none is under way or planned. */
-void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
+/* ---- what it shows ---- */
 
+/* What it can serve now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in memory
+ * an exchange is made due, if none is under way or planned. */
+void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
+const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w);
+const char *cfr_worker_state_name(const struct cfr_worker *w);
+/* True if something that has not expired is published at every target. */
+bool cfr_worker_is_published(const struct cfr_worker *w);
+/* Why it is not done, NULL if no error says so. Lives until the next event. */
+const char *cfr_worker_error(const struct cfr_worker *w);
 /* True while an exchange, a delivery or a hook is under way. */
 bool cfr_worker_is_busy(const struct cfr_worker *w);
 enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w);
+/* Strings live until the next event. */
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out);
 
 #endif

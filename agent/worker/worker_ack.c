@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker does with the word of its consumers: reads their files, listens to hooks, remembers, warns.
- */
+/* Acknowledgements of a worker's consumers: reads their files, takes the answers to hooks, warns of late ones. */
 #include "agent/worker/worker_private.h"
 
 #include "agent/hook/ack.h"
-#include "agent/config/config.h"
+#include "agent/publish/targets.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "files/file.h"
@@ -41,13 +40,6 @@ static const struct cfr_config_acknowledge *config_of(const struct cfr_worker *w
 static const char *name_of(const struct cfr_worker *w, size_t i)
 {
     return i < w->ack->files ? w->ack->names[i] : cfr_hook_name(w->hooks, w->ack->sources[i]);
-}
-
-static void on_changed(void *ctx)
-{
-    cfr_worker_ack_look(ctx);
-    cfr_worker_mint_step(ctx);
-    cfr_worker_plan(ctx);
 }
 
 static void add(struct cfr_worker_ack *a, const struct cfr_config_acknowledge *how, size_t source)
@@ -112,7 +104,7 @@ static void free_ack(struct cfr_worker_ack *a)
     free(a);
 }
 
-int cfr_worker_ack_open(struct cfr_worker *w, struct cfr_err *err)
+int cfr_worker_ack_open(struct cfr_worker *w, void (*changed)(void *ctx), struct cfr_err *err)
 {
     struct cfr_worker_ack *a = calloc(1, sizeof *a);
     int rc;
@@ -120,7 +112,7 @@ int cfr_worker_ack_open(struct cfr_worker *w, struct cfr_err *err)
     w->ack = NULL;
     if (a == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    a->watcher = (struct cfr_watcher){on_changed, w};
+    a->watcher = (struct cfr_watcher){changed, w};
     a->look_boot_ms = INT64_MAX;
     rc = add_files(w, a, err);
     add_hooks(w, a);
@@ -141,7 +133,7 @@ void cfr_worker_ack_close(struct cfr_worker *w)
     w->ack = NULL;
 }
 
-void cfr_worker_ack_start(struct cfr_worker *w)
+void cfr_worker_ack_watch(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
@@ -152,13 +144,12 @@ void cfr_worker_ack_start(struct cfr_worker *w)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                     "%s; it is looked at once a minute instead", err.text);
     }
-    cfr_worker_ack_look(w);
 }
 
-/* ---- what they say ---- */
+/* ---- what they acknowledge ---- */
 
 /* True if it is news. */
-static bool take(struct cfr_worker *w, size_t i, uint64_t generation, int64_t said_s)
+static bool note_generation(struct cfr_worker *w, size_t i, uint64_t generation, int64_t said_s)
 {
     struct cfr_worker_ack *a = w->ack;
     bool late = a->core.consumers[i].told;
@@ -173,8 +164,7 @@ static bool take(struct cfr_worker *w, size_t i, uint64_t generation, int64_t sa
     return true;
 }
 
-/* Whoever writes the file need not be trusted: no link at its end is followed, and nothing but a regular file
- * is opened. */
+/* The writer of the file need not be trusted: no link at its end is followed, and only a regular file is opened. */
 static int read_path(const char *path, struct cfr_secret *text, struct cfr_hook_ack_file *out, struct cfr_err *err)
 {
     const char *name;
@@ -212,7 +202,7 @@ static bool read_file(struct cfr_worker *w, size_t i, struct cfr_secret *text, s
     return rc == 0;
 }
 
-static bool look_at(struct cfr_worker *w, size_t i, struct cfr_now now)
+static bool check_file(struct cfr_worker *w, size_t i, struct cfr_now now)
 {
     struct cfr_worker_ack *a = w->ack;
     struct cfr_secret text;
@@ -226,27 +216,30 @@ static bool look_at(struct cfr_worker *w, size_t i, struct cfr_now now)
     cfr_secret_free(&text);
     if (again && !cfr_hook_ack_is_current(&a->core, i))
         a->look_boot_ms = now.boot_ms + CFR_HOOK_ACK_SETTLE_MS;
-    return generation != 0 && take(w, i, generation, file.mtime_ns / 1000 / NS_PER_MS);
+    return generation != 0 && note_generation(w, i, generation, file.mtime_ns / 1000 / NS_PER_MS);
 }
 
-void cfr_worker_ack_look(struct cfr_worker *w)
+bool cfr_worker_ack_look(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
     bool news = false;
 
     if (w->ack == NULL)
-        return;
+        return false;
     w->ack->look_boot_ms = INT64_MAX;
     for (size_t i = 0; i < w->ack->files; i++)
-        news = look_at(w, i, now) || news;
-    if (news)
-        cfr_worker_save(w);
+        news = check_file(w, i, now) || news;
+    return news;
 }
 
-void cfr_worker_ack_hooks(struct cfr_worker *w)
+bool cfr_worker_ack_hooks(struct cfr_worker *w)
 {
+    bool news = false;
+
     for (size_t i = w->ack != NULL ? w->ack->files : 0; w->ack != NULL && i < w->ack->core.count; i++)
-        (void)take(w, i, cfr_hook_said(w->hooks, w->ack->sources[i]), cfr_clock_now().wall_ms / 1000);
+        news =
+            note_generation(w, i, cfr_hook_said(w->hooks, w->ack->sources[i]), cfr_clock_now().wall_ms / 1000) || news;
+    return news;
 }
 
 /* ---- what follows ---- */
@@ -263,22 +256,23 @@ void cfr_worker_ack_published(struct cfr_worker *w)
     cfr_hook_ack_published(&w->ack->core, w->record.generation, now.boot_ms);
 }
 
-void cfr_worker_ack_save(struct cfr_worker *w)
+void cfr_worker_ack_record(struct cfr_worker *w)
 {
     w->record.acknowledged_count = w->ack != NULL ? w->ack->core.count : 0;
     for (size_t i = 0; i < w->record.acknowledged_count; i++)
         w->record.acknowledged[i] = w->ack->core.consumers[i].generation;
 }
 
-void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
+bool cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
 {
     char words[CFR_TIME_WORDS_MAX];
+    bool news = false;
     size_t i;
 
     if (w->ack == NULL)
-        return;
+        return false;
     if (w->ack->look_boot_ms <= now.boot_ms)
-        cfr_worker_ack_look(w);
+        news = cfr_worker_ack_look(w);
     while ((i = cfr_hook_ack_next_behind(&w->ack->core, now.boot_ms)) < w->ack->core.count) {
         const struct cfr_hook_ack_consumer *c = &w->ack->core.consumers[i];
         char has[64] = "it has not acknowledged any";
@@ -289,6 +283,7 @@ void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now)
                 "the consumer of %s stays behind: generation %" PRIu64 " was published %s ago, and %s", name_of(w, i),
                 w->ack->core.generation, cfr_time_words(now.boot_ms - w->ack->core.published_boot_ms, words), has);
     }
+    return news;
 }
 
 int64_t cfr_worker_ack_deadline(const struct cfr_worker *w)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants kept in memory, for those who ask for them. */
+/* Grants in memory, for clients of the local endpoints. */
 #include "agent/worker/worker_private.h"
 
 #include <stdlib.h>
 
-#define EVENT_S 60 /* when nobody knows: the next try is for a file that changes */
+#define EVENT_S 60 /* when it is not known: the next try is for a file that changes */
 
 /* The last grant of a credential that is served. */
 struct cfr_worker_kept {
@@ -16,8 +16,8 @@ struct cfr_worker_kept {
 
 static bool is_served(const struct cfr_worker *w)
 {
-    /* Of a key that is minted nothing is kept but what is published. */
-    return w->minter == NULL && (w->config->served || w->wanted);
+    /* Of a rotated key nothing is kept but what is published. */
+    return w->rotator == NULL && (w->config->served || w->wanted);
 }
 
 static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
@@ -84,14 +84,13 @@ void cfr_worker_review_kept(struct cfr_worker *w)
     if (w->kept != NULL && (!is_served(w) || !is_good(w->kept, cfr_clock_now())))
         cfr_worker_drop_kept(w);
     /* In other states a try is under way or planned. */
-    if (cfr_worker_must_keep(w) && !w->turn.queued &&
-        (w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING)) {
-        w->c.again = true;
-        cfr_worker_plan(w);
+    if (cfr_worker_must_keep(w) && !w->turn.queued && cfr_lifecycle_is_settled(&w->life)) {
+        cfr_lifecycle_try_again(&w->life);
+        cfr_worker_wake(w);
     }
 }
 
-/* In words fit for a client, who is not to learn what only the operator should. */
+/* In words fit for a client, which does not learn what only the operator should. */
 static const char *why_not(const struct cfr_worker *w)
 {
     if (w->error == NULL)
@@ -108,11 +107,11 @@ static const char *why_not(const struct cfr_worker *w)
 
 static int64_t retry_after_s(const struct cfr_worker *w, struct cfr_now now)
 {
-    int64_t at_ms = cfr_lifecycle_deadline(&w->c);
+    int64_t at_ms = cfr_lifecycle_deadline(&w->life);
     int64_t left_ms;
 
     /* In other states it is under way, or about to be. */
-    if (w->turn.queued || (w->c.state != CFR_STATE_WAITING && w->c.state != CFR_STATE_BACKOFF))
+    if (w->turn.queued || (w->life.state != CFR_STATE_WAITING && w->life.state != CFR_STATE_BACKOFF))
         return 1;
     if (at_ms == INT64_MAX)
         return EVENT_S;
@@ -131,7 +130,7 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
         out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000;
         return;
     }
-    if (w->minter != NULL) {
+    if (w->rotator != NULL) {
         out->why = "it is a key that is minted, and kept in the published files alone";
         out->retry_after_s = EVENT_S;
         return;

@@ -1,213 +1,408 @@
 /* SPDX-License-Identifier: MIT */
-/* The state machine at work: deadlines, errors, and the events that drive it. */
+/* Events of a worker: the interpreter of its lifecycle, the acquire, and the callbacks that lead to them. */
 #include "agent/worker/worker_private.h"
 
 #include "agent/publish/targets.h"
+#include "agent/source/token_file.h"
 #include "base/log.h"
 #include "base/time.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What cannot be read is looked at again after 0.2, 0.4, ... 3.2 seconds, 6.2 in all. */
+/* A source that cannot be read is looked at again after 0.2, 0.4, ... 3.2 seconds, 6.2 in all. */
 #define UNREADABLE_LOOKS   5
 #define UNREADABLE_LOOK_MS INT64_C(200)
 
-const char *cfr_worker_state_name(const struct cfr_worker *w)
+/* ---- the acquire ---- */
+
+static void drop_inputs(struct cfr_worker *w)
 {
-    return cfr_lifecycle_state_name(w->c.state);
+    if (w->inputs != NULL)
+        cfr_source_inputs_free(&w->inputs->source);
+    free(w->inputs);
+    w->inputs = NULL;
 }
 
-int64_t cfr_worker_window_ms(const struct cfr_worker *w)
+static void drop_granted(struct cfr_worker *w)
 {
-    return w->provider != NULL ? w->provider->consumer_window_ms : 0;
-}
-
-struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
-{
-    return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance()};
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* After everything that may have moved a deadline. */
-void cfr_worker_plan(struct cfr_worker *w)
-{
-    int64_t at = w->turn.queued ? INT64_MAX : cfr_lifecycle_deadline(&w->c);
-
-    at = earlier(at, cfr_hook_deadline(w->hooks));
-    at = earlier(at, cfr_publish_secret_deadline(w->delivery));
-    at = earlier(at, cfr_worker_ack_retire_at(w));
-    at = earlier(at, cfr_worker_ack_deadline(w));
-    at = earlier(at, w->token.overdue_boot_ms);
-    at = earlier(at, w->look_boot_ms);
-    at = earlier(at, cfr_rotator_deadline(w->minter));
-    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued)
-        at = 0;
-    if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
-        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
-}
-
-void cfr_worker_save(struct cfr_worker *w)
-{
-    struct cfr_err err = {0};
-
-    w->record.hook_count = cfr_hook_count(w->hooks);
-    for (size_t i = 0; i < w->record.hook_count; i++)
-        w->record.hook_done[i] = cfr_hook_done(w->hooks, i);
-    w->record.delivered_count = cfr_publish_secret_count(w->delivery);
-    for (size_t i = 0; i < w->record.delivered_count; i++)
-        w->record.delivered[i] = cfr_publish_secret_done(w->delivery, i);
-    cfr_worker_ack_save(w);
-    w->record.digest = w->config->digest;
-    if (cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "cannot write down what was published, so a restart will exchange again: %s", err.text);
-}
-
-void cfr_worker_clear_error(struct cfr_worker *w)
-{
-    free(w->error);
-    w->error = NULL;
-    w->error_code = 0;
-}
-
-/* The same words but for those that hold digits: request ids and times differ from one failure to the next. */
-static bool same_words(const char *a, const char *b)
-{
-    while (*a != '\0' || *b != '\0') {
-        size_t n = strcspn(a, " ");
-        size_t m = strcspn(b, " ");
-        bool counts = strcspn(a, "0123456789") >= n || strcspn(b, "0123456789") >= m;
-
-        if (counts && (n != m || memcmp(a, b, n) != 0))
-            return false;
-        a += n + strspn(a + n, " ");
-        b += m + strspn(b + m, " ");
+    if (w->granted != NULL) {
+        cfr_grant_free(&w->granted->grant);
+        cfr_source_inputs_free(&w->granted->inputs);
     }
-    return true;
+    free(w->granted);
+    w->granted = NULL;
 }
 
-/* Each error once: the same one again is only news for a debugger. */
-void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_ms)
+static int make_granted(struct cfr_worker *w, struct cfr_err *err)
 {
-    bool again = w->error != NULL && w->error_code == err->code && same_words(w->error, err->text);
-    char words[CFR_TIME_WORDS_MAX];
-    const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
-
-    w->error_s = cfr_clock_now().wall_ms / 1000;
-    cfr_log(again                                         ? CFR_LOG_DEBUG
-            : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
-                                                          : CFR_LOG_ERROR,
-            w->config->name, cfr_worker_state_name(w), "%s [%s, %s]; next try %s%s%s", err->text,
-            cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ",
-            when, w->c.published ? "; what is published stays" : "");
-    cfr_worker_clear_error(w);
-    w->error = strdup(err->text);
-    w->error_code = err->code;
+    drop_granted(w);
+    w->granted = calloc(1, sizeof *w->granted);
+    return w->granted != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s)
+/* The request that takes the place of an overdue file did not even bring a token: until the next refresh the file has
+ * to do. */
+static void note_refused_request(struct cfr_worker *w, int64_t token_expires_s)
 {
-    int64_t delay_ms = cfr_lifecycle_failed(&w->c, cfr_clock_now(), cfr_err_class(err->code),
-                                            retry_after_s < 0 ? -1 : retry_after_s * 1000, cfr_clock_chance());
-
-    cfr_worker_step(w, CFR_EVENT_FAILED);
-    cfr_worker_note_error(w, err, delay_ms);
-    cfr_worker_plan(w);
+    if (w->token.requested && w->token.overdue && token_expires_s == 0)
+        w->token.refused = true;
 }
 
-void cfr_worker_tell(struct cfr_worker *w)
+static enum cfr_event fail_exchange(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s)
+{
+    w->exchanges_failed[cfr_err_class(err->code)]++;
+    return cfr_worker_fail(w, err, retry_after_s);
+}
+
+/* Takes what came of an exchange into w->granted. */
+static enum cfr_event collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)
+{
+    struct cfr_worker_granted *g;
+
+    cfr_api_status_observe(&w->duration, result->duration_s);
+    if (result->server_date_s != 0) {
+        w->skew_known = true;
+        w->skew_s = result->server_date_s - cfr_clock_now().wall_ms / 1000;
+    }
+    if (result->rc != 0) {
+        note_refused_request(w, result->token_expires_s);
+        return fail_exchange(w, &result->err, result->retry_after_s);
+    }
+    if (make_granted(w, &result->err) != 0)
+        return fail_exchange(w, &result->err, -1);
+    g = w->granted;
+    cfr_grant_move(&g->grant, result->grant);
+    cfr_source_inputs_move(&g->inputs, result->inputs);
+    g->from =
+        (struct cfr_publish_from){result->provider, result->config, g->inputs.contents, g->inputs.content_count, NULL};
+    g->server_date_s = result->server_date_s;
+    g->token_expires_s = result->token_expires_s;
+    g->begins_now = true;
+    if (result->token_expires_s != 0) {
+        w->token.issued_s = result->token_issued_s;
+        w->token.expires_s = result->token_expires_s;
+    }
+    return CFR_EVENT_GRANTED;
+}
+
+static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
+{
+    struct cfr_worker *w = ctx;
+    enum cfr_event event = collect(w, result);
+
+    /* An exchange without a request ends before it is known: the acquire that started it goes on. */
+    if (w->exchange == NULL)
+        return;
+    w->exchange = NULL;
+    cfr_worker_feed(w, event);
+}
+
+static void on_rotated(void *ctx, struct cfr_source_exchange_result *result)
+{
+    struct cfr_worker *w = ctx;
+
+    cfr_worker_feed(w, cfr_worker_rotation_collect(w, result));
+}
+
+/* What was only passed on is published and still the same. A certificate has to be young, too. */
+static bool is_same(struct cfr_worker *w, const struct cfr_source_inputs *m)
+{
+    struct cfr_now now = cfr_clock_now();
+    bool old = m->issued && (cfr_refresh_due(w->life.life, w->life.refresh_wall_ms, now.wall_ms) ||
+                             w->life.refresh_boot_ms <= now.boot_ms);
+    bool same = cfr_source_inputs_is_final(m) && !old && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace &&
+                w->record.generation != 0 && m->mark == w->record.token_mark && !cfr_publish_secret_lost(w->delivery);
+
+    if (same)
+        w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    return same && w->known;
+}
+
+static enum cfr_event acquire(struct cfr_worker *w)
+{
+    struct cfr_host *host = w->host;
+    struct cfr_worker_inputs in = {.rc = 0};
+    struct cfr_source_inputs *from = &in.source;
+    struct cfr_now now = cfr_clock_now();
+    enum cfr_event event = CFR_EVENT_NONE;
+    struct cfr_err err = {0};
+    int rc;
+
+    /* 1. Wait for a turn, which cfr_worker_serve_queue gives. */
+    if (w->turn.queued)
+        return CFR_EVENT_NONE;
+    if (host->draining ||
+        (cfr_config_may_send(w->config) && !w->turn.active &&
+         !cfr_fair_queue_may_begin(&host->turns, w->provider, host->config->max_concurrent_exchanges))) {
+        cfr_fair_queue_add(&host->turns, &w->turn, w->provider);
+        return CFR_EVENT_NONE;
+    }
+    /* 2. Look at the source, unless the event that leads here has just done so. */
+    if (w->inputs != NULL) {
+        in = *w->inputs;
+        w->inputs->source = (struct cfr_source_inputs){.mark = 0};
+    } else {
+        cfr_worker_read(w, &in);
+    }
+    cfr_worker_note_token(w, from);
+    if (in.rc == 0)
+        cfr_worker_note_request(w, from);
+    if (in.rc != 0) {
+        /* 3. It cannot be used: try later, sooner if it says when it can be. */
+        int64_t delay_ms = cfr_lifecycle_failed(&w->life, now, cfr_err_class(in.err.code), -1, cfr_clock_chance());
+
+        if (in.wait_ms >= 0)
+            cfr_lifecycle_retry_at(&w->life, now.boot_ms + in.wait_ms);
+        cfr_worker_note_error(w, &in.err, w->life.state, in.wait_ms >= 0 ? in.wait_ms : delay_ms);
+    } else if (w->rotator != NULL) {
+        /* 4. A rotated key: the rotator finds out what is to be done. */
+        cfr_worker_rotation_start(w, on_rotated);
+        event = CFR_EVENT_SENT;
+    } else if (is_same(w, from)) {
+        /* 5. It is what is published: wait for the next one. */
+        struct cfr_refresh_life life = {from->issued_s * 1000,
+                                        from->expires_s != 0 ? from->expires_s * 1000 : INT64_MAX};
+
+        cfr_worker_clear_error(w);
+        cfr_lifecycle_rest(&w->life, now, from->issued ? w->life.life : life, cfr_worker_jitter(w));
+        event = CFR_EVENT_ADOPT;
+    } else {
+        /* 6. Exchange it, or pass it on. */
+        w->token_used = from->mark;
+        w->forced = w->rotate_wanted;
+        if (cfr_source_inputs_is_final(from)) {
+            rc = make_granted(w, &err);
+            if (rc == 0)
+                rc = from->issued ? cfr_service_ca_grant(host->service_ca, w->config, now, &w->granted->grant, &err)
+                                  : cfr_source_inputs_grant(from, &w->granted->grant, &err);
+            event = rc == 0 ? CFR_EVENT_GRANTED : cfr_worker_fail(w, &err, -1);
+        } else {
+            /* By the provider that was read just now. */
+            cfr_fair_queue_end(&host->turns, &w->turn);
+            cfr_fair_queue_begin(&host->turns, &w->turn, w->provider);
+            rc =
+                cfr_source_exchange_start(host->http, host->kube, w->config, from, on_exchanged, w, &w->exchange, &err);
+            if (rc != 0) {
+                note_refused_request(w, 0);
+                event = fail_exchange(w, &err, -1);
+            } else {
+                event = w->exchange != NULL  ? CFR_EVENT_SENT
+                        : w->granted != NULL ? CFR_EVENT_GRANTED
+                                             : CFR_EVENT_FAILED;
+            }
+        }
+    }
+    cfr_source_inputs_free(from);
+    return event;
+}
+
+/* ---- the interpreter ---- */
+
+static enum cfr_event notify(struct cfr_worker *w)
 {
     cfr_hook_step(w->hooks, cfr_clock_now());
-    if (w->c.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
-        cfr_worker_step(w, CFR_EVENT_TOLD);
+    return cfr_hook_pending(w->hooks) ? CFR_EVENT_NONE : CFR_EVENT_NOTIFIED;
 }
 
-void cfr_worker_step(struct cfr_worker *w, enum cfr_event event)
+static void cancel(struct cfr_worker *w)
 {
-    switch (cfr_lifecycle_step(&w->c, event)) {
-    case CFR_TODO_TRY:
-        cfr_worker_try(w);
-        break;
-    case CFR_TODO_TELL:
-        cfr_worker_tell(w);
-        break;
-    case CFR_TODO_CANCEL:
-        cfr_worker_cancel(w);
-        break;
-    case CFR_TODO_REFUSE:
-        cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "event %s means nothing here",
-                cfr_lifecycle_event_name(event));
-        break;
-    default: /* SEND and PUBLISH are done by whoever gave the event, who holds what they need */
-        break;
+    cfr_fair_queue_leave(&w->host->turns, &w->turn);
+    if (w->rotator != NULL)
+        cfr_rotator_cancel(w->rotator);
+    if (w->exchange != NULL)
+        cfr_source_exchange_cancel(w->exchange);
+    w->exchange = NULL;
+}
+
+void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event)
+{
+    while (event != CFR_EVENT_NONE) {
+        enum cfr_event given = event;
+
+        event = CFR_EVENT_NONE;
+        switch (cfr_lifecycle_step(&w->life, given)) {
+        case CFR_ACTION_NOTHING:
+            break;
+        case CFR_ACTION_ACQUIRE:
+            event = acquire(w);
+            break;
+        case CFR_ACTION_AGAIN:
+            cfr_lifecycle_try_again(&w->life);
+            break;
+        case CFR_ACTION_PUBLISH:
+            event = cfr_worker_publish(w);
+            break;
+        case CFR_ACTION_NOTIFY:
+            event = notify(w);
+            break;
+        case CFR_ACTION_CANCEL:
+            cancel(w);
+            break;
+        case CFR_ACTION_REFUSE:
+            cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "event %s means nothing here",
+                    cfr_lifecycle_event_name(given));
+            break;
+        }
+    }
+    drop_inputs(w);
+    drop_granted(w);
+    if (w->exchange == NULL)
+        cfr_fair_queue_end(&w->host->turns, &w->turn);
+    cfr_worker_rearm(w);
+}
+
+bool cfr_worker_queue_ready(const struct cfr_host *host)
+{
+    return !host->draining && cfr_fair_queue_ready(&host->turns, host->config->max_concurrent_exchanges);
+}
+
+void cfr_worker_serve_queue(struct cfr_host *host)
+{
+    int64_t until_boot_ms = cfr_clock_now().boot_ms + CFR_HOST_TURN_MS;
+    struct cfr_worker *w;
+
+    while (!host->draining && cfr_clock_now().boot_ms <= until_boot_ms &&
+           (w = cfr_fair_queue_take(&host->turns, host->config->max_concurrent_exchanges)) != NULL) {
+        cfr_fair_queue_begin(&host->turns, &w->turn, w->provider);
+        cfr_worker_feed(w, CFR_EVENT_TURN);
     }
 }
 
-/* The last attempt did not fail for its token: the same one is no reason to try before the time that was planned. */
+/* ---- the source ---- */
+
+/* The last attempt did not fail for its source: the same one is no reason to try before the time that was planned. */
 static bool is_outage(const struct cfr_worker *w)
 {
-    return w->c.state == CFR_STATE_BACKOFF && (w->error_code == CFR_E_NET || w->error_code == CFR_E_TIMEOUT ||
-                                               w->error_code == CFR_E_THROTTLED || w->error_code == CFR_E_UNAVAILABLE);
+    return w->life.state == CFR_STATE_BACKOFF &&
+           (w->error_code == CFR_E_NET || w->error_code == CFR_E_TIMEOUT || w->error_code == CFR_E_THROTTLED ||
+            w->error_code == CFR_E_UNAVAILABLE);
 }
 
 /* Kubelets before Kubernetes 1.27 swap a volume first and then give its files their owner (their pull request 114464):
- * who is quick finds a token that is not his yet. */
-static bool comes_soon(struct cfr_worker *w, const struct reading *r)
+ * a quick reader finds a token that it may not read yet. */
+static bool comes_soon(struct cfr_worker *w, const struct cfr_worker_inputs *r)
 {
     if (r->rc != CFR_E_PERM || w->looks == UNREADABLE_LOOKS)
         return false;
     w->look_boot_ms = cfr_clock_now().boot_ms + (UNREADABLE_LOOK_MS << w->looks);
     w->looks++;
-    cfr_worker_plan(w);
     return true;
 }
 
+/* Keeps what was read for the acquire that follows; without memory it reads again. */
+static void keep_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
+{
+    drop_inputs(w);
+    w->inputs = malloc(sizeof *w->inputs);
+    if (w->inputs == NULL)
+        return;
+    *w->inputs = *r;
+    r->source = (struct cfr_source_inputs){.mark = 0};
+}
+
+/* Reads the source and gives the event that follows, if any: a volume swap that left everything as it was is no reason
+ * to go to the cloud. */
 static void look(struct cfr_worker *w)
 {
-    struct reading r;
-    bool settled = w->c.state == CFR_STATE_FRESH || w->c.state == CFR_STATE_RELOADING;
+    struct cfr_worker_inputs r;
+    enum cfr_event event = CFR_EVENT_NONE;
+    bool settled = cfr_lifecycle_is_settled(&w->life);
 
     w->look_boot_ms = INT64_MAX;
     cfr_worker_read(w, &r);
     if (comes_soon(w, &r)) {
         cfr_log(CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s; it is looked at again soon", r.err.text);
     } else if (settled && r.rc != 0) {
-        /* Told now, not when the refresh that needs it is due. */
-        cfr_worker_note_error(
-            w, &r.err, w->c.refresh_boot_ms != INT64_MAX ? w->c.refresh_boot_ms - cfr_clock_now().boot_ms : INT64_MAX);
-    } else if (settled && r.material.mark == w->token_used) {
-        /* A volume swap that left this token as it was is no reason to go to the cloud. */
+        /* Reported now, not when the refresh that needs it is due. */
+        cfr_worker_note_error(w, &r.err, w->life.state,
+                              w->life.refresh_boot_ms != INT64_MAX ? w->life.refresh_boot_ms - cfr_clock_now().boot_ms
+                                                                   : INT64_MAX);
+    } else if (settled && r.source.mark == w->token_used) {
         cfr_worker_clear_error(w);
-        cfr_worker_note_source(w, &r.material);
-    } else if (r.rc != 0 || r.material.mark != w->token_used || !(is_outage(w) || w->c.state == CFR_STATE_EXCHANGING)) {
-        if (w->c.state == CFR_STATE_WAITING)
-            w->c.failures = 0;
-        w->reading = &r;
-        cfr_worker_step(w, CFR_EVENT_TOKEN);
-        w->reading = NULL;
-        cfr_worker_plan(w);
+        cfr_worker_note_token(w, &r.source);
+        cfr_worker_note_request(w, &r.source);
+    } else if (r.rc != 0 || r.source.mark != w->token_used ||
+               !(is_outage(w) || w->life.state == CFR_STATE_EXCHANGING)) {
+        keep_inputs(w, &r);
+        event = CFR_EVENT_SOURCE;
     }
-    cfr_source_inputs_free(&r.material);
+    cfr_source_inputs_free(&r.source);
+    cfr_worker_feed(w, event);
 }
 
-void cfr_worker_on_token(struct cfr_worker *w)
+void cfr_worker_on_source(struct cfr_worker *w)
 {
     w->looks = 0;
     look(w);
+}
+
+void cfr_worker_on_source_changed(void *ctx)
+{
+    cfr_worker_on_source(ctx);
 }
 
 void cfr_worker_look_soon(struct cfr_worker *w)
 {
     w->looks = 0;
     w->look_boot_ms = cfr_clock_now().boot_ms;
-    cfr_worker_plan(w);
+    cfr_worker_feed(w, CFR_EVENT_NONE);
 }
+
+/* Until the token of R is overdue by the wall clock, which is what decides; 0 if it is, or if a request takes its
+ * place.
+ */
+static int64_t early_ms(const struct cfr_worker_inputs *r, struct cfr_now now)
+{
+    int64_t at_ms = cfr_source_token_file_overdue_ms(r->source.issued_s, r->source.expires_s);
+
+    return r->rc != 0 || r->source.requested || at_ms == INT64_MAX || at_ms <= now.wall_ms ? 0 : at_ms - now.wall_ms;
+}
+
+/* The token should have been replaced and may have been, unnoticed: looks, and warns if it was not. */
+static void check_overdue(struct cfr_worker *w, struct cfr_now now)
+{
+    struct cfr_worker_inputs r;
+    uint64_t known = w->token.mark;
+    bool gone;
+    bool renewed;
+    int64_t early;
+    char words[CFR_TIME_WORDS_MAX];
+
+    /* First of all: a new token that cannot be used yet (queued, exchanging) leaves the deadline as it is. */
+    w->token.overdue_boot_ms = now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    cfr_worker_read(w, &r);
+    gone = r.source.token_path == NULL;
+    renewed = r.rc == 0 && !r.source.requested && r.source.mark != known;
+    early = early_ms(&r, now);
+    if (!gone && !renewed && early == 0) {
+        w->token.sub_path = cfr_file_is_mount(r.source.token_path);
+        if (!w->token.overdue)
+            cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                    "the token in %s is %s old, past 80 %% of its life, and nobody has replaced it: %s",
+                    r.source.token_path, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
+                    w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
+                                      : "look at the kubelet of this node");
+    }
+    cfr_source_inputs_free(&r.source);
+    if (gone)
+        w->token.overdue_boot_ms = INT64_MAX;
+    if (gone || renewed) {
+        cfr_worker_on_source(w);
+        return;
+    }
+    if (early > 0) {
+        w->token.overdue_boot_ms = now.boot_ms + early;
+        return;
+    }
+    w->token.overdue = true;
+    if (!w->token.requested && !w->token.refused && w->config->token != NULL && w->config->token->request != NULL)
+        cfr_worker_feed(w, CFR_EVENT_SOURCE);
+}
+
+/* ---- the timer, the clock, processes ---- */
 
 static void retire(struct cfr_worker *w)
 {
@@ -216,7 +411,7 @@ static void retire(struct cfr_worker *w)
     if (cfr_publish_retire(w->config, &err) != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot remove the previous generation: %s",
                 err.text);
-        w->retire_boot_ms = cfr_clock_now().boot_ms + CFR_WORKER_LOOK_AGAIN_MS;
+        w->retire_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
         return;
     }
     cfr_worker_ack_retired(w);
@@ -225,28 +420,40 @@ static void retire(struct cfr_worker *w)
     cfr_worker_save(w);
 }
 
-void cfr_worker_on_timer(struct cfr_worker *w)
+static void on_timer(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
+    enum cfr_event event;
 
-    cfr_worker_ack_step(w, now);
+    if (cfr_worker_ack_step(w, now))
+        cfr_worker_save(w);
     if (cfr_worker_ack_retire_at(w) <= now.boot_ms)
         retire(w);
     if (w->look_boot_ms <= now.boot_ms)
         look(w);
     if (w->token.overdue_boot_ms <= now.boot_ms)
-        cfr_worker_check_overdue(w, now);
+        check_overdue(w, now);
     cfr_hook_step(w->hooks, now);
     cfr_publish_secret_step(w->delivery, now);
-    cfr_worker_mint_step(w);
-    if (w->c.again && w->c.state != CFR_STATE_EXCHANGING && !w->turn.queued) {
-        w->c.again = false;
-        cfr_worker_step(w, CFR_EVENT_TOKEN);
-    } else if (!w->turn.queued && cfr_lifecycle_due(&w->c, now)) {
-        w->token.refused = w->token.refused && w->c.state != CFR_STATE_FRESH;
-        cfr_worker_step(w, CFR_EVENT_DUE);
-    }
-    cfr_worker_plan(w);
+    w->news = false;
+    if (w->rotator != NULL)
+        cfr_rotator_step(w->rotator);
+    if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
+        cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
+    event = w->turn.queued ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
+    if (event == CFR_EVENT_DUE)
+        w->token.refused = w->token.refused && w->life.state != CFR_STATE_FRESH;
+    cfr_worker_feed(w, event);
+}
+
+void cfr_worker_run_timers(struct cfr_host *host, size_t count)
+{
+    struct cfr_now now = cfr_clock_now();
+    struct cfr_timer *due;
+
+    while (count-- > 0 && cfr_clock_now().boot_ms <= now.boot_ms + CFR_HOST_TURN_MS &&
+           (due = cfr_timer_heap_pop(&host->timers, now.boot_ms)) != NULL)
+        on_timer((struct cfr_worker *)due);
 }
 
 void cfr_worker_on_tick(struct cfr_worker *w)
@@ -254,33 +461,50 @@ void cfr_worker_on_tick(struct cfr_worker *w)
     struct cfr_err err = {0};
 
     cfr_worker_review_kept(w);
-    if (w->c.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
+    if (w->life.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
                 "what was published is gone, so it is published anew: %s", err.text);
         w->known = false;
-        cfr_worker_step(w, CFR_EVENT_DUE);
+        cfr_worker_feed(w, CFR_EVENT_DUE);
     }
-    cfr_worker_ack_look(w);
-    cfr_worker_on_timer(w);
+    if (cfr_worker_ack_look(w))
+        cfr_worker_save(w);
+    on_timer(w);
 }
 
 void cfr_worker_on_child(struct cfr_worker *w)
 {
+    struct pollfd p = {cfr_hook_pidfd(w->hooks), POLLIN, 0};
+
+    if (p.fd < 0 || poll(&p, 1, 0) != 1)
+        return;
     cfr_hook_child(w->hooks, cfr_clock_now());
     cfr_hook_step(w->hooks, cfr_clock_now());
-    cfr_worker_plan(w);
+    cfr_worker_feed(w, CFR_EVENT_NONE);
 }
 
 void cfr_worker_on_clock(struct cfr_worker *w)
 {
-    /* What was wrong may have been the clock: a token from the future, a certificate that is not valid yet. */
-    bool blamed = w->c.state == CFR_STATE_WAITING ||
-                  (w->c.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
+    /* The clock may be what was wrong: a token from the future, a certificate that is not valid yet. */
+    bool blamed = w->life.state == CFR_STATE_WAITING ||
+                  (w->life.state == CFR_STATE_BACKOFF && cfr_err_class(w->error_code) != CFR_CLASS_RETRY);
+    bool due;
 
-    cfr_worker_mint_step(w);
-    if (!w->turn.queued && (blamed || cfr_lifecycle_due(&w->c, cfr_clock_now())))
-        cfr_worker_step(w, CFR_EVENT_DUE);
-    cfr_worker_plan(w);
+    if (w->rotator != NULL)
+        cfr_rotator_step(w->rotator);
+    due = !w->turn.queued && (blamed || cfr_lifecycle_due(&w->life, cfr_clock_now()));
+    cfr_worker_feed(w, due ? CFR_EVENT_DUE : CFR_EVENT_NONE);
+}
+
+/* ---- consumers ---- */
+
+void cfr_worker_on_acknowledged(void *ctx)
+{
+    struct cfr_worker *w = ctx;
+
+    if (cfr_worker_ack_look(w))
+        cfr_worker_save(w);
+    cfr_worker_wake(w);
 }
 
 void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const char *error, bool news)
@@ -293,12 +517,9 @@ void cfr_worker_on_hook(void *ctx, const char *name, uint64_t generation, const 
     else
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "hook \"%s\" done for generation %" PRIu64,
                 name, generation);
-    cfr_worker_ack_hooks(w);
+    (void)cfr_worker_ack_hooks(w);
     cfr_worker_save(w);
-    cfr_worker_mint_step(w);
-    if (!cfr_hook_pending(w->hooks) && w->c.state == CFR_STATE_RELOADING)
-        cfr_worker_step(w, CFR_EVENT_TOLD);
-    cfr_worker_plan(w);
+    cfr_worker_wake(w);
 }
 
 void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err, bool news)
@@ -321,15 +542,11 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
             cfr_hook_request(w->hooks, generation, w->first_delivery, cfr_clock_now());
         w->first_delivery = w->first_delivery && !all;
         cfr_worker_save(w);
-        cfr_hook_step(w->hooks, cfr_clock_now());
     }
-    cfr_worker_plan(w);
+    cfr_worker_wake(w);
 }
 
-bool cfr_worker_hooks_wait(const struct cfr_worker *w)
-{
-    return w->delivery != NULL && cfr_publish_secret_count(w->delivery) == w->config->publish.count;
-}
+/* ---- operators ---- */
 
 int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replaces, struct cfr_err *err)
 {
@@ -368,7 +585,6 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
     w->rotate_wanted = true;
     /* An exchange that is under way began before this was asked, and does not count for it. */
     w->forced = false;
-    cfr_worker_step(w, CFR_EVENT_ROTATE);
-    cfr_worker_plan(w);
+    cfr_worker_feed(w, CFR_EVENT_ROTATE);
     return 0;
 }

@@ -1,102 +1,135 @@
 /* SPDX-License-Identifier: MIT */
-/* What the worker's parts share: worker.c (its life), worker_step.c (events), worker_try.c (token and exchange),
- * worker_mint.c (keys that are rotated), worker_publish.c and worker_ack.c (what consumers say). Private to them. */
+/* What the worker's files share. They call each other in this order only: worker.c (life and status), worker_events.c
+ * (events, the interpreter of the lifecycle, the acquire), worker_publish.c, worker_rotation.c (rotated keys),
+ * worker_source.c, worker_cache.c, worker_state.c (errors, record, timer), worker_ack.c (consumers). */
 #ifndef CFR_AGENT_WORKER_WORKER_PRIVATE_H
 #define CFR_AGENT_WORKER_WORKER_PRIVATE_H
 
+#include "agent/hook/hook.h"
+#include "agent/loop/file_watcher.h"
+#include "agent/publish/record.h"
+#include "agent/publish/render.h"
+#include "agent/publish/secret_target.h"
+#include "agent/rotation/rotator.h"
+#include "agent/source/exchange.h"
 #include "agent/source/inputs.h"
-#include "agent/publish/targets.h"
-#include "agent/source/token_file.h"
+#include "agent/worker/lifecycle_private.h"
 #include "agent/worker/worker.h"
 
-#define CFR_WORKER_LOOK_AGAIN_MS 60000 /* what is overdue or could not be cleaned is looked at again after a minute */
+struct cfr_worker_ack;
 
-/* What the exchange begins with, as it was just read. */
-struct reading {
-    struct cfr_source_inputs material;
-    struct cfr_err err;
-    int64_t wait_ms;
-    int rc;
+/* The subject token as last read. */
+struct cfr_worker_token {
+    int64_t issued_s;
+    int64_t expires_s;
+    uint64_t mark;           /* of the inputs, see agent/source/inputs.h */
+    int64_t overdue_boot_ms; /* when it should have been replaced at the latest */
+    bool overdue;
+    bool sub_path;
+    bool requested; /* the last one was requested from the API server */
+    bool refused;   /* the API server gave none in place of the overdue one, which is used while it is good */
 };
 
-/* worker_step.c */
-const char *cfr_worker_state_name(const struct cfr_worker *w);
-int64_t cfr_worker_window_ms(const struct cfr_worker *w);
-struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w);
-/* Sets the timer; after everything that may have moved a deadline. */
-void cfr_worker_plan(struct cfr_worker *w);
-/* Writes the record; a failure is told, and no reason to stop. */
-void cfr_worker_save(struct cfr_worker *w);
-void cfr_worker_clear_error(struct cfr_worker *w);
-/* Each error once: the same one again is only news for a debugger. */
-void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_ms);
-/* An attempt failed: backs off. RETRY_AFTER_S is -1 if the server did not say. */
-void cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s);
-/* Gives the machine an event and does what it says. */
-void cfr_worker_step(struct cfr_worker *w, enum cfr_event event);
-void cfr_worker_tell(struct cfr_worker *w);
-cfr_hook_fn cfr_worker_on_hook;
-cfr_publish_secret_fn cfr_worker_on_delivered;
+/* What the exchange begins with, as it was just read. */
+struct cfr_worker_inputs {
+    struct cfr_source_inputs source;
+    struct cfr_err err;
+    int64_t wait_ms; /* until it may become usable by itself, -1 if not known */
+    int rc;          /* 0, or an error with err set */
+};
 
-/* True if everything is published in the cluster, so that hooks have to wait for it to be there. */
-bool cfr_worker_hooks_wait(const struct cfr_worker *w);
-
-/* worker_try.c */
-void cfr_worker_read(struct cfr_worker *w, struct reading *r);
-/* What M says of the token's file and of who stands in for it. */
-void cfr_worker_note_source(struct cfr_worker *w, const struct cfr_source_inputs *m);
-void cfr_worker_check_overdue(struct cfr_worker *w, struct cfr_now now);
-void cfr_worker_try(struct cfr_worker *w);
-void cfr_worker_cancel(struct cfr_worker *w);
-
-/* worker_ack.c */
-/* Finds who acknowledges, and what is on record of them. With w->hooks, before they are restored. CFR_E_NOMEM. */
-int cfr_worker_ack_open(struct cfr_worker *w, struct cfr_err *err);
-void cfr_worker_ack_close(struct cfr_worker *w);
-/* Watches the files and reads them. */
-void cfr_worker_ack_start(struct cfr_worker *w);
-/* The generation on record stands now; before it is saved. */
-void cfr_worker_ack_published(struct cfr_worker *w);
-/* Reads the files; takes what hooks were answered. The latter is not saved. */
-void cfr_worker_ack_look(struct cfr_worker *w);
-void cfr_worker_ack_hooks(struct cfr_worker *w);
-/* Puts what is known into the record. */
-void cfr_worker_ack_save(struct cfr_worker *w);
-/* Does what is due: another look, a warning. */
-void cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now);
-int64_t cfr_worker_ack_deadline(const struct cfr_worker *w);
-/* Boot time at which the previous generation may go, INT64_MAX if there is none. */
-int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w);
-/* Every consumer that acknowledges has said that it uses what is published. */
-bool cfr_worker_ack_all(const struct cfr_worker *w);
-/* It has gone: says who was waited for in vain. */
-void cfr_worker_ack_retired(const struct cfr_worker *w);
-void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out);
-
-/* worker_mint.c: all but the first do nothing, or are not to be called, without w->minter */
-int cfr_worker_mint_open(struct cfr_worker *w, struct cfr_err *err);
-/* Plans the next rotation. True if what stands is good until then, and none is under way. */
-bool cfr_worker_mint_adopt(struct cfr_worker *w, struct cfr_now now);
-void cfr_worker_mint_try(struct cfr_worker *w);
-void cfr_worker_mint_step(struct cfr_worker *w);
-/* The generation on record stands, and is on disk. */
-void cfr_worker_mint_published(struct cfr_worker *w);
-
-/* worker_publish.c */
-/* A grant, and where it comes from. */
+/* What was granted, and where it comes from. */
 struct cfr_worker_granted {
-    struct cfr_grant *grant;
-    struct cfr_publish_from from;
+    struct cfr_grant grant;
+    struct cfr_source_inputs inputs; /* what the exchange began with; empty without one */
+    struct cfr_publish_from from;    /* borrows from INPUTS and MINTED */
+    struct cfr_publish_minted minted;
     int64_t server_date_s;   /* 0 = not known */
-    int64_t token_expires_s; /* of a token that was asked for; 0 = none was */
+    int64_t token_expires_s; /* of a token that was requested; 0 = none was */
     bool begins_now;         /* it was just granted, by a clock that may not be ours; otherwise its times are those that
                               * were read */
 };
-void cfr_worker_publish(struct cfr_worker *w, const struct cfr_worker_granted *granted);
-/* What was granted at ISSUED_S stands at all targets, though it may not be on record. */
-void cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
 
-/* worker_keep.c */
+struct cfr_worker {
+    struct cfr_timer timer; /* first, so that a timer is its worker */
+    struct cfr_host *host;
+    const struct cfr_config_credential *config;
+    const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
+    struct cfr_lifecycle life;
+    struct cfr_publish_record record;
+    struct cfr_worker_token token;
+    struct cfr_exchange *exchange;
+    struct cfr_rotator *rotator; /* NULL: it is no rotated key */
+    struct cfr_hooks *hooks;
+    struct cfr_delivery *delivery;     /* NULL: no target in the cluster */
+    struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
+    struct cfr_watcher source_watcher; /* of everything that an exchange begins with */
+    struct cfr_fair_queue_entry turn;
+    struct cfr_worker_inputs *inputs;   /* owned; read by the event that is being handled; NULL: the acquire reads */
+    struct cfr_worker_granted *granted; /* owned; from GRANTED until it is published; else NULL */
+    bool news;           /* a hook, a delivery, a consumer or the rotator has something for the timer to look at */
+    bool rotate_wanted;  /* a rotation was asked for, and no exchange since */
+    bool forced;         /* the exchange under way is for that */
+    bool known;          /* what is published is what the record says: this run published it, and it was not touched */
+    bool first_delivery; /* nothing was delivered to the cluster before */
+    bool replace;        /* the configuration changed: shorter lives are welcome */
+    double spread;
+    int64_t retire_boot_ms;
+    int64_t
+        look_boot_ms;    /* when the source is looked at again, such as one that could not be read; INT64_MAX = never */
+    unsigned looks;      /* how often it was */
+    uint64_t token_used; /* mark of the inputs that the exchange under way, or the last one, used */
+    struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
+    bool wanted;                  /* a client asked for it, though the configuration names none */
+    char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
+    char *note;                   /* the last note about a mounted Secret; NULL = none */
+    char *error;
+    int error_code;
+    int64_t error_s;
+    char *last_reason;
+    bool skew_known;
+    int64_t skew_s; /* the server's clock less ours, when it last answered an exchange */
+    uint64_t exchanges_ok;
+    uint64_t exchanges_failed[CFR_CLASS_COUNT];
+    struct cfr_api_status_histogram duration;
+};
+
+/* worker_events.c */
+/* Gives the lifecycle EVENT and does what it says, until nothing follows; then sets the timer. Called by what the loop
+ * calls, never by an action. CFR_EVENT_NONE sets the timer alone. */
+void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event);
+/* Callbacks; CTX is the worker. */
+void cfr_worker_on_acknowledged(void *ctx);
+void cfr_worker_on_source_changed(void *ctx);
+cfr_hook_fn cfr_worker_on_hook;
+cfr_publish_secret_fn cfr_worker_on_delivered;
+
+/* worker_publish.c */
+/* Publishes w->granted. Returns PUBLISHED, SAME or FAILED. */
+enum cfr_event cfr_worker_publish(struct cfr_worker *w);
+/* What was granted at ISSUED_S is published at all targets, though it may not be on record. PUBLISHED or SAME. */
+enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
+
+/* worker_rotation.c: all but the first are only called with w->rotator */
+int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err);
+/* Plans the next rotation. True if what is published is good until then, and none is under way. */
+bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now);
+/* DONE is called later, by a step of the rotator. */
+void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *done);
+/* Takes what came of it. GRANTED, PUBLISHED, SAME or FAILED. */
+enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result);
+/* The generation on record is published, and is on disk. */
+void cfr_worker_rotation_published(struct cfr_worker *w);
+
+/* worker_source.c */
+/* Reads what the exchange begins with. The caller frees r->source. */
+void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r);
+/* Remembers, and logs, what M says of the token's file (its times, whether it was replaced at last), and of the request
+ * that takes its place. */
+void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs *m);
+void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_inputs *m);
+
+/* worker_cache.c */
 /* The credential is served, and there is no good grant in memory. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
 /* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in
@@ -107,5 +140,48 @@ void cfr_worker_drop_kept(struct cfr_worker *w);
 /* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more,
  * and makes an exchange due where something is missing. */
 void cfr_worker_review_kept(struct cfr_worker *w);
+
+/* worker_state.c */
+int64_t cfr_worker_window_ms(const struct cfr_worker *w);
+struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w);
+/* Everything is published in the cluster, so that hooks have to wait for it to be there. */
+bool cfr_worker_hooks_wait(const struct cfr_worker *w);
+/* Sets the timer by all deadlines. Only cfr_worker_feed and cfr_worker_wake need it. */
+void cfr_worker_rearm(struct cfr_worker *w);
+/* For callbacks, which may run within an action: the timer looks at everything in the loop's next turn. */
+void cfr_worker_wake(struct cfr_worker *w);
+/* Writes the record; a failure is logged, and no reason to stop. */
+void cfr_worker_save(struct cfr_worker *w);
+void cfr_worker_clear_error(struct cfr_worker *w);
+/* Logs an error in STATE once: the same one again is only logged for debugging. */
+void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms);
+/* An attempt failed: plans the next one and logs the error. RETRY_AFTER_S is -1 if the server did not say. Returns
+ * FAILED. */
+enum cfr_event cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s);
+
+/* worker_ack.c */
+/* Finds the consumers that acknowledge, and what is on record of them; CHANGED is called with W when one of their files
+ * changes. With w->hooks, before they are restored. CFR_E_NOMEM. */
+int cfr_worker_ack_open(struct cfr_worker *w, void (*changed)(void *ctx), struct cfr_err *err);
+void cfr_worker_ack_close(struct cfr_worker *w);
+/* Watches the files. */
+void cfr_worker_ack_watch(struct cfr_worker *w);
+/* The generation on record is published; before it is saved. */
+void cfr_worker_ack_published(struct cfr_worker *w);
+/* Reads the files; takes what hooks were answered. True if the record is to be saved. */
+bool cfr_worker_ack_look(struct cfr_worker *w);
+bool cfr_worker_ack_hooks(struct cfr_worker *w);
+/* Does what is due: another look, a warning. True if the record is to be saved. */
+bool cfr_worker_ack_step(struct cfr_worker *w, struct cfr_now now);
+/* Puts what is known into the record. */
+void cfr_worker_ack_record(struct cfr_worker *w);
+int64_t cfr_worker_ack_deadline(const struct cfr_worker *w);
+/* Boot time at which the previous generation may go, INT64_MAX if there is none. */
+int64_t cfr_worker_ack_retire_at(const struct cfr_worker *w);
+/* Every consumer that acknowledges uses what is published. */
+bool cfr_worker_ack_all(const struct cfr_worker *w);
+/* It has gone: logs which consumers had not acknowledged. */
+void cfr_worker_ack_retired(const struct cfr_worker *w);
+void cfr_worker_ack_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out);
 
 #endif

@@ -2,7 +2,7 @@
 /* The state machine and its schedule, with clocks that do as they are told. */
 #include "unit.h"
 
-#include "agent/worker/lifecycle.h"
+#include "agent/worker/lifecycle_private.h"
 
 #define HOUR   INT64_C(3600000)
 #define DAY    (24 * HOUR)
@@ -20,13 +20,13 @@ static struct cfr_lifecycle fresh_for(int64_t life_ms)
 {
     struct cfr_lifecycle c;
 
-    cfr_lifecycle_init(&c);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GRANTED), CFR_TODO_PUBLISH);
+    cfr_lifecycle_init(&c, false);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_NOTHING);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GRANTED), CFR_ACTION_PUBLISH);
     cfr_lifecycle_renewed(&c, start, life_ms, WINDOW, none);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_PUBLISHED), CFR_TODO_TELL);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_TOLD), CFR_TODO_NOTHING);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_PUBLISHED), CFR_ACTION_NOTIFY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_NOTIFIED), CFR_ACTION_NOTHING);
     assert_int_equal(c.state, CFR_STATE_FRESH);
     return c;
 }
@@ -37,12 +37,12 @@ static void every_pair_is_decided_and_stopped_is_final(void **state)
     for (int s = 0; s < CFR_STATE_COUNT; s++) {
         for (int e = 0; e < CFR_EVENT_COUNT; e++) {
             struct cfr_lifecycle c;
-            enum cfr_todo todo;
+            enum cfr_lifecycle_action action;
 
-            cfr_lifecycle_init(&c);
+            cfr_lifecycle_init(&c, false);
             c.state = (enum cfr_state)s;
-            todo = cfr_lifecycle_step(&c, (enum cfr_event)e);
-            if (todo == CFR_TODO_REFUSE)
+            action = cfr_lifecycle_step(&c, (enum cfr_event)e);
+            if (action == CFR_ACTION_REFUSE)
                 assert_int_equal(c.state, s);
             if (s == CFR_STATE_STOPPED)
                 assert_int_equal(c.state, CFR_STATE_STOPPED);
@@ -60,14 +60,80 @@ static void one_exchange_at_a_time(void **state)
     struct cfr_lifecycle c = fresh_for(HOUR);
 
     (void)state;
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_REFUSE);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_NOTHING);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_NOTHING);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_REFUSE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_NOTHING);
     assert_false(c.again);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_TOKEN), CFR_TODO_AGAIN);
-    assert_true(c.again);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SOURCE), CFR_ACTION_AGAIN);
     assert_int_equal(c.state, CFR_STATE_EXCHANGING);
+}
+
+static void another_try_follows_the_present_one(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(HOUR);
+
+    (void)state;
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_DUE);
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_SENT);
+    cfr_lifecycle_try_again(&c);
+    assert_int_equal(cfr_lifecycle_next_event(&c, start), CFR_EVENT_NONE);
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_FAILED);
+    cfr_lifecycle_retry_at(&c, start.boot_ms + 60000);
+    assert_int_equal(cfr_lifecycle_wake_at(&c), 0);
+    assert_int_equal(cfr_lifecycle_next_event(&c, start), CFR_EVENT_SOURCE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SOURCE), CFR_ACTION_ACQUIRE);
+    /* Once. */
+    assert_int_equal(cfr_lifecycle_wake_at(&c), start.boot_ms + 60000);
+    assert_int_equal(cfr_lifecycle_next_event(&c, start), CFR_EVENT_NONE);
+    assert_int_equal(cfr_lifecycle_next_event(&c, later(start, 60000)), CFR_EVENT_DUE);
+}
+
+/* What needs no request goes from waiting to publishing in one round. */
+static void without_a_request_it_publishes_at_once(void **state)
+{
+    struct cfr_lifecycle c;
+
+    (void)state;
+    cfr_lifecycle_init(&c, false);
+    cfr_lifecycle_retry_at(&c, start.boot_ms);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GRANTED), CFR_ACTION_PUBLISH);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SAME), CFR_ACTION_NOTHING);
+    assert_int_equal(c.state, CFR_STATE_FRESH);
+    assert_int_equal(cfr_lifecycle_deadline(&c), INT64_MAX);
+}
+
+/* Advice is followed where it is sooner, but not in the first half of a life. */
+static void advice_is_bounded(void **state)
+{
+    struct cfr_lifecycle c = fresh_for(10 * HOUR);
+    int64_t planned = cfr_lifecycle_deadline(&c);
+
+    (void)state;
+    cfr_lifecycle_advise(&c, start, start.wall_ms + 9 * HOUR + HOUR / 2);
+    assert_int_equal(cfr_lifecycle_deadline(&c), planned);
+    cfr_lifecycle_advise(&c, start, start.wall_ms + 6 * HOUR);
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 6 * HOUR);
+    cfr_lifecycle_advise(&c, start, start.wall_ms);
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 5 * HOUR);
+}
+
+/* What is passed on is looked at again after a pause, however little of its life is left. */
+static void rest_pauses(void **state)
+{
+    struct cfr_refresh_life life = {start.wall_ms - HOUR, start.wall_ms + 20000};
+    struct cfr_lifecycle c;
+
+    (void)state;
+    cfr_lifecycle_init(&c, false);
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_DUE);
+    cfr_lifecycle_rest(&c, start, life, none);
+    (void)cfr_lifecycle_step(&c, CFR_EVENT_ADOPT);
+    assert_in_range(cfr_lifecycle_deadline(&c), start.boot_ms + 5000, start.boot_ms + 6000);
+    life.expires_ms = INT64_MAX;
+    cfr_lifecycle_rest(&c, start, life, none);
+    assert_int_equal(cfr_lifecycle_deadline(&c), INT64_MAX);
 }
 
 static void telling_does_not_hold_back_the_next_refresh(void **state)
@@ -76,9 +142,9 @@ static void telling_does_not_hold_back_the_next_refresh(void **state)
 
     (void)state;
     c.state = CFR_STATE_RELOADING;
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
     c.state = CFR_STATE_RELOADING;
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_ROTATE), CFR_TODO_TRY);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_ROTATE), CFR_ACTION_ACQUIRE);
 }
 
 static void refreshes_before_the_consumers_window(void **state)
@@ -138,7 +204,7 @@ static void adopts_only_what_is_fresh(void **state)
     struct cfr_lifecycle c;
 
     (void)state;
-    cfr_lifecycle_init(&c);
+    cfr_lifecycle_init(&c, false);
     assert_true(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
     assert_int_equal(c.refresh_boot_ms, start.boot_ms + 30 * 60000);
     life.issued_ms = start.wall_ms - 55 * 60000; /* 5 minutes left: published, but due */
@@ -159,9 +225,9 @@ static void lasting_ones_wait(void **state)
     struct cfr_lifecycle c;
 
     (void)state;
-    cfr_lifecycle_init(&c);
+    cfr_lifecycle_init(&c, false);
     assert_false(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
-    c.lasting = true;
+    c.long_lived = true;
     assert_true(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
 }
 
@@ -169,7 +235,7 @@ static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t 
 {
     struct cfr_lifecycle c;
 
-    cfr_lifecycle_init(&c);
+    cfr_lifecycle_init(&c, false);
     c.failures = failures;
     return cfr_lifecycle_failed(&c, start, class, retry_after_ms, chance);
 }
@@ -246,7 +312,7 @@ static void foresees_the_tries_that_are_left(void **state)
         assert_int_equal(cfr_lifecycle_tries_left(&c, start, classes[i]), tries_by_hand(c, start, classes[i]));
         assert_in_range(cfr_lifecycle_tries_left(&c, start, classes[i]), 12, 30);
         (void)cfr_lifecycle_step(&c, CFR_EVENT_DUE);
-        (void)cfr_lifecycle_step(&c, CFR_EVENT_GO);
+        (void)cfr_lifecycle_step(&c, CFR_EVENT_SENT);
         (void)cfr_lifecycle_step(&c, CFR_EVENT_FAILED);
         while (cfr_lifecycle_valid(&c, now)) {
             (void)cfr_lifecycle_failed(&c, now, classes[i], -1, 0.99);
@@ -263,7 +329,7 @@ static void the_tries_that_are_left_are_bounded(void **state)
 
     (void)state;
     assert_int_equal(cfr_lifecycle_tries_left(&c, start, CFR_CLASS_RETRY), CFR_LIFECYCLE_TRIES_MAX);
-    cfr_lifecycle_init(&c);
+    cfr_lifecycle_init(&c, false);
     assert_int_equal(cfr_lifecycle_tries_left(&c, start, CFR_CLASS_RETRY), 0);
 }
 
@@ -273,8 +339,8 @@ static void a_failure_keeps_what_is_published(void **state)
     struct cfr_now now = later(start, 41 * 60000);
 
     (void)state;
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_TODO_TRY);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_GO), CFR_TODO_SEND);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_NOTHING);
     (void)cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 0.5);
     (void)cfr_lifecycle_step(&c, CFR_EVENT_FAILED);
     assert_int_equal(c.state, CFR_STATE_BACKOFF);
@@ -288,6 +354,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_is_decided_and_stopped_is_final),
         cmocka_unit_test(one_exchange_at_a_time),
+        cmocka_unit_test(another_try_follows_the_present_one),
+        cmocka_unit_test(without_a_request_it_publishes_at_once),
+        cmocka_unit_test(advice_is_bounded),
+        cmocka_unit_test(rest_pauses),
         cmocka_unit_test(telling_does_not_hold_back_the_next_refresh),
         cmocka_unit_test(refreshes_before_the_consumers_window),
         cmocka_unit_test(clock_set_forward_a_day),

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a credential's source, and logging what changes about it. */
+#include "agent/worker/worker_private.h"
+
+#include "agent/source/token_file.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Logs once what a mounted Secret's content calls for. */
+static void note_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
+{
+    if (m->mounted.note[0] == '\0' || (w->note != NULL && strcmp(w->note, m->mounted.note) == 0))
+        return;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the Secret in %s: %s",
+            w->config->secret->directory, m->mounted.note);
+    free(w->note);
+    w->note = strdup(m->mounted.note);
+}
+
+/* Watches the token that a mounted Secret names now. True if it is another one than before. */
+static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
+{
+    const char *path = w->config->token == NULL || w->config->token->file == NULL ? m->token_path : NULL;
+    struct cfr_err err = {0};
+
+    if (path == NULL || (w->watched != NULL && strcmp(w->watched, path) == 0) || w->host->watch == NULL)
+        return false;
+    free(w->watched);
+    w->watched = strdup(path);
+    cfr_watch_remove(w->host->watch, &w->source_watcher);
+    if (cfr_source_inputs_watch(w->config, m, w->host->watch, &w->source_watcher, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
+                err.text);
+    return true;
+}
+
+static void read_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    r->err = (struct cfr_err){0};
+    r->rc = cfr_source_inputs_read(w->config, now.wall_ms, w->token.refused, &r->source, &r->wait_ms, &r->err);
+    if (r->rc == 0 && r->source.issued)
+        r->rc = cfr_service_ca_mark(w->host->service_ca, now, &r->source.mark, &r->err);
+}
+
+void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
+{
+    read_inputs(w, r);
+    /* Also when the token at that path does not exist yet, or is no good: it is what will change. A change before the
+     * watch would be missed, so it is read once more. */
+    if (w->config->secret != NULL && follow_mounted(w, &r->source)) {
+        cfr_source_inputs_free(&r->source);
+        read_inputs(w, r);
+    }
+    if (r->rc != 0)
+        return;
+    w->provider = r->source.provider;
+    if (w->config->secret != NULL)
+        note_mounted(w, &r->source);
+}
+
+void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_inputs *m)
+{
+    bool fallback = m->requested && m->token_path != NULL;
+
+    if (fallback && !w->token.requested)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "tokens are asked of the API server from now on, until the file is renewed: %s", m->stood_in_for);
+    else if (!m->requested && w->token.requested && m->token_path != NULL)
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                w->token.refused ? "the API server gave none, so the token in %s is used while it is good"
+                                 : "the token file %s is good again and is used instead of requests",
+                m->token_path);
+    w->token.requested = m->requested;
+}
+
+void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs *m)
+{
+    struct cfr_now now = cfr_clock_now();
+    int64_t overdue_ms = cfr_source_token_file_overdue_ms(m->issued_s, m->expires_s);
+
+    if (m->requested && m->token_mark != 0 && !w->token.overdue) {
+        w->token.overdue = true;
+        w->token.sub_path = cfr_file_is_mount(m->token_path);
+        w->token.mark = m->token_mark;
+        w->token.overdue_boot_ms = now.boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    }
+    if (m->requested)
+        return;
+    if (m->mark != 0 && m->mark != w->token.mark && w->token.overdue)
+        cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "the token file was renewed at last");
+    w->token.issued_s = m->issued_s;
+    w->token.expires_s = m->expires_s;
+    /* A token known from an earlier run has no deadline yet. */
+    if (m->mark != 0 && (m->mark != w->token.mark || w->token.overdue_boot_ms == INT64_MAX)) {
+        w->token.mark = m->mark;
+        w->token.overdue = false;
+        w->token.refused = false;
+        w->token.overdue_boot_ms = overdue_ms == INT64_MAX ? INT64_MAX : now.boot_ms + overdue_ms - now.wall_ms;
+    }
+}

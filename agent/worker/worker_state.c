@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker's timer, record and errors. */
+#include "agent/worker/worker_private.h"
+
+#include "base/log.h"
+#include "base/time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *cfr_worker_state_name(const struct cfr_worker *w)
+{
+    return cfr_lifecycle_state_name(w->life.state);
+}
+
+int64_t cfr_worker_window_ms(const struct cfr_worker *w)
+{
+    return w->provider != NULL ? w->provider->consumer_window_ms : 0;
+}
+
+struct cfr_refresh_jitter cfr_worker_jitter(const struct cfr_worker *w)
+{
+    return (struct cfr_refresh_jitter){w->spread, cfr_clock_chance()};
+}
+
+bool cfr_worker_hooks_wait(const struct cfr_worker *w)
+{
+    return w->delivery != NULL && cfr_publish_secret_count(w->delivery) == w->config->publish.count;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void cfr_worker_rearm(struct cfr_worker *w)
+{
+    int64_t at = w->turn.queued ? INT64_MAX : cfr_lifecycle_wake_at(&w->life);
+
+    at = earlier(at, cfr_hook_deadline(w->hooks));
+    at = earlier(at, cfr_publish_secret_deadline(w->delivery));
+    at = earlier(at, cfr_worker_ack_retire_at(w));
+    at = earlier(at, cfr_worker_ack_deadline(w));
+    at = earlier(at, w->token.overdue_boot_ms);
+    at = earlier(at, w->look_boot_ms);
+    at = earlier(at, cfr_rotator_deadline(w->rotator));
+    if (w->news)
+        at = 0;
+    if (!cfr_timer_heap_set(&w->host->timers, &w->timer, at))
+        cfr_log(CFR_LOG_ERROR, w->config->name, cfr_worker_state_name(w), "out of memory for a timer");
+}
+
+void cfr_worker_wake(struct cfr_worker *w)
+{
+    w->news = true;
+    cfr_worker_rearm(w);
+}
+
+void cfr_worker_save(struct cfr_worker *w)
+{
+    struct cfr_err err = {0};
+
+    w->record.hook_count = cfr_hook_count(w->hooks);
+    for (size_t i = 0; i < w->record.hook_count; i++)
+        w->record.hook_done[i] = cfr_hook_done(w->hooks, i);
+    w->record.delivered_count = cfr_publish_secret_count(w->delivery);
+    for (size_t i = 0; i < w->record.delivered_count; i++)
+        w->record.delivered[i] = cfr_publish_secret_done(w->delivery, i);
+    cfr_worker_ack_record(w);
+    w->record.digest = w->config->digest;
+    if (cfr_publish_record_save(w->host->state_fd, w->config->name, &w->record, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+                "cannot write down what was published, so a restart will exchange again: %s", err.text);
+}
+
+void cfr_worker_clear_error(struct cfr_worker *w)
+{
+    free(w->error);
+    w->error = NULL;
+    w->error_code = 0;
+}
+
+/* The same words but for those that hold digits: request ids and times differ from one failure to the next. */
+static bool same_words(const char *a, const char *b)
+{
+    while (*a != '\0' || *b != '\0') {
+        size_t n = strcspn(a, " ");
+        size_t m = strcspn(b, " ");
+        bool counts = strcspn(a, "0123456789") >= n || strcspn(b, "0123456789") >= m;
+
+        if (counts && (n != m || memcmp(a, b, n) != 0))
+            return false;
+        a += n + strspn(a + n, " ");
+        b += m + strspn(b + m, " ");
+    }
+    return true;
+}
+
+void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms)
+{
+    bool again = w->error != NULL && w->error_code == err->code && same_words(w->error, err->text);
+    char words[CFR_TIME_WORDS_MAX];
+    const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
+
+    w->error_s = cfr_clock_now().wall_ms / 1000;
+    cfr_log(again                                         ? CFR_LOG_DEBUG
+            : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
+                                                          : CFR_LOG_ERROR,
+            w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", err->text,
+            cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ",
+            when, w->life.published ? "; what is published stays" : "");
+    cfr_worker_clear_error(w);
+    w->error = strdup(err->text);
+    w->error_code = err->code;
+}
+
+enum cfr_event cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s)
+{
+    int64_t delay_ms = cfr_lifecycle_failed(&w->life, cfr_clock_now(), cfr_err_class(err->code),
+                                            retry_after_s < 0 ? -1 : retry_after_s * 1000, cfr_clock_chance());
+
+    cfr_worker_note_error(w, err, CFR_STATE_BACKOFF, delay_ms);
+    return CFR_EVENT_FAILED;
+}
