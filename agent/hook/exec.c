@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Hook kind `exec`: runs a program in a process group of its own and ends it when it takes too long. */
+#include "agent/hook/hook_private.h"
+
+#include "agent/loop/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define KILL_AFTER_MS 5000
+
+static bool is_exec(const struct cfr_config_hook *c)
+{
+    return c->exec.count != 0;
+}
+
+static void describe_exec(const struct cfr_config_hook *c, char text[CFR_HOOK_NAME_MAX])
+{
+    (void)snprintf(text, CFR_HOOK_NAME_MAX, "exec %s", c->exec.items[0]);
+}
+
+/* NULL for what is not on this machine: a Secret of the cluster. */
+static const char *path_of(const struct cfr_config_publish *t)
+{
+    if (t->directory != NULL)
+        return t->directory;
+    if (t->file != NULL)
+        return t->file->path;
+    return t->profile != NULL ? t->profile->path : NULL;
+}
+
+/* All published paths, colon-separated as in PATH. */
+static void list_paths(const struct cfr_config_credential *c, struct cfr_str *out)
+{
+    const char *between = "";
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        const char *path = path_of((const struct cfr_config_publish *)c->publish.items + i);
+
+        if (path == NULL)
+            continue;
+        cfr_str_addf(out, "%s%s", between, path);
+        between = ":";
+    }
+}
+
+static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
+{
+    const struct cfr_strings *exec = &run->config->exec;
+    const char *path = getenv("PATH");
+    struct cfr_str paths = {.limit = 65536};
+    struct cfr_str search = {.limit = 65536};
+    char name[128];
+    char number[64];
+    char **argv = calloc(exec->count + 1, sizeof(char *));
+    char *environment[5] = {name, number, NULL, NULL, NULL};
+    int rc;
+
+    (void)snprintf(name, sizeof name, "CREDFRESH_CREDENTIAL=%s", run->credential->name);
+    (void)snprintf(number, sizeof number, "CREDFRESH_GENERATION=%" PRIu64, run->generation);
+    cfr_str_addz(&paths, "CREDFRESH_PATHS=");
+    list_paths(run->credential, &paths);
+    cfr_str_addf(&search, "PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
+    if (argv == NULL || paths.failed || search.failed) {
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    } else {
+        environment[2] = paths.p;
+        environment[3] = search.p;
+        memcpy(argv, exec->items, exec->count * sizeof(char *));
+        rc = cfr_process_start(argv, environment, &run->pid, &run->fd, err);
+        run->deadline_ms = now.boot_ms + run->config->timeout_ms;
+        run->terminated = false;
+    }
+    free(argv);
+    cfr_str_free(&paths);
+    cfr_str_free(&search);
+    return rc != 0 ? rc : CFR_HOOK_STARTED;
+}
+
+static void end_slow(struct cfr_hook_run *run, struct cfr_now now)
+{
+    cfr_process_kill_group(run->pid, run->terminated ? SIGKILL : SIGTERM);
+    run->deadline_ms = run->terminated ? INT64_MAX : now.boot_ms + KILL_AFTER_MS;
+    run->terminated = true;
+}
+
+static void reap_exec(struct cfr_hook_run *run, struct cfr_now now)
+{
+    struct cfr_err err = {0};
+    int rc;
+
+    (void)now;
+    /* What it started may have ignored SIGTERM. Until the leader is reaped, the number of the group stays taken. */
+    if (run->terminated)
+        cfr_process_kill_group(run->pid, SIGKILL);
+    rc = cfr_process_reap(run->pid, run->fd, &err);
+    run->fd = -1;
+    if (run->terminated)
+        rc = cfr_err_set(&err, CFR_E_TIMEOUT, "took longer than its timeout of %" PRId64 " ms and was ended",
+                         run->config->timeout_ms);
+    run->ended(run->ctx, rc, &err, (struct cfr_view){NULL, 0});
+}
+
+static void cancel_exec(struct cfr_hook_run *run)
+{
+    cfr_process_end(run->pid, run->fd);
+    run->fd = -1;
+}
+
+/* The program that the first line of a script names must be there, too. */
+static void inspect_interpreter(const char *program, const struct cfr_finding_sink *sink)
+{
+    struct cfr_err err = {0};
+    char head[256] = {0};
+    char *name;
+    int fd = open(program, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 3 || head[0] != '#' || head[1] != '!')
+        return;
+    name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r\n")] = '\0';
+    if (access(name, X_OK) != 0) {
+        (void)cfr_err_sys(&err, errno, "%s is a script for %s, which cannot be run", program, name);
+        cfr_finding_say(sink, CFR_FINDING_WRONG, "hook.program",
+                        "install it, fix the first line, or use a program without an interpreter (an image from "
+                        "scratch has no shell)",
+                        "%s", err.text);
+    }
+}
+
+static void inspect_exec(const struct cfr_config_hook *c, const struct cfr_hook_inspection *i)
+{
+    const char *program = c->exec.items[0];
+    struct cfr_err err = {0};
+    struct statvfs mount;
+    struct stat st;
+
+    if (stat(program, &st) != 0) {
+        (void)cfr_err_sys(&err, errno, "%s cannot be run", program);
+        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program", "install it, or fix the path in `exec`", "%s",
+                        err.text);
+        return;
+    }
+    if (statvfs(program, &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0) {
+        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program",
+                        "mount it without noexec, or keep the program elsewhere",
+                        "%s cannot be run: its file system is mounted noexec", program);
+        return;
+    }
+    if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) != 0) {
+        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program",
+                        "make it executable for credfresh's user (chmod +x)",
+                        "uid %u cannot run %s (mode %04o, owner %u:%u)", (unsigned)geteuid(), program,
+                        (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
+        return;
+    }
+    cfr_finding_say(i->sink, CFR_FINDING_OK, "hook.program", NULL, "%s can be run", program);
+    inspect_interpreter(program, i->sink);
+    if ((st.st_mode & (S_ISUID | S_ISGID)) != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        cfr_finding_say(i->sink, CFR_FINDING_WARNING, "hook.privileges",
+                        "let the service manager or the consumer do it, or run credfresh without no_new_privs "
+                        "(NoNewPrivileges=, allowPrivilegeEscalation)",
+                        "%s is setuid or setgid, which has no effect here: no_new_privs is set", program);
+}
+
+const struct cfr_hook_ops cfr_hook_exec = {
+    .name = "exec",
+    .is_configured = is_exec,
+    .describe = describe_exec,
+    .start = start_exec,
+    .on_readable = reap_exec,
+    .on_deadline = end_slow,
+    .cancel = cancel_exec,
+    .inspect = inspect_exec,
+};

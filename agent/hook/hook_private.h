@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Interface of a hook kind: signal, exec, http. A new kind is a file with a struct cfr_hook_ops and its row in kinds.c
+ * (and its key in the configuration's schema).
+ *
+ * hook.c decides when a hook runs and repeats it; a kind knows how. Nothing here blocks but INSPECT, which people ask
+ * for. A struct cfr_hook_run belongs to hook.c; a kind keeps its state in the members meant for that, and holds nothing
+ * once it has called ENDED, or CANCEL has returned. */
+#ifndef CFR_AGENT_HOOK_HOOK_PRIVATE_H
+#define CFR_AGENT_HOOK_HOOK_PRIVATE_H
+
+#include "agent/hook/hook.h"
+
+#include <sys/types.h>
+
+#define CFR_HOOK_NAME_MAX 512
+#define CFR_HOOK_STARTED  1
+
+/* One run of one hook. */
+struct cfr_hook_run {
+    const struct cfr_config_credential *credential;
+    const struct cfr_config_hook *config;
+    struct cfr_http *http;
+    const char *acknowledge_header; /* outlives CONFIG; NULL = none */
+    uint64_t generation;            /* that consumers are notified of */
+    /* To be called once, from the loop, when a run that START has started ends by itself. ACKNOWLEDGED: the value of
+     * acknowledge_header. Another run may begin before it returns. */
+    void (*ended)(void *ctx, int rc, const struct cfr_err *err, struct cfr_view acknowledged);
+    void *ctx;
+    /* Set by the kind: when it wants to be called. */
+    int fd;              /* readable: ON_READABLE; -1 = none */
+    int64_t deadline_ms; /* boot time: ON_DEADLINE; INT64_MAX = none */
+    /* Set by the kind: its own state. */
+    void *request;
+    pid_t pid;
+    bool terminated;
+};
+
+struct cfr_hook_ops {
+    const char *name;
+    /* True if CONFIG is a hook of this kind. */
+    bool (*is_configured)(const struct cfr_config_hook *config);
+    /* Writes what it does, for people: status, logs, metrics. */
+    void (*describe)(const struct cfr_config_hook *config, char text[CFR_HOOK_NAME_MAX]);
+    /* The header in which the consumer answers with the generation in use, or NULL; NULL for a kind without answers. */
+    const char *(*acknowledge_header)(const struct cfr_config_hook *config);
+    /* Begins. CFR_HOOK_STARTED: ENDED is called later. 0: done at once. An error: it failed; ENDED is not called. */
+    int (*start)(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err);
+    /* Each NULL for a kind that sets no FD, sets no DEADLINE_MS, or always ends in START. */
+    void (*on_readable)(struct cfr_hook_run *run, struct cfr_now now);
+    void (*on_deadline)(struct cfr_hook_run *run, struct cfr_now now);
+    void (*cancel)(struct cfr_hook_run *run); /* ends it without calling ENDED */
+    /* As cfr_hook_inspect. */
+    void (*inspect)(const struct cfr_config_hook *config, const struct cfr_hook_inspection *inspection);
+};
+
+extern const struct cfr_hook_ops cfr_hook_signal;
+extern const struct cfr_hook_ops cfr_hook_exec;
+extern const struct cfr_hook_ops cfr_hook_http;
+
+/* The kinds, NULL-terminated: agent/hook/kinds.c. */
+extern const struct cfr_hook_ops *const cfr_hook_kinds[];
+
+#endif
