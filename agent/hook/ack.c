@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What consumers say, judged. */
-#include "agent/hook/ack.h"
+#include "agent/hook/ack_private.h"
 
 #define NS_PER_MS 1000000
 

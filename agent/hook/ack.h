@@ -51,8 +51,6 @@ int64_t cfr_hook_ack_deadline(const struct cfr_hook_ack *a);
 /* When the previous generation may go that is planned to go at PLANNED_BOOT_MS (INT64_MAX: there is none). */
 int64_t cfr_hook_ack_retire_at(const struct cfr_hook_ack *a, int64_t planned_boot_ms);
 
-/* The number that TEXT is, with blanks around it; false for anything else, and for 0. */
-bool cfr_hook_ack_number(struct cfr_view text, uint64_t *out);
 /* Which generation F acknowledges, 0 for none: the number in it; or, if it holds anything else or nothing,
  * CURRENT once it was touched at or after PUBLISHED_NS, when CURRENT was published. *AGAIN: it may be about
  * to be written, look again in CFR_HOOK_ACK_SETTLE_MS. */

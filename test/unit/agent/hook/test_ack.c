@@ -2,7 +2,7 @@
 /* Who has acknowledged what, who stays behind, and how long the previous generation is kept. */
 #include "unit.h"
 
-#include "agent/hook/ack.h"
+#include "agent/hook/ack_private.h"
 
 #define MINUTE INT64_C(60000)
 #define HOUR   (60 * MINUTE)
