@@ -28,7 +28,7 @@ static const struct cfr_error_table_row of_status[] = {
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no such service at this URL; check it"},
     {NULL, NULL, 405, CFR_E_REJECTED, "there is no such service at this URL; check it"},
     {NULL, NULL, 407, CFR_E_DENIED,
-     "a proxy wants a login: write it into the proxy's URL, or name this server in no_proxy"},
+     "a proxy requires a user and password: write them into the proxy's URL, or name this server in no_proxy"},
     {NULL, NULL, 408, CFR_E_UNAVAILABLE, "the server is unavailable; it is tried again"},
     {NULL, NULL, 413, CFR_E_REJECTED, "the request is too large for the server"},
     {NULL, NULL, 429, CFR_E_THROTTLED, "the server limits the rate of calls; it is tried again"},

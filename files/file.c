@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing and wiping single files. */
-#include "files/file.h"
+/* Writing, replacing and wiping single files. */
+#include "files/file_private.h"
 
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,9 +30,9 @@ static int write_all(int fd, struct cfr_view bytes)
     return 0;
 }
 
-/* Owner before mode, because chown clears bits of the mode; neither if it is right, because that needs no
- * rights. */
-static int dress(int fd, const struct cfr_file *file)
+/* Owner before mode, because chown clears bits of the mode; what is right already is not set, because setting it may
+ * need rights. */
+static int set_owner_and_mode(int fd, const struct cfr_file *file)
 {
     struct stat st;
     bool uid_wrong;
@@ -56,7 +56,7 @@ int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err
         return fd;
     if (write_all(fd, file->content) != 0)
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
-    else if (dress(fd, file) != 0)
+    else if (set_owner_and_mode(fd, file) != 0)
         rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
     else
         rc = cfr_path_sync(fd, file->name, err);
@@ -100,7 +100,7 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
         (void)cfr_file_wipe(dir_fd, temp, NULL);
         return rc;
     }
-    /* It stands there now, whether or not the disk has been told. */
+    /* The rename is done, whether or not it has reached the disk. */
     (void)cfr_path_sync(dir_fd, "the directory", NULL);
     return 0;
 }
@@ -117,11 +117,11 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
         rc = cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", file->name);
     } else if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(file->content.n + (file->content.n == 0))) != 0 &&
                (errno == ENOSPC || errno == EDQUOT)) {
-        /* Found out before the old content is touched. */
+        /* A full disk is noticed before the old content is touched. */
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
     } else if (write_all(fd, file->content) != 0 || ftruncate(fd, (off_t)file->content.n) != 0) {
         rc = cfr_err_sys(err, errno, "cannot write %s in place", file->name);
-    } else if (dress(fd, file) != 0) {
+    } else if (set_owner_and_mode(fd, file) != 0) {
         rc = cfr_err_sys(err, errno, "cannot set the mode or owner of %s", file->name);
     } else {
         rc = cfr_path_sync(fd, file->name, err);
@@ -136,7 +136,7 @@ int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struc
     struct stat st;
 
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return cfr_err_sys(err, errno, "cannot look at %s", name);
+        return cfr_err_sys(err, errno, "cannot read the status of %s", name);
     if (!S_ISREG(st.st_mode))
         return cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", name);
     *out = (struct cfr_file_mark){
@@ -147,7 +147,7 @@ int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struc
     return 0;
 }
 
-/* Opened for writing; a file of ours that is read-only is made writable first. */
+/* Opens NAME for writing; a read-only file of ours is made writable first. */
 static int open_to_wipe(int dir_fd, const char *name, struct cfr_err *err)
 {
     int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY;
@@ -163,12 +163,12 @@ static int open_to_wipe(int dir_fd, const char *name, struct cfr_err *err)
     return cfr_path_openat(dir_fd, name, flags, 0, err);
 }
 
-static int zero(int fd, const char *name, struct cfr_err *err)
+static int overwrite_with_zeros(int fd, const char *name, struct cfr_err *err)
 {
     static const char zeros[4096];
     struct stat st;
 
-    /* Another hard link may be someone else's file, planted here for us to overwrite. */
+    /* Another hard link may be another user's file, planted here for us to overwrite. */
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
         return 0;
     for (off_t left = st.st_size; left > 0;) {
@@ -188,10 +188,10 @@ int cfr_file_wipe(int dir_fd, const char *name, struct cfr_err *err)
     int fd;
 
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", name);
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", name);
     if (S_ISREG(st.st_mode)) {
         fd = open_to_wipe(dir_fd, name, err);
-        rc = fd >= 0 ? zero(fd, name, err) : fd == CFR_E_MISSING ? 0 : fd;
+        rc = fd >= 0 ? overwrite_with_zeros(fd, name, err) : fd == CFR_E_MISSING ? 0 : fd;
         if (fd >= 0)
             (void)close(fd);
     }
@@ -214,7 +214,7 @@ int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err)
         return rc;
     }
     while ((entry = readdir(dir)) != NULL) {
-        /* A directory that was to become one of ours is empty; one that is not is not ours. */
+        /* An unfinished directory of ours is empty; one with entries is not ours. */
         if (cfr_path_is_temp(entry->d_name, name) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 &&
             errno == ENOTDIR && rc == 0)
             rc = cfr_file_wipe(dir_fd, entry->d_name, err);

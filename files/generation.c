@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Publishing a set of files in one step. */
+/* Publishing a set of files in one step, and recovering from a crash. */
 #include "files/generation.h"
 
-#include "files/layout.h"
-#include "files/path.h"
+#include "files/file_private.h"
+#include "files/layout_private.h"
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 #define MODE_BITS 07777
 
-/* One publish under way: what there was, and what was made that an error has to take back. */
+/* One publish under way: the state before it, and what was made and has to be undone after an error. */
 struct attempt {
     const struct cfr_generation *g;
     struct cfr_err *err;
@@ -24,12 +25,12 @@ struct attempt {
     struct cfr_layout new; /* none until its directory is made */
     bool made_tmp;
     uint64_t made_links; /* one bit for each of g->files */
-    uint64_t had_links;  /* those that stood there before */
+    uint64_t had_links;  /* those that existed before */
 };
 
 _Static_assert(CFR_GENERATION_FILES_MAX <= 64, "made_links and had_links have one bit for each file");
 
-static int check(const struct cfr_generation *g, struct cfr_err *err)
+static int check_names(const struct cfr_generation *g, struct cfr_err *err)
 {
     if (g->file_count == 0 || g->file_count > CFR_GENERATION_FILES_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "%s: a generation has 1 to %d files, not %zu", g->directory,
@@ -81,7 +82,8 @@ static int check_visible(struct attempt *a, size_t i)
     struct stat st;
 
     if (fstatat(a->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(a->err, errno, "cannot look at %s/%s", a->g->directory, name);
+        return errno == ENOENT ? 0
+                               : cfr_err_sys(a->err, errno, "cannot read the status of %s/%s", a->g->directory, name);
     if (S_ISLNK(st.st_mode) && cfr_layout_is_link(a->dir_fd, name)) {
         a->had_links |= UINT64_C(1) << i;
         return 0;
@@ -159,17 +161,17 @@ static int make_generation(struct attempt *a)
     return rc;
 }
 
-static void forget_new(struct attempt *a)
+static void wipe_new(struct attempt *a)
 {
     if (a->new.name[0] != '\0')
         (void)cfr_layout_wipe(a->dir_fd, a->new.name, NULL);
     a->new = (struct cfr_layout){0};
 }
 
-/* Before the commit, so that a first set appears whole: until then they lead nowhere. */
+/* Before the commit, so that a first set appears whole: until then the links lead nowhere. */
 static int make_links(struct attempt *a)
 {
-    char target[sizeof CFR_LAYOUT_DATA + 1 + CFR_PATH_NAME_MAX];
+    char target[sizeof CFR_GENERATION_DATA + 1 + CFR_PATH_NAME_MAX];
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < a->g->file_count; i++) {
@@ -177,7 +179,7 @@ static int make_links(struct attempt *a)
 
         if ((a->had_links >> i & 1) != 0)
             continue;
-        (void)snprintf(target, sizeof target, CFR_LAYOUT_DATA "/%s", name);
+        (void)snprintf(target, sizeof target, CFR_GENERATION_DATA "/%s", name);
         if (symlinkat(target, a->dir_fd, name) == 0)
             a->made_links |= UINT64_C(1) << i;
         else if (errno != EEXIST)
@@ -205,8 +207,8 @@ static int commit(struct attempt *a)
     rc = cfr_path_sync(a->dir_fd, "the directory", a->err);
     if (rc != 0)
         return rc;
-    if (renameat(a->dir_fd, CFR_LAYOUT_DATA_TMP, a->dir_fd, CFR_LAYOUT_DATA) != 0)
-        return cfr_err_sys(a->err, errno, "cannot rename %s to %s", CFR_LAYOUT_DATA_TMP, CFR_LAYOUT_DATA);
+    if (renameat(a->dir_fd, CFR_LAYOUT_DATA_TMP, a->dir_fd, CFR_GENERATION_DATA) != 0)
+        return cfr_err_sys(a->err, errno, "cannot rename %s to %s", CFR_LAYOUT_DATA_TMP, CFR_GENERATION_DATA);
     return 0;
 }
 
@@ -218,19 +220,19 @@ static void undo(struct attempt *a)
         if ((a->made_links >> i & 1) != 0)
             (void)unlinkat(a->dir_fd, a->g->files[i].name, 0);
     }
-    forget_new(a);
+    wipe_new(a);
     if (a->made_directory)
         (void)rmdir(a->g->directory);
 }
 
-/* Nothing that fails here makes the new generation any less published. */
-static void tidy(const struct attempt *a)
+/* The generation is published; no failure here changes that. */
+static void remove_old(const struct attempt *a)
 {
     (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
     (void)cfr_layout_tidy(a->dir_fd, &a->new, &a->old, NULL);
 }
 
-/* Wipes what was never published: it may have the name we want, and holds space. */
+/* Wipes generations that were never published: they may have the name that is needed, and take space. */
 static void clear_unfinished(const struct attempt *a)
 {
     struct cfr_layout previous = {0};
@@ -239,7 +241,8 @@ static void clear_unfinished(const struct attempt *a)
         (void)cfr_layout_wipe_others(a->dir_fd, &a->old, &previous, NULL);
 }
 
-static int publish(struct attempt *a, bool *changed)
+/* Steps 2 to 8 below. */
+static int replace_current(struct attempt *a, bool *changed)
 {
     int rc = cfr_layout_current(a->dir_fd, &a->old, a->err);
 
@@ -251,8 +254,9 @@ static int publish(struct attempt *a, bool *changed)
         return cfr_err_set(a->err, CFR_E_INTERNAL, "generation %llu is not above the current one, %llu",
                            (unsigned long long)a->g->number, (unsigned long long)a->old.number);
     rc = make_generation(a);
+    /* A crash may have left a generation of this name, or several that fill the disk. */
     if (rc == CFR_E_NOSPACE || rc == CFR_E_CONFLICT) {
-        forget_new(a);
+        wipe_new(a);
         clear_unfinished(a);
         rc = make_generation(a);
     }
@@ -262,10 +266,21 @@ static int publish(struct attempt *a, bool *changed)
     return rc;
 }
 
+/* A kill or power failure at any point leaves the old set or the new one, whole:
+ *  1. check the names; open the directory, or make it (owner and mode are set before it gets its name)
+ *  2. read the current generation; without a difference there is nothing to do
+ *  3. make the new generation's directory, mode 0700, which no link leads to yet
+ *  4. create each file in it: write, owner, mode, fsync, close
+ *  5. set the owner and mode of the generation's directory, fsync it
+ *  6. make the visible links that are missing; those of a first set lead nowhere until the commit
+ *  7. make the link ..data_tmp, fsync the directory
+ *  8. commit: rename ..data_tmp to ..data
+ *  9. fsync the directory; wipe the generations before the previous one
+ * After an error up to step 8, undo() takes back 7, 6, 3 to 5 and 1. Errors of step 9 are not reported. */
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err)
 {
     struct attempt a = {.g = g, .err = err, .dir_fd = -1};
-    int rc = check(g, err);
+    int rc = check_names(g, err);
 
     *changed = false;
     if (rc != 0)
@@ -274,21 +289,21 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
     for (size_t i = 0; rc == 0 && i < g->file_count; i++)
         rc = check_visible(&a, i);
     if (rc == 0) {
-        rc = publish(&a, changed);
+        rc = replace_current(&a, changed);
         if (rc != 0)
             (void)cfr_err_prefix(err, "%s", g->directory);
     }
     if (rc != 0)
         undo(&a);
     else if (*changed)
-        tidy(&a);
+        remove_old(&a);
     if (a.dir_fd >= 0)
         (void)close(a.dir_fd);
     return rc;
 }
 
-/* Opens DIRECTORY and tells the current generation. CFR_E_MISSING if there is no directory. */
-static int look(const char *directory, int *dir_fd, struct cfr_layout *current, struct cfr_err *err)
+/* Opens DIRECTORY and reads the current generation. CFR_E_MISSING if there is no directory. */
+static int open_current(const char *directory, int *dir_fd, struct cfr_layout *current, struct cfr_err *err)
 {
     int rc;
 
@@ -303,7 +318,7 @@ static int look(const char *directory, int *dir_fd, struct cfr_layout *current, 
     return rc;
 }
 
-/* A directory that was to become DIRECTORY. */
+/* Removes an unfinished directory that was to become DIRECTORY. */
 static int recover_parent(const char *directory, struct cfr_err *err)
 {
     const char *name;
@@ -324,7 +339,7 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err)
     struct cfr_err local = {0};
     int dir_fd;
     int rc = recover_parent(directory, err);
-    int found = look(directory, &dir_fd, &current, &local);
+    int found = open_current(directory, &dir_fd, &current, &local);
 
     if (found != 0)
         return found == CFR_E_MISSING ? rc : cfr_err_set(err, found, "%s", local.text);
@@ -345,7 +360,7 @@ int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_e
     struct cfr_layout current;
     struct cfr_err local = {0};
     int dir_fd;
-    int rc = look(directory, &dir_fd, &current, &local);
+    int rc = open_current(directory, &dir_fd, &current, &local);
 
     *number = 0;
     if (rc != 0)
@@ -361,7 +376,7 @@ int cfr_generation_retire(const char *directory, struct cfr_err *err)
     struct cfr_layout current;
     struct cfr_err local = {0};
     int dir_fd;
-    int rc = look(directory, &dir_fd, &current, &local);
+    int rc = open_current(directory, &dir_fd, &current, &local);
 
     if (rc != 0)
         return rc == CFR_E_MISSING ? 0 : cfr_err_set(err, rc, "%s", local.text);
@@ -402,7 +417,7 @@ static int check_expected(void *ctx, int dir_fd, const char *name)
     return cfr_err_set(e->err, CFR_E_MISSING, "the current generation has another file, %s", name);
 }
 
-static int verify(const struct cfr_layout *current, struct expected *e)
+static int verify_files(const struct cfr_layout *current, struct expected *e)
 {
     struct cfr_file_mark mark;
     int fd;
@@ -433,11 +448,11 @@ int cfr_generation_verify(const char *directory, const char *const *names, size_
 {
     struct expected e = {.names = names, .count = count, .err = err};
     struct cfr_layout current;
-    int rc = look(directory, &e.dir_fd, &current, err);
+    int rc = open_current(directory, &e.dir_fd, &current, err);
 
     if (rc != 0)
         return rc;
-    rc = verify(&current, &e);
+    rc = verify_files(&current, &e);
     (void)close(e.dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", directory);
@@ -449,7 +464,7 @@ int cfr_generation_read(const char *directory, const char *name, struct cfr_secr
     struct cfr_layout current;
     int dir_fd;
     int fd;
-    int rc = look(directory, &dir_fd, &current, err);
+    int rc = open_current(directory, &dir_fd, &current, err);
 
     if (rc != 0)
         return rc;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory in the kubelet's layout whose files change all at once: `..data` names the current generation's
- * directory, each visible name is a link through it (kubernetes pkg/volume/util/atomic_writer.go describes
+/* A directory in the kubelet's layout whose files change all at once: `..data` leads to the current generation's
+ * directory, and each visible name is a link through it (kubernetes pkg/volume/util/atomic_writer.go describes
  * the layout). Beyond the kubelet: fsync at each step, visible links before the commit so that a first set
  * appears whole, the previous generation stays, and leftovers of a crash are removed. Blocks on disk.
  * Generation directories are named `..YYYY_MM_DD_hh_mm_ss.NNNNNNNNN`, the number being the generation (nine
  * digits, or more where it is greater). Only such directories, `..data`, `..data_tmp` and links `NAME ->
- * ..data/NAME` are ever replaced or removed; whatever else stands in DIRECTORY is left alone. */
+ * ..data/NAME` are ever replaced or removed; every other entry of DIRECTORY is left alone. Errors name the directory.
+ */
 #ifndef CFR_FILES_GENERATION_H
 #define CFR_FILES_GENERATION_H
 
 #include "files/file.h"
 
 #define CFR_GENERATION_FILES_MAX 64
+#define CFR_GENERATION_DATA      "..data" /* the link to the current generation */
 
 struct cfr_generation {
     const char *directory;
@@ -22,15 +24,14 @@ struct cfr_generation {
     size_t file_count;
     uint64_t number; /* to publish as; must be above the current one */
     int64_t now_s;   /* for the directory's name */
-    bool differs;    /* the caller knows that this is not what stands there, so it need not be read */
+    bool differs;    /* the caller knows that the current generation differs, so it is not read */
 };
 
 /* Publishes the set in one step (rename of ..data). *CHANGED is false, and no generation is made, if the
- * current one already has the same files, modes and owners (visible links that somebody removed are put
- * back). On error what was published stays published and nothing else is left. CFR_E_CONFLICT, naming the
- * path, if something that is not ours stands at a name we need. Generations older than the previous one are
- * wiped; that this, or anything else after the swap, fails is not reported, and cfr_generation_recover makes
- * up for it. */
+ * current one already has the same files, modes and owners (visible links that were removed are made again). On error
+ * the published generation stays and nothing else is left. CFR_E_CONFLICT, naming the path, if a name that is needed is
+ * taken by an entry that is not ours. Generations older than the previous one are wiped; a failure of this, or of
+ * anything else after the swap, is not reported, and cfr_generation_recover makes up for it. */
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err);
 /* Removes what a crash left: unfinished generations, ..data_tmp, dangling visible links; and all but the
  * newest previous generation. A missing DIRECTORY is no error. If ..data is not ours nothing is removed:
@@ -39,10 +40,10 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
 /* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
- * CFR_E_MISSING saying what is not so. With NAMES == NULL any files will do, empty ones too. */
+ * otherwise CFR_E_MISSING, saying what is missing. With NAMES == NULL any files will do, empty ones too. */
 int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err);
-/* Reads NAME of what is published in DIRECTORY, without following links but the one that tells which generation that
- * is: whoever owns the files need not be trusted. CFR_E_MISSING; CFR_E_PATH if it is no regular file. */
+/* Reads NAME of the current generation into OUT, following no link but ..data: the owner of the files need not be
+ * trusted. CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);
 /* Wipes every generation but the current one. A missing DIRECTORY is no error. */
 int cfr_generation_retire(const char *directory, struct cfr_err *err);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The names in a directory of generations. */
-#include "files/layout.h"
+/* The entries of a directory of generations. */
+#include "files/layout_private.h"
 
 #include "base/time.h"
-#include "files/file.h"
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,9 +17,10 @@
 
 #define STAMP_PATTERN "..dddd_dd_dd_dd_dd_dd."
 #define STAMP_LEN     (sizeof STAMP_PATTERN - 1)
-#define LINK_PREFIX   CFR_LAYOUT_DATA "/"
+#define LINK_PREFIX   CFR_GENERATION_DATA "/"
 
-bool cfr_layout_parse(const char *name, struct cfr_layout *out)
+/* False if NAME is not a name that cfr_layout_name writes. */
+static bool parse_name(const char *name, struct cfr_layout *out)
 {
     char canonical[24];
     uint64_t number = 0;
@@ -91,7 +91,7 @@ static bool is_dir(int dir_fd, const char *name)
 int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(dir_fd, CFR_LAYOUT_DATA, target, sizeof target - 1);
+    ssize_t n = readlinkat(dir_fd, CFR_GENERATION_DATA, target, sizeof target - 1);
 
     *out = (struct cfr_layout){0};
     if (n < 0 && errno == ENOENT)
@@ -100,15 +100,15 @@ int cfr_layout_current(int dir_fd, struct cfr_layout *out, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "%s is not a symbolic link, so it is not credfresh's: remove it or "
                            "publish to another directory",
-                           CFR_LAYOUT_DATA);
+                           CFR_GENERATION_DATA);
     if (n < 0)
-        return cfr_err_sys(err, errno, "cannot read the link %s", CFR_LAYOUT_DATA);
+        return cfr_err_sys(err, errno, "cannot read the link %s", CFR_GENERATION_DATA);
     target[n] = '\0';
-    if (!cfr_layout_parse(target, out))
+    if (!parse_name(target, out))
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "%s leads to %.80s, which credfresh did not make: remove it or publish "
                            "to another directory",
-                           CFR_LAYOUT_DATA, target);
+                           CFR_GENERATION_DATA, target);
     if (!is_dir(dir_fd, out->name))
         *out = (struct cfr_layout){0};
     return 0;
@@ -119,12 +119,12 @@ struct previous {
     struct cfr_layout *best;
 };
 
-static int take_previous(void *ctx, int dir_fd, const char *name)
+static int find_previous(void *ctx, int dir_fd, const char *name)
 {
     struct previous *p = ctx;
     struct cfr_layout one;
 
-    if (cfr_layout_parse(name, &one) && one.number < p->current->number &&
+    if (parse_name(name, &one) && one.number < p->current->number &&
         (p->best->name[0] == '\0' || one.number > p->best->number) && is_dir(dir_fd, name))
         *p->best = one;
     return 0;
@@ -135,7 +135,7 @@ int cfr_layout_previous(int dir_fd, const struct cfr_layout *current, struct cfr
     struct previous p = {current, out};
 
     *out = (struct cfr_layout){0};
-    return cfr_layout_each(dir_fd, take_previous, &p, err);
+    return cfr_layout_each(dir_fd, find_previous, &p, err);
 }
 
 struct sweep {
@@ -163,7 +163,7 @@ int cfr_layout_wipe(int dir_fd, const char *name, struct cfr_err *err)
 
     if (fd < 0)
         return fd == CFR_E_MISSING ? 0 : fd;
-    /* Only the owner needs this; where it is refused, what follows says why. */
+    /* Only the owner needs this; if it fails, the next call reports why. */
     if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)fchmod(fd, 0700);
     rc = cfr_layout_each(fd, wipe_entry, &s, err);
@@ -180,7 +180,7 @@ static int wipe_other(void *ctx, int dir_fd, const char *name)
     struct cfr_layout one;
     int rc;
 
-    if (!cfr_layout_parse(name, &one) || strcmp(name, s->keep->name) == 0 || strcmp(name, s->keep_too->name) == 0 ||
+    if (!parse_name(name, &one) || strcmp(name, s->keep->name) == 0 || strcmp(name, s->keep_too->name) == 0 ||
         !is_dir(dir_fd, name))
         return 0;
     rc = cfr_layout_wipe(dir_fd, name, s->rc == 0 ? s->err : NULL);
@@ -234,7 +234,7 @@ int cfr_layout_remove_tmp(int dir_fd, struct cfr_err *err)
     struct stat st;
 
     if (fstatat(dir_fd, CFR_LAYOUT_DATA_TMP, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", CFR_LAYOUT_DATA_TMP);
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", CFR_LAYOUT_DATA_TMP);
     if (!S_ISLNK(st.st_mode))
         return cfr_err_set(err, CFR_E_CONFLICT, "%s is not a symbolic link, so it is not credfresh's: remove it",
                            CFR_LAYOUT_DATA_TMP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Users and groups by name or number. */
+/* Lookup of users and groups by name or number. */
 #include "files/path.h"
 
 #include "base/view.h"
@@ -13,7 +13,7 @@
 #define ID_MAX     INT64_C(4294967294) /* the one above means "leave it" to chown(2) */
 #define LINE_BYTES 16384               /* a group's line holds all its members */
 
-static bool as_number(const char *text, int64_t *id)
+static bool parse_id(const char *text, int64_t *id)
 {
     struct cfr_view v = cfr_view_of(text);
 
@@ -28,7 +28,7 @@ int cfr_path_uid(const char *owner, uid_t *uid, struct cfr_err *err)
     int64_t id;
     FILE *f;
 
-    if (as_number(owner, &id)) {
+    if (parse_id(owner, &id)) {
         *uid = (uid_t)id;
         return 0;
     }
@@ -58,7 +58,7 @@ int cfr_path_gid(const char *group, gid_t *gid, struct cfr_err *err)
     int64_t id;
     FILE *f;
 
-    if (as_number(group, &id)) {
+    if (parse_id(group, &id)) {
         *gid = (gid_t)id;
         return 0;
     }

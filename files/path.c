@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening what we write. */
-#include "files/path.h"
+/* Opening and making directories, and opening files below them without following links. */
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ bool cfr_path_is_name(const char *name)
            strcmp(name, "..") != 0;
 }
 
-/* Without openat2, what makes a single component safe is O_NOFOLLOW. */
+/* Without openat2, O_NOFOLLOW makes a single component safe. */
 static int open_component(int dir_fd, const char *name, int flags, mode_t mode)
 {
     struct stat st;
@@ -92,7 +92,7 @@ void cfr_path_temp_name(const char *name, char out[CFR_PATH_TEMP_MAX])
     unsigned random;
     struct timespec now;
 
-    /* Early in a boot there may be none to get; O_EXCL is what keeps the name ours, so the clock will do. */
+    /* Early in a boot there may be no random bytes; O_EXCL keeps the name ours, so the clock will do. */
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
         random = (unsigned)now.tv_nsec ^ (unsigned)now.tv_sec << 20;
@@ -115,7 +115,7 @@ bool cfr_path_is_temp(const char *entry, const char *name)
 }
 
 /* Owner before mode, because chown clears bits of the mode. */
-static int dress_dir(int fd, mode_t mode, uid_t uid, gid_t gid)
+static int set_owner_and_mode(int fd, mode_t mode, uid_t uid, gid_t gid)
 {
     if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid) != 0)
         return -1;
@@ -146,7 +146,7 @@ int cfr_path_make_dir(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_
         (void)unlinkat(dir_fd, temp, AT_REMOVEDIR);
         return fd;
     }
-    failed = dress_dir(fd, mode, uid, gid) != 0 || fsync(fd) != 0 ? errno : 0;
+    failed = set_owner_and_mode(fd, mode, uid, gid) != 0 || fsync(fd) != 0 ? errno : 0;
     failed = failed == 0 || failed == EINVAL ? move_dir_in(dir_fd, temp, name) : failed;
     (void)close(fd);
     if (failed != 0)
@@ -178,7 +178,7 @@ static int descend(int fd, const char *component, bool create, int flags, struct
 }
 
 /* Opens the directory whose path is the first N bytes of PATH, following links. */
-static int open_followed(const char *path, size_t n, bool create, struct cfr_err *err)
+static int open_following_links(const char *path, size_t n, bool create, struct cfr_err *err)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
     char buf[PATH_MAX];
@@ -204,7 +204,7 @@ static int open_followed(const char *path, size_t n, bool create, struct cfr_err
 }
 
 /* Where the last component of the first N bytes of PATH begins; 0 if PATH will not do. */
-static size_t last_component(const char *path, size_t n)
+static size_t find_last_component(const char *path, size_t n)
 {
     size_t i = n;
 
@@ -217,13 +217,13 @@ static size_t last_component(const char *path, size_t n)
 
 int cfr_path_open_parent(const char *path, bool create, const char **name, struct cfr_err *err)
 {
-    size_t at = last_component(path, strlen(path));
+    size_t at = find_last_component(path, strlen(path));
     int fd;
 
     if (at == 0 || !cfr_path_is_name(path + at))
         return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a file", path);
     *name = path + at;
-    fd = open_followed(path, at - 1, create, err);
+    fd = open_following_links(path, at - 1, create, err);
     if (fd < 0)
         (void)cfr_err_prefix(err, "%s", path);
     return fd;
@@ -240,15 +240,15 @@ int cfr_path_open_dir(const char *path, bool create, mode_t mode, struct cfr_err
     while (n > 1 && path[n - 1] == '/')
         n--;
     if (n == 1 && path[0] == '/')
-        return open_followed(path, 0, false, err);
-    at = last_component(path, n);
+        return open_following_links(path, 0, false, err);
+    at = find_last_component(path, n);
     if (at == 0 || n - at > CFR_PATH_NAME_MAX)
         return cfr_err_set(err, CFR_E_PATH, "%s is not an absolute path of a directory", path);
     memcpy(name, path + at, n - at);
     name[n - at] = '\0';
     if (!cfr_path_is_name(name))
         return cfr_err_set(err, CFR_E_PATH, "%s: a path must not end with %s", path, name);
-    parent = open_followed(path, at - 1, create, err);
+    parent = open_following_links(path, at - 1, create, err);
     fd = parent < 0 ? parent : cfr_path_openat(parent, name, O_RDONLY | O_DIRECTORY, 0, create ? NULL : err);
     if (parent >= 0 && fd < 0 && create) {
         fd = fd == CFR_E_MISSING ? cfr_path_make_dir(parent, name, mode, (uid_t)-1, (gid_t)-1, err) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Merging one profile into an AWS credentials or config file. */
-#include "files/profile.h"
+#include "files/profile_private.h"
 
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 
 enum kind { BLANK, COMMENT, HEADER, SETTING };
 
-struct place {
+struct section_range {
     bool found;
     size_t header_end; /* offset behind the header's line feed */
-    size_t from;       /* what is replaced: from the first key ... */
-    size_t to;         /* ... to behind the last one */
+    size_t from;       /* of the first key */
+    size_t to;         /* behind the last one; [from, to) is replaced */
 };
 
 /* A comment that is indented belongs to the value above it for some SDKs, so it counts as a setting. */
-static enum kind kind_of(struct cfr_view line)
+static enum kind classify_line(struct cfr_view line)
 {
     struct cfr_view text = cfr_view_trim(line);
 
@@ -40,7 +40,7 @@ static enum kind kind_of(struct cfr_view line)
 
 /* NAME as the most lenient SDK reads it: outer blanks and quotes gone, inner blanks single, `profile default`
  * the same as `default`. */
-static void normalise(struct cfr_view name, char *out, size_t size)
+static void normalise_name(struct cfr_view name, char *out, size_t size)
 {
     static const char alias[] = "profile default";
     size_t n = 0;
@@ -58,7 +58,7 @@ static void normalise(struct cfr_view name, char *out, size_t size)
         memmove(out, "default", sizeof "default");
 }
 
-/* Sets *OURS; CFR_E_CONFLICT if it is a matter of opinion. */
+/* Sets *OURS; CFR_E_CONFLICT if the SDKs read the header in different ways. */
 static int read_header(struct cfr_view line, const char *section, size_t number, bool *ours, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_trim(line);
@@ -69,7 +69,7 @@ static int read_header(struct cfr_view line, const char *section, size_t number,
 
     rest = end < 0 ? rest : (struct cfr_view){rest.p + 1, rest.n - 1};
     *ours = line.p[0] == '[' && end > 0 && cfr_view_is(name, section) && cfr_view_find(rest, "]") < 0;
-    normalise(name, loose, sizeof loose);
+    normalise_name(name, loose, sizeof loose);
     if (*ours || strcmp(loose, section) != 0)
         return 0;
     return cfr_err_set(err, CFR_E_CONFLICT,
@@ -101,24 +101,24 @@ static int check_text(struct cfr_view old, struct cfr_err *err)
     return 0;
 }
 
-/* Finds the section and, in it, what is to be replaced. */
-static int locate(struct cfr_view old, const char *section, struct place *at, struct cfr_err *err)
+/* Finds the section and the keys in it, which are to be replaced. */
+static int find_section(struct cfr_view old, const char *section, struct section_range *at, struct cfr_err *err)
 {
     struct cfr_view rest = old;
     struct cfr_view line;
     bool inside = false;
     int rc = check_text(old, err);
 
-    *at = (struct place){0};
+    *at = (struct section_range){0};
     for (size_t number = 1; rc == 0 && cfr_view_line(&rest, &line); number++) {
-        enum kind kind = kind_of(line);
+        enum kind kind = classify_line(line);
         bool was_inside = inside;
 
         if (kind == HEADER) {
             rc = read_header(line, section, number, &inside, err);
             if (rc == 0 && inside && at->found)
                 rc = cfr_err_set(err, CFR_E_CONFLICT,
-                                 "line %zu: the section [%s] stands there a second time, for which "
+                                 "line %zu: the section [%s] occurs a second time, for which "
                                  "some SDKs refuse the whole file: remove one",
                                  number, section);
             if (rc == 0 && was_inside && line.p[0] != '[')
@@ -169,7 +169,7 @@ static int check_body(struct cfr_view body, struct cfr_err *err)
     return 0;
 }
 
-static int join(struct cfr_secret *out, const struct cfr_view *parts, size_t count, struct cfr_err *err)
+static int append_parts(struct cfr_secret *out, const struct cfr_view *parts, size_t count, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -187,11 +187,11 @@ int cfr_profile_merge(struct cfr_view old, const char *section, struct cfr_view 
                       struct cfr_err *err)
 {
     bool crlf = cfr_view_find(old, "\r\n") >= 0;
-    struct place at;
+    struct section_range at;
     int rc = check_section(section, err);
 
     rc = rc != 0 ? rc : check_body(body, err);
-    rc = rc != 0 ? rc : locate(old, section, &at, err);
+    rc = rc != 0 ? rc : find_section(old, section, &at, err);
     if (rc != 0)
         return rc;
     cfr_secret_clear(out);
@@ -200,7 +200,7 @@ int cfr_profile_merge(struct cfr_view old, const char *section, struct cfr_view 
         struct cfr_view parts[] = {
             before, cfr_view_of(ends_line(before) ? "" : "\n"), body, {old.p + at.to, old.n - at.to}};
 
-        return join(out, parts, sizeof parts / sizeof parts[0], err);
+        return append_parts(out, parts, sizeof parts / sizeof parts[0], err);
     }
     struct cfr_view parts[] = {old,
                                cfr_view_of(ends_line(old) ? ""
@@ -214,7 +214,7 @@ int cfr_profile_merge(struct cfr_view old, const char *section, struct cfr_view 
                                cfr_view_of("]\n"),
                                body};
 
-    return join(out, parts, sizeof parts / sizeof parts[0], err);
+    return append_parts(out, parts, sizeof parts / sizeof parts[0], err);
 }
 
 static int64_t now_ms(void)
@@ -226,7 +226,7 @@ static int64_t now_ms(void)
 }
 
 /* Opens and locks NAME.lock. Closing the descriptor unlocks. */
-static int lock(int dir_fd, const char *name, struct cfr_err *err)
+static int take_lock(int dir_fd, const char *name, struct cfr_err *err)
 {
     const struct timespec step = {0, LOCK_STEP_MS * 1000000L};
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -243,7 +243,7 @@ static int lock(int dir_fd, const char *name, struct cfr_err *err)
         if (errno != EAGAIN && errno != EACCES)
             rc = cfr_err_sys(err, errno, "cannot lock %s", lock_name);
         else if (now_ms() >= until_ms)
-            rc = cfr_err_set(err, CFR_E_TIMEOUT, "somebody has held the lock %s for %d s", lock_name,
+            rc = cfr_err_set(err, CFR_E_TIMEOUT, "another program has held the lock %s for %d s", lock_name,
                              LOCK_WAIT_MS / 1000);
         if (rc != 0) {
             (void)close(fd);
@@ -254,18 +254,18 @@ static int lock(int dir_fd, const char *name, struct cfr_err *err)
     return fd;
 }
 
-/* Reads NAME, or nothing if it is missing, and which file that was. */
+/* Reads NAME, or nothing if it is missing, and its status. */
 static int read_old(int dir_fd, const char *name, struct cfr_secret *old, struct stat *st, struct cfr_err *err)
 {
     *st = (struct stat){0};
     if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
         cfr_secret_clear(old);
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at %s", name);
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read the status of %s", name);
     }
     return cfr_file_read_at(dir_fd, name, old, err);
 }
 
-static bool stands(int dir_fd, const char *name, const struct stat *was)
+static bool is_unchanged(int dir_fd, const char *name, const struct stat *was)
 {
     struct stat st = {0};
 
@@ -294,8 +294,8 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
     *raced = false;
     if (rc != 0 || (st.st_nlink != 0 && cfr_view_eq(cfr_secret_view(&m->old), cfr_secret_view(&m->new))))
         return rc;
-    /* Not everybody takes the lock, so the time between reading and renaming is kept short. */
-    *raced = !stands(dir_fd, m->name, &st);
+    /* Not every program takes the lock, so the time between reading and renaming is kept short. */
+    *raced = !is_unchanged(dir_fd, m->name, &st);
     if (*raced)
         return 0;
     file.name = m->name;
@@ -312,7 +312,7 @@ static int merge_once(int dir_fd, struct merge *m, bool *changed, bool *raced, s
 
 static int merge_locked(int dir_fd, struct merge *m, bool *changed, struct cfr_err *err)
 {
-    int lock_fd = lock(dir_fd, m->name, err);
+    int lock_fd = take_lock(dir_fd, m->name, err);
     bool raced = true;
     int rc = 0;
 
@@ -321,7 +321,7 @@ static int merge_locked(int dir_fd, struct merge *m, bool *changed, struct cfr_e
     for (int i = 0; rc == 0 && raced && i < CHANGED_TRIES; i++)
         rc = merge_once(dir_fd, m, changed, &raced, err);
     if (rc == 0 && raced)
-        rc = cfr_err_set(err, CFR_E_CONFLICT, "somebody keeps changing it without taking %s.lock", m->name);
+        rc = cfr_err_set(err, CFR_E_CONFLICT, "another program keeps changing it without taking %s.lock", m->name);
     (void)close(lock_fd);
     return rc;
 }
@@ -351,7 +351,7 @@ int cfr_profile_verify(const char *path, const char *section, struct cfr_err *er
 {
     struct cfr_secret content;
     const char *name;
-    struct place at = {0};
+    struct section_range at = {0};
     int dir_fd = cfr_path_open_parent(path, false, &name, err);
     int rc;
 
@@ -359,7 +359,7 @@ int cfr_profile_verify(const char *path, const char *section, struct cfr_err *er
         return dir_fd;
     cfr_secret_init(&content, CFR_PROFILE_FILE_MAX);
     rc = cfr_file_read_at(dir_fd, name, &content, err);
-    rc = rc != 0 ? rc : locate(cfr_secret_view(&content), section, &at, err);
+    rc = rc != 0 ? rc : find_section(cfr_secret_view(&content), section, &at, err);
     if (rc == 0 && (!at.found || at.from == at.to))
         rc = cfr_err_set(err, CFR_E_MISSING, "it has no section [%s] with a key", section);
     if (rc != 0)

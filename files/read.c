@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and comparing single files. */
-#include "files/file.h"
+/* Reading and comparing single files, and finding mount points. */
+#include "files/file_private.h"
 
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static ssize_t read_some(int fd, char *to, size_t n)
     return got;
 }
 
-/* Reads to the end; the size that stat tells is only a hint, because files grow and /proc tells 0. */
+/* Reads to the end; the size from stat is only a hint, because files grow and /proc reports 0. */
 static int read_all(int fd, size_t hint, struct cfr_secret *out, struct cfr_err *err)
 {
     size_t want = hint < out->limit ? hint + 1 : CHUNK_BYTES;
@@ -63,7 +63,7 @@ static int read_regular(int fd, struct cfr_secret *out, struct cfr_err *err)
 
     cfr_secret_clear(out);
     if (fstat(fd, &st) != 0)
-        rc = cfr_err_sys(err, errno, "cannot look at it");
+        rc = cfr_err_sys(err, errno, "cannot read its status");
     else if (!S_ISREG(st.st_mode))
         rc = cfr_err_set(err, CFR_E_PATH, "it is not a regular file");
     else if (st.st_size > 0 && (uint64_t)st.st_size > out->limit)
@@ -156,8 +156,8 @@ static bool mountinfo_is(const char *field, const char *path)
     return *path == '\0';
 }
 
-/* For kernels before 5.8, whose statx does not tell mount points. */
-static bool in_mountinfo(const char *path)
+/* For kernels before 5.8, whose statx does not report mount points. */
+static bool find_in_mountinfo(const char *path)
 {
     struct stat st;
     bool link = lstat(path, &st) != 0 || S_ISLNK(st.st_mode);
@@ -189,5 +189,5 @@ bool cfr_file_is_mount(const char *path)
     if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &stx) == 0 &&
         (stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
         return (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-    return in_mountinfo(path);
+    return find_in_mountinfo(path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One file replaced by rename. */
+/* Publishing a single file by rename. */
 #include "files/single.h"
 
+#include "files/file_private.h"
 #include "files/path.h"
 
 #include <errno.h>
@@ -9,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Only a regular file, or nothing, may stand where we write. */
+/* The name may be taken by a regular file only. */
 static int check_target(int dir_fd, const char *name, struct cfr_err *err)
 {
     struct stat st;
 
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot look at it");
+        return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot read its status");
     if (S_ISLNK(st.st_mode))
         return cfr_err_set(err, CFR_E_PATH,
                            "it is a symbolic link, which is not followed here: remove it or name the real path");
@@ -24,8 +25,8 @@ static int check_target(int dir_fd, const char *name, struct cfr_err *err)
     return 0;
 }
 
-static int publish(int dir_fd, const char *path, const struct cfr_file *file, bool in_place, bool *changed,
-                   struct cfr_err *err)
+static int write_if_changed(int dir_fd, const char *path, const struct cfr_file *file, bool in_place, bool *changed,
+                            struct cfr_err *err)
 {
     int rc = check_target(dir_fd, file->name, err);
 
@@ -48,7 +49,7 @@ int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_pl
     *changed = false;
     if (dir_fd < 0)
         return dir_fd;
-    rc = publish(dir_fd, path, &named, in_place, changed, err);
+    rc = write_if_changed(dir_fd, path, &named, in_place, changed, err);
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);

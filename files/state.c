@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Small documents in the state directory. */
+/* JSON documents in the state directory, and its lock. */
 #include "files/state.h"
 
-#include "files/file.h"
-#include "files/path.h"
+#include "files/file_private.h"
+#include "files/path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 #define LOCK_NAME "lock"
 
-/* Whoever holds the lock wrote its process id there; it is for the error text only. */
-static int refuse(int fd, const char *directory, struct cfr_err *err)
+/* The holder of the lock wrote its process id there; it is for the error text only. */
+static int report_locked(int fd, const char *directory, struct cfr_err *err)
 {
     char pid[16] = "";
     ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
@@ -36,7 +36,7 @@ static int take_lock(int dir_fd, const char *directory, struct cfr_err *err)
         return fd;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        rc = errno == EWOULDBLOCK ? refuse(fd, directory, err)
+        rc = errno == EWOULDBLOCK ? report_locked(fd, directory, err)
                                   : cfr_err_sys(err, errno, "cannot lock %s/" LOCK_NAME, directory);
     if (rc != 0) {
         (void)close(fd);
@@ -67,7 +67,7 @@ int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err)
     return dir_fd;
 }
 
-static int file_name(const char *name, char out[CFR_PATH_NAME_MAX + 1], struct cfr_err *err)
+static int make_file_name(const char *name, char out[CFR_PATH_NAME_MAX + 1], struct cfr_err *err)
 {
     int n = snprintf(out, CFR_PATH_NAME_MAX + 1, "%s.json", name);
 
@@ -79,7 +79,7 @@ static int file_name(const char *name, char out[CFR_PATH_NAME_MAX + 1], struct c
 int cfr_state_load(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err)
 {
     char file[CFR_PATH_NAME_MAX + 1];
-    int rc = file_name(name, file, err);
+    int rc = make_file_name(name, file, err);
 
     return rc != 0 ? rc : cfr_file_read_at(dir_fd, file, out, err);
 }
@@ -88,20 +88,10 @@ int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct
 {
     char file[CFR_PATH_NAME_MAX + 1];
     struct cfr_file f = {file, content, 0600, CFR_FILE_KEEP_ID, CFR_FILE_KEEP_ID};
-    int rc = file_name(name, file, err);
+    int rc = make_file_name(name, file, err);
 
     if (rc == 0 && content.n > CFR_STATE_MAX)
         rc = cfr_err_set(err, CFR_E_LIMIT, "the state of %s has %zu bytes, more than %d", name, content.n,
                          CFR_STATE_MAX);
     return rc != 0 ? rc : cfr_file_replace(dir_fd, &f, err);
-}
-
-int cfr_state_remove(int dir_fd, const char *name, struct cfr_err *err)
-{
-    char file[CFR_PATH_NAME_MAX + 1];
-    int rc = file_name(name, file, err);
-
-    if (rc == 0 && unlinkat(dir_fd, file, 0) != 0 && errno != ENOENT)
-        rc = cfr_err_sys(err, errno, "cannot remove %s", file);
-    return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Small documents in a directory of our own, replaced atomically. In the state directory they hold metadata, never
- * secrets; the service CA and the issuer keep their keys so, each in a directory for that alone. Blocks on disk. */
+/* Small JSON documents in a directory of our own, replaced atomically. Blocks on disk. The state directory holds
+ * metadata, and while a key is being rotated the pending secret; the service CA and the issuer keep their private keys
+ * the same way, each in a directory for that alone. All files have mode 0600. */
 #ifndef CFR_FILES_STATE_H
 #define CFR_FILES_STATE_H
 
@@ -8,16 +9,14 @@
 
 #define CFR_STATE_MAX 65536
 
-/* Makes (mode 0700) and opens the directory, and takes an exclusive lock on `lock` in it, so that two agents
- * never share one: CFR_E_CONFLICT. Returns a descriptor; *LOCK_FD is another one, held for as long as the
- * lock is wanted. */
+/* Makes the directory (mode 0700), opens it, and takes an exclusive lock on `lock` in it, so that two agents
+ * never share one: CFR_E_CONFLICT. Returns the directory's descriptor; *LOCK_FD is another one, which holds the lock
+ * until it is closed. The caller closes both. */
 int cfr_state_open(const char *directory, int *lock_fd, struct cfr_err *err);
 /* Reads NAME.json into OUT, whose limit the caller sets (CFR_STATE_MAX is enough). CFR_E_MISSING if there is
  * none. */
 int cfr_state_load(int dir_fd, const char *name, struct cfr_secret *out, struct cfr_err *err);
 /* Replaces NAME.json (mode 0600) in one step. CFR_E_LIMIT above CFR_STATE_MAX. */
 int cfr_state_save(int dir_fd, const char *name, struct cfr_view content, struct cfr_err *err);
-/* That there is none is no error. */
-int cfr_state_remove(int dir_fd, const char *name, struct cfr_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a whole volume. */
+/* Reading all files of a mounted volume as one version. */
 #include "files/volume.h"
 
 #include "base/hash.h"
@@ -29,7 +29,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int take_name(struct cfr_volume *v, const char *name, struct cfr_err *err)
+static int add_name(struct cfr_volume *v, const char *name, struct cfr_err *err)
 {
     if (v->count == CFR_VOLUME_FILES_MAX)
         return cfr_err_set(err, CFR_E_LIMIT, "it holds more than %d files", CFR_VOLUME_FILES_MAX);
@@ -41,7 +41,7 @@ static int take_name(struct cfr_volume *v, const char *name, struct cfr_err *err
 }
 
 /* Consumes FD. */
-static int list(int fd, struct cfr_volume *v, struct cfr_err *err)
+static int list_names(int fd, struct cfr_volume *v, struct cfr_err *err)
 {
     DIR *dir = fdopendir(fd);
     const struct dirent *e;
@@ -57,7 +57,7 @@ static int list(int fd, struct cfr_volume *v, struct cfr_err *err)
         if (strncmp(e->d_name, "..", 2) == 0 || strcmp(e->d_name, ".") == 0)
             continue;
         if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            rc = take_name(v, e->d_name, err);
+            rc = add_name(v, e->d_name, err);
     }
     if (rc == 0 && errno != 0)
         rc = cfr_err_sys(err, errno, "cannot list it");
@@ -66,8 +66,8 @@ static int list(int fd, struct cfr_volume *v, struct cfr_err *err)
     return rc;
 }
 
-/* Names and identities of what V lists, as they are now. */
-static uint64_t mark_of(int fd, const struct cfr_volume *v)
+/* Hash of the names and present identities of the files in V. */
+static uint64_t hash_files(int fd, const struct cfr_volume *v)
 {
     uint64_t mark = CFR_HASH_START;
 
@@ -93,7 +93,7 @@ static int read_files(int fd, struct cfr_volume *v, struct cfr_err *err)
     return rc;
 }
 
-/* True if A and B are one directory, in which nothing was made, renamed or removed between the two looks. */
+/* True if A and B are one directory, in which no entry was made, renamed or removed in between. */
 static bool same_directory(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -123,24 +123,25 @@ static int open_version(const char *directory, struct cfr_err *err)
 static int list_and_read(int fd, struct cfr_volume *out, struct cfr_err *err)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    int rc = copy >= 0 ? list(copy, out, err) : cfr_err_sys(err, errno, "cannot list it");
+    int rc = copy >= 0 ? list_names(copy, out, err) : cfr_err_sys(err, errno, "cannot list it");
 
     if (rc != 0)
         return rc;
-    out->mark = mark_of(fd, out);
+    out->mark = hash_files(fd, out);
     rc = read_files(fd, out, err);
     if (rc == 0 && out->count == 0)
         rc = cfr_err_set(err, CFR_E_MISSING, "it holds no file");
     return rc;
 }
 
-/* True if everything that was read through FD stood there at one moment: the kubelet removes an old version
- * only after it has swapped it, file by file, under the eyes of whoever still reads it. */
-static bool is_whole(int fd, const struct stat *before, const char *directory, const struct cfr_volume *v)
+/* True if all files read through FD belong to one version: the kubelet removes an old version
+ * only after the swap, file by file, while a reader may still be in it. */
+static bool check_unchanged(int fd, const struct stat *before, const char *directory, const struct cfr_volume *v)
 {
     struct stat after;
     int again = open_version(directory, NULL);
-    bool whole = again >= 0 && fstat(again, &after) == 0 && same_directory(before, &after) && mark_of(fd, v) == v->mark;
+    bool whole =
+        again >= 0 && fstat(again, &after) == 0 && same_directory(before, &after) && hash_files(fd, v) == v->mark;
 
     if (again >= 0)
         (void)close(again);
@@ -156,8 +157,8 @@ static int read_version(const char *directory, struct cfr_volume *out, bool *who
     *whole = true;
     if (fd < 0)
         return fd;
-    rc = fstat(fd, &before) == 0 ? list_and_read(fd, out, err) : cfr_err_sys(err, errno, "cannot look at it");
-    *whole = is_whole(fd, &before, directory, out);
+    rc = fstat(fd, &before) == 0 ? list_and_read(fd, out, err) : cfr_err_sys(err, errno, "cannot read its status");
+    *whole = check_unchanged(fd, &before, directory, out);
     (void)close(fd);
     return rc != 0 ? cfr_err_prefix(err, "%s", directory) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A mounted Secret (or any volume of the kubelet's) read as one: all files of the same version. */
+/* All files of a mounted Secret (or any volume of the kubelet), read as one version. Blocks on disk. */
 #ifndef CFR_FILES_VOLUME_H
 #define CFR_FILES_VOLUME_H
 
@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 #define CFR_VOLUME_FILES_MAX 64
-#define CFR_VOLUME_BYTES_MAX 1048576 /* of all files: what a Secret can hold */
+#define CFR_VOLUME_BYTES_MAX 1048576 /* of all files: the limit of a Secret */
 
 /* Zero-initialised is empty. Sorted by name. */
 struct cfr_volume {
     char *names[CFR_VOLUME_FILES_MAX];
     struct cfr_secret values[CFR_VOLUME_FILES_MAX];
     size_t count;
-    uint64_t mark; /* tells versions apart by names and file identities, not by content */
+    uint64_t mark; /* distinguishes versions by names and file identities, not by content */
 };
 
-/* Reads every regular file of DIRECTORY (absolute, may be a link), through `..data` where there is one, so
- * that a swap in between mixes nothing; names beginning with `..` are not looked at. CFR_E_MISSING if there
- * is no directory or no file in it; CFR_E_LIMIT for too many or too much; CFR_E_PERM, CFR_E_IO ... Blocks on
- * disk. The caller frees OUT also after an error. */
+/* Reads every regular file of DIRECTORY (absolute, may be a link), through `..data` where it exists, so
+ * that a swap in between mixes nothing; names that begin with `..` are ignored. CFR_E_MISSING if there
+ * is no directory or no file in it; CFR_E_LIMIT for too many or too large files; CFR_E_UNAVAILABLE if the volume keeps
+ * changing; CFR_E_PERM, CFR_E_IO ... The caller frees OUT also after an error. */
 int cfr_volume_read(const char *directory, struct cfr_volume *out, struct cfr_err *err);
 void cfr_volume_free(struct cfr_volume *v);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Watching files by their directory. */
+/* File watches on inotify. */
 #include "files/watch.h"
 
 #include "base/hash.h"
-#include "files/layout.h"
+#include "files/generation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define READ_BYTES    8192
 #define CLIMB_TRIES   16
 
-/* What stood at a path when it was last looked at. All zero: nothing. */
+/* The file at a path when it was last read. All zero: none. */
 struct identity {
     uint64_t device;
     uint64_t inode;
@@ -39,7 +39,7 @@ struct entry {
     struct entry *next;          /* in the directory */
     struct identity seen;
     uint16_t name_at; /* offset of the path's last component */
-    uint16_t part_at; /* of the component that is looked for in the directory; name_at once all parents exist */
+    uint16_t part_at; /* of the component to find in the directory; name_at once all parents exist */
     bool pending;
     char path[];
 };
@@ -100,7 +100,7 @@ int cfr_watch_fd(const struct cfr_watch *w)
 }
 
 /* Makes room for one more pointer in a sorted array. */
-static void *grow(void *array, size_t count, size_t *cap)
+static void *grow_array(void *array, size_t count, size_t *cap)
 {
     size_t more = *cap == 0 ? 8 : *cap + *cap / 2;
     void *p = array;
@@ -114,7 +114,7 @@ static void *grow(void *array, size_t count, size_t *cap)
 }
 
 /* Index of the first directory whose wd is not below WD. */
-static size_t directory_at(const struct cfr_watch *w, int wd)
+static size_t find_directory_index(const struct cfr_watch *w, int wd)
 {
     size_t low = 0;
     size_t high = w->directory_count;
@@ -132,20 +132,20 @@ static size_t directory_at(const struct cfr_watch *w, int wd)
 
 static struct directory *find_directory(const struct cfr_watch *w, int wd)
 {
-    size_t i = directory_at(w, wd);
+    size_t i = find_directory_index(w, wd);
 
     return i < w->directory_count && w->directories[i]->wd == wd ? w->directories[i] : NULL;
 }
 
-static struct directory *take_directory(struct cfr_watch *w, int wd)
+static struct directory *add_directory(struct cfr_watch *w, int wd)
 {
     struct directory *d = find_directory(w, wd);
     struct directory **array;
-    size_t i = directory_at(w, wd);
+    size_t i = find_directory_index(w, wd);
 
     if (d != NULL)
         return d;
-    array = grow(w->directories, w->directory_count, &w->directory_cap);
+    array = grow_array(w->directories, w->directory_count, &w->directory_cap);
     if (array == NULL)
         return NULL;
     w->directories = array;
@@ -159,10 +159,10 @@ static struct directory *take_directory(struct cfr_watch *w, int wd)
     return d;
 }
 
-/* Forgets a directory that nobody watches through any more. */
+/* Removes a directory that no entry uses any more. */
 static void drop_directory(struct cfr_watch *w, struct directory *d)
 {
-    size_t i = directory_at(w, d->wd);
+    size_t i = find_directory_index(w, d->wd);
 
     /* It fails where the kernel has dropped the watch itself. */
     (void)inotify_rm_watch(w->fd, d->wd);
@@ -201,7 +201,7 @@ static int watch_prefix(const struct cfr_watch *w, struct entry *e, size_t n, ui
     return wd;
 }
 
-/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to look for
+/* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to find
  * there. Returns a watch descriptor, or -1 with errno. */
 static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at)
 {
@@ -232,24 +232,24 @@ static bool part_exists(struct entry *e, size_t part_at)
     return exists;
 }
 
-static int no_watch(const struct entry *e, int errnum, struct cfr_err *err)
+static int report_no_watch(const struct entry *e, int errnum, struct cfr_err *err)
 {
     if (errnum == ENOSPC)
         return cfr_err_set(err, CFR_E_LIMIT,
-                           "no inotify watch is left for this user, so %s is only looked at once a "
+                           "no inotify watch is left for this user, so %s is only checked once a "
                            "minute: raise the sysctl fs.inotify.max_user_watches",
                            e->path);
     return cfr_err_sys(err, errnum, "cannot watch the directory of %s", e->path);
 }
 
-/* Watches through the right directory, which may be the one that it is watched through already. */
+/* Attaches E to the right directory, which may be its present one. */
 static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
 {
     struct directory *d;
     size_t part_at = e->name_at;
     int wd = -1;
 
-    /* A parent may be made just before we begin to watch for it. */
+    /* A parent may be made just before its watch begins. */
     for (int i = 0; i < CLIMB_TRIES; i++) {
         wd = watch_nearest(w, e, &part_at);
         if (wd < 0 || part_at == e->name_at || !part_exists(e, part_at))
@@ -261,13 +261,13 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
         int errnum = errno;
 
         detach(w, e);
-        return no_watch(e, errnum, err);
+        return report_no_watch(e, errnum, err);
     }
     e->part_at = (uint16_t)part_at;
     if (e->directory != NULL && e->directory->wd == wd)
         return 0;
     detach(w, e);
-    d = take_directory(w, wd);
+    d = add_directory(w, wd);
     if (d == NULL) {
         (void)inotify_rm_watch(w->fd, wd);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -279,27 +279,27 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
 }
 
 /* A path that ends with it stands for everything in its directory. */
-static bool is_whole(const struct entry *e)
+static bool is_whole_directory(const struct entry *e)
 {
-    return strcmp(e->path + e->name_at, CFR_LAYOUT_DATA) == 0;
+    return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;
 }
 
-static struct identity identify(const struct entry *e)
+static struct identity read_identity(const struct entry *e)
 {
-    char path[PATH_MAX + sizeof CFR_LAYOUT_DATA];
+    char path[PATH_MAX + sizeof CFR_GENERATION_DATA];
     char target[256];
     struct identity id = {0};
     struct stat st;
     ssize_t n;
 
     (void)snprintf(path, sizeof path, "%.*s", (int)e->name_at, e->path);
-    if (stat(e->path, &st) == 0 || (is_whole(e) && stat(path, &st) == 0)) {
+    if (stat(e->path, &st) == 0 || (is_whole_directory(e) && stat(path, &st) == 0)) {
         id.device = st.st_dev;
         id.inode = st.st_ino;
         id.size = st.st_size;
         id.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
     }
-    (void)snprintf(path, sizeof path, "%.*s" CFR_LAYOUT_DATA, (int)e->name_at, e->path);
+    (void)snprintf(path, sizeof path, "%.*s" CFR_GENERATION_DATA, (int)e->name_at, e->path);
     n = readlink(path, target, sizeof target);
     if (n >= 0)
         id.data_hash = cfr_hash_add(CFR_HASH_START, target, (size_t)n);
@@ -313,7 +313,7 @@ static bool same_identity(const struct identity *a, const struct identity *b)
 }
 
 /* Index of the first entry whose owner is not below OWNER (AFTER: is above). */
-static size_t owner_at(const struct cfr_watch *w, const void *owner, bool after)
+static size_t find_owner_index(const struct cfr_watch *w, const void *owner, bool after)
 {
     size_t low = 0;
     size_t high = w->entry_count;
@@ -341,7 +341,7 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
 
     if (path[0] != '/' || n >= PATH_MAX || slash[1] == '\0')
         return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
-    array = grow(w->entries, w->entry_count, &w->entry_cap);
+    array = grow_array(w->entries, w->entry_count, &w->entry_cap);
     if (array == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     w->entries = array;
@@ -356,8 +356,8 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
         free(e);
         return rc;
     }
-    e->seen = identify(e);
-    i = owner_at(w, owner, true);
+    e->seen = read_identity(e);
+    i = find_owner_index(w, owner, true);
     memmove(array + i + 1, array + i, (w->entry_count - i) * sizeof(struct entry *));
     array[i] = e;
     w->entry_count++;
@@ -366,8 +366,8 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
 
 void cfr_watch_remove(struct cfr_watch *w, void *owner)
 {
-    size_t from = owner_at(w, owner, false);
-    size_t to = owner_at(w, owner, true);
+    size_t from = find_owner_index(w, owner, false);
+    size_t to = find_owner_index(w, owner, true);
 
     if (from == to)
         return;
@@ -380,7 +380,7 @@ void cfr_watch_remove(struct cfr_watch *w, void *owner)
 }
 
 /* Many may watch one path, mostly in a row. */
-static void identify_pending(const struct cfr_watch *w)
+static void read_pending_identities(const struct cfr_watch *w)
 {
     const struct entry *last = NULL;
 
@@ -389,19 +389,19 @@ static void identify_pending(const struct cfr_watch *w)
 
         if (!e->pending)
             continue;
-        e->seen = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : identify(e);
+        e->seen = last != NULL && strcmp(last->path, e->path) == 0 ? last->seen : read_identity(e);
         last = e;
     }
 }
 
 /* Calls FN once for each owner with a pending entry. FN may add and remove entries, so nothing but the last
  * owner is remembered from one call to the next. */
-static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
+static void notify_owners(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
 {
     size_t i = 0;
 
     /* Before FN reads it, so that what changes after that is noticed later. */
-    identify_pending(w);
+    read_pending_identities(w);
     while (i < w->entry_count) {
         void *owner = w->entries[i]->owner;
         bool pending = false;
@@ -414,12 +414,12 @@ static void fire(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
         }
         if (pending) {
             fn(ctx, owner);
-            i = owner_at(w, owner, true);
+            i = find_owner_index(w, owner, true);
         }
     }
 }
 
-/* Everybody who watched through a directory that is gone looks for it anew. */
+/* Attaches all entries of a directory that is gone again. */
 static void reattach(struct cfr_watch *w, struct directory *d)
 {
     struct entry *e = d->first;
@@ -438,9 +438,9 @@ static void reattach(struct cfr_watch *w, struct directory *d)
     }
 }
 
-static void mark(struct cfr_watch *w, struct directory *d, const char *name)
+static void mark_pending(struct cfr_watch *w, struct directory *d, const char *name)
 {
-    bool data = strcmp(name, CFR_LAYOUT_DATA) == 0;
+    bool data = strcmp(name, CFR_GENERATION_DATA) == 0;
     size_t n = strlen(name);
     bool moved = false;
 
@@ -448,7 +448,8 @@ static void mark(struct cfr_watch *w, struct directory *d, const char *name)
         const char *part = e->path + e->part_at;
         bool own = e->part_at == e->name_at;
 
-        if ((own && (data || is_whole(e))) || (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
+        if ((own && (data || is_whole_directory(e))) ||
+            (strncmp(part, name, n) == 0 && part[n] == (own ? '\0' : '/'))) {
             e->pending = true;
             moved = moved || !own;
         }
@@ -463,7 +464,7 @@ static void mark(struct cfr_watch *w, struct directory *d, const char *name)
     }
 }
 
-static void handle(struct cfr_watch *w, const struct inotify_event *event, bool *overflowed)
+static void handle_event(struct cfr_watch *w, const struct inotify_event *event, bool *overflowed)
 {
     struct directory *d;
 
@@ -477,7 +478,7 @@ static void handle(struct cfr_watch *w, const struct inotify_event *event, bool 
     if ((event->mask & GONE) != 0)
         reattach(w, d);
     else if (event->len != 0)
-        mark(w, d, event->name);
+        mark_pending(w, d, event->name);
 }
 
 static void attach_all(struct cfr_watch *w)
@@ -500,7 +501,7 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
         for (const char *p = buf.bytes; p < buf.bytes + n;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)p;
 
-            handle(w, event, &lost);
+            handle_event(w, event, &lost);
             p += sizeof *event + event->len;
         }
     }
@@ -513,7 +514,7 @@ int cfr_watch_dispatch(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx, bool *o
     }
     if (overflowed != NULL)
         *overflowed = lost;
-    fire(w, fn, ctx);
+    notify_owners(w, fn, ctx);
     return rc;
 }
 
@@ -522,9 +523,9 @@ void cfr_watch_rescan(struct cfr_watch *w, cfr_watch_fn *fn, void *ctx)
     attach_all(w);
     for (size_t i = 0; i < w->entry_count; i++) {
         struct entry *e = w->entries[i];
-        struct identity now = identify(e);
+        struct identity now = read_identity(e);
 
         e->pending = e->pending || !same_identity(&e->seen, &now);
     }
-    fire(w, fn, ctx);
+    notify_owners(w, fn, ctx);
 }

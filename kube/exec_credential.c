@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ExecCredentials. */
+/* ExecCredential objects, read and written. */
 #include "kube/exec_credential.h"
 
 #include "base/json.h"
@@ -68,8 +68,8 @@ static int check_head(const struct cfr_json *doc, const char *api_version, struc
     return 0;
 }
 
-/* What goes into a header may not end it. */
-static bool fit_for_header(struct cfr_view token)
+/* A character that ends a header line must not get into one. */
+static bool is_header_value(struct cfr_view token)
 {
     for (size_t i = 0; i < token.n; i++) {
         if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
@@ -78,8 +78,8 @@ static bool fit_for_header(struct cfr_view token)
     return true;
 }
 
-/* Takes the text at KEY; nothing if it is not there. */
-static int take(const struct cfr_json *status, const char *key, struct cfr_secret *out, struct cfr_err *err)
+/* Appends the text at KEY to OUT, if there is one. */
+static int read_text(const struct cfr_json *status, const char *key, struct cfr_secret *out, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(status, key);
     struct cfr_view text = {NULL, 0};
@@ -94,14 +94,14 @@ static int take(const struct cfr_json *status, const char *key, struct cfr_secre
     return cfr_secret_append(out, text, err);
 }
 
-static int take_secrets(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
+static int read_secrets(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
 {
-    int rc = take(status, "token", &out->token, err);
+    int rc = read_text(status, "token", &out->token, err);
 
     if (rc == 0)
-        rc = take(status, "clientCertificateData", &out->cert, err);
+        rc = read_text(status, "clientCertificateData", &out->cert, err);
     if (rc == 0)
-        rc = take(status, "clientKeyData", &out->key, err);
+        rc = read_text(status, "clientKeyData", &out->key, err);
     if (rc != 0)
         return rc;
     if ((out->cert.len == 0) != (out->key.len == 0))
@@ -110,7 +110,7 @@ static int take_secrets(const struct cfr_json *status, struct cfr_k8s_exec_crede
                            out->cert.len != 0 ? "clientKeyData" : "clientCertificateData");
     if (out->token.len == 0 && out->cert.len == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin gave neither a token nor a certificate");
-    if (!fit_for_header(cfr_secret_view(&out->token)))
+    if (!is_header_value(cfr_secret_view(&out->token)))
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the exec plugin's token holds a space or a character that is not printable");
     if (out->cert.len != 0 && (cfr_view_find(cfr_secret_view(&out->cert), "-----BEGIN ") < 0 ||
@@ -119,7 +119,7 @@ static int take_secrets(const struct cfr_json *status, struct cfr_k8s_exec_crede
     return 0;
 }
 
-static int take_expiry(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
+static int read_expiry(const struct cfr_json *status, struct cfr_k8s_exec_credential *out, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(status, "expirationTimestamp");
     struct cfr_view text;
@@ -127,7 +127,7 @@ static int take_expiry(const struct cfr_json *status, struct cfr_k8s_exec_creden
     if (value == NULL || cfr_json_is_null(value))
         return 0;
     if (!cfr_json_string(value, &text) || !cfr_time_parse(text, &out->expires_s) || out->expires_s == 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's expirationTimestamp is no time");
+        return cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's expirationTimestamp is not a time");
     return 0;
 }
 
@@ -149,16 +149,16 @@ int cfr_k8s_exec_credential_read(const char *api_version, struct cfr_view text, 
         return rc;
     rc = cfr_json_parse(text, &doc, &why);
     if (rc != 0)
-        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "what the exec plugin printed is %s", why.text);
+        return cfr_err_set(err, rc, rc == CFR_E_NOMEM ? "%s" : "the output of the exec plugin is %s", why.text);
     status = cfr_json_get(doc, "status");
     (void)cfr_json_string(cfr_json_get(status, "token"), &token);
     rc = check_head(doc, api_version, token, err);
     if (rc == 0 && !cfr_json_is_object(status))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the exec plugin's " KIND " has no status");
     if (rc == 0)
-        rc = take_secrets(status, out, err);
+        rc = read_secrets(status, out, err);
     if (rc == 0)
-        rc = take_expiry(status, out, err);
+        rc = read_expiry(status, out, err);
     cfr_json_free(doc);
     if (rc != 0)
         cfr_k8s_exec_credential_free(out);
@@ -175,7 +175,7 @@ void cfr_k8s_exec_credential_free(struct cfr_k8s_exec_credential *c)
 
 /* ---- the plugin's side ---- */
 
-int cfr_k8s_exec_credential_asked(struct cfr_view info, const char **version, struct cfr_err *err)
+int cfr_k8s_exec_credential_version_of(struct cfr_view info, const char **version, struct cfr_err *err)
 {
     struct cfr_view asked = {NULL, 0};
     struct cfr_view kind = {NULL, 0};
@@ -184,7 +184,7 @@ int cfr_k8s_exec_credential_asked(struct cfr_view info, const char **version, st
 
     *version = versions[0];
     if (rc != 0)
-        return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_CONFIG, "KUBERNETES_EXEC_INFO is no JSON");
+        return cfr_err_set(err, rc == CFR_E_NOMEM ? rc : CFR_E_CONFIG, "KUBERNETES_EXEC_INFO is not JSON");
     if (info.n == 0)
         return 0;
     (void)cfr_json_string(cfr_json_get(doc, "kind"), &kind);
@@ -204,17 +204,17 @@ int cfr_k8s_exec_credential_asked(struct cfr_view info, const char **version, st
     return rc;
 }
 
-static int add(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
+static int append_text(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
 {
     return rc != 0 ? rc : cfr_secret_append_str(out, text, err);
 }
 
-static int add_member(struct cfr_secret *out, int rc, const char *key, struct cfr_view value, struct cfr_err *err)
+static int append_member(struct cfr_secret *out, int rc, const char *key, struct cfr_view value, struct cfr_err *err)
 {
     if (rc != 0 || value.n == 0)
         return rc;
-    rc = add(out, rc, out->p[out->len - 1] == '{' ? "" : ",", err);
-    rc = add(out, rc, key, err);
+    rc = append_text(out, rc, out->p[out->len - 1] == '{' ? "" : ",", err);
+    rc = append_text(out, rc, key, err);
     return rc != 0 ? rc : cfr_secret_append_json(out, value, err);
 }
 
@@ -224,15 +224,15 @@ int cfr_k8s_exec_credential_write(const char *version, const struct cfr_k8s_exec
     char when[CFR_TIME_RFC3339_MAX];
     int rc = check_version(version, err);
 
-    if (rc == 0 && !fit_for_header(cfr_secret_view(&c->token)))
+    if (rc == 0 && !is_header_value(cfr_secret_view(&c->token)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the token holds a space or a character that is not printable");
-    rc = add(out, rc, "{\"apiVersion\":\"", err);
-    rc = add(out, rc, version, err);
-    rc = add(out, rc, "\",\"kind\":\"" KIND "\",\"status\":{", err);
+    rc = append_text(out, rc, "{\"apiVersion\":\"", err);
+    rc = append_text(out, rc, version, err);
+    rc = append_text(out, rc, "\",\"kind\":\"" KIND "\",\"status\":{", err);
     if (c->expires_s != 0)
-        rc = add_member(out, rc, "\"expirationTimestamp\":", cfr_view_of(cfr_time_format(c->expires_s, when)), err);
-    rc = add_member(out, rc, "\"token\":", cfr_secret_view(&c->token), err);
-    rc = add_member(out, rc, "\"clientCertificateData\":", cfr_secret_view(&c->cert), err);
-    rc = add_member(out, rc, "\"clientKeyData\":", cfr_secret_view(&c->key), err);
-    return add(out, rc, "}}\n", err);
+        rc = append_member(out, rc, "\"expirationTimestamp\":", cfr_view_of(cfr_time_format(c->expires_s, when)), err);
+    rc = append_member(out, rc, "\"token\":", cfr_secret_view(&c->token), err);
+    rc = append_member(out, rc, "\"clientCertificateData\":", cfr_secret_view(&c->cert), err);
+    rc = append_member(out, rc, "\"clientKeyData\":", cfr_secret_view(&c->key), err);
+    return append_text(out, rc, "}}\n", err);
 }

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/redact.h"
+#include "kube/image_match_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #define IMAGE_MAX    4096
 #define SHOWN_MAX    80
 #define DURATION_MAX 32
-/* What Go can say in nanoseconds. */
+/* The longest time.Duration of Go, which counts nanoseconds. */
 #define LONGEST_S INT64_C(9223372036)
 
 static struct cfr_view text_at(const struct cfr_json *object, const char *key)
@@ -48,7 +49,7 @@ static int check_image(struct cfr_view image, struct cfr_err *err)
     if (image.n == 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the kubelet's request names no image");
     if (image.n > IMAGE_MAX || !cfr_view_printable(image) || memchr(image.p, ' ', image.n) != NULL)
-        return cfr_err_set(err, CFR_E_ANSWER, "the image in the kubelet's request is no image name");
+        return cfr_err_set(err, CFR_E_ANSWER, "the image in the kubelet's request is not an image name");
     return 0;
 }
 
@@ -113,7 +114,7 @@ static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
-static int no_login(struct cfr_view host, struct cfr_err *err)
+static int report_no_login(struct cfr_view host, struct cfr_err *err)
 {
     char shown[CFR_REDACT_MAX];
 
@@ -137,7 +138,7 @@ static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_se
         rc = add_login((struct cfr_view){text.p, (size_t)(colon - text.p)},
                        (struct cfr_view){colon + 1, text.n - (size_t)(colon + 1 - text.p)}, out, err);
     else if (rc == 0 || rc == CFR_E_ANSWER)
-        rc = no_login(host, err);
+        rc = report_no_login(host, err);
     cfr_secret_free(&plain);
     return rc;
 }
@@ -164,7 +165,7 @@ static int add_auths(const struct cfr_json *doc, struct cfr_secret *out, struct 
 }
 
 /* Parses the inside of an object. */
-static int parse_inside(struct cfr_view inside, struct cfr_json **out, struct cfr_err *err)
+static int parse_object_body(struct cfr_view inside, struct cfr_json **out, struct cfr_err *err)
 {
     struct cfr_secret whole;
     struct cfr_err why = {0};
@@ -187,7 +188,7 @@ int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_se
 {
     struct cfr_json *doc;
     char duration[DURATION_MAX];
-    int rc = parse_inside(auths, &doc, err);
+    int rc = parse_object_body(auths, &doc, err);
 
     write_duration(cache_s, duration);
     if (rc == 0)

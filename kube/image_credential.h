@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kubelet's image credential provider protocol: its request on standard input, and our response. Pure.
+/* The kubelet's image credential provider protocol: its request on standard input and the response. Pure.
  * Source: credentialprovider.kubelet.k8s.io/v1. */
 #ifndef CFR_KUBE_IMAGE_CREDENTIAL_H
 #define CFR_KUBE_IMAGE_CREDENTIAL_H
@@ -27,8 +27,8 @@ void cfr_k8s_image_request_free(struct cfr_k8s_image_request *r);
 struct cfr_view cfr_k8s_image_request_annotation(const struct cfr_k8s_image_request *r, const char *name);
 /* Appends the response, with the cache key Registry: AUTHS is the inside of docker's `auths` object
  * (CFR_FIELD_REGISTRY_AUTHS), of which username and password are taken (or `auth`, where they are missing);
- * an empty one means that there is nothing to offer. CACHE_S is how long the kubelet may keep it; 0 and less
- * mean not at all. CFR_E_ANSWER: AUTHS is not such text, or a login has no username and password. */
+ * an empty one means that there are no credentials. CACHE_S is how long the kubelet may keep it; 0 and less
+ * mean not at all. CFR_E_ANSWER: AUTHS is malformed, or an entry has no username and password. */
 int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_secret *out, struct cfr_err *err);
 
 #endif

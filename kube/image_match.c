@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns of images. */
-#include "kube/image_match.h"
+/* Patterns of image names. */
+#include "kube/image_match_private.h"
 
 #include <string.h>
 
 #define PATTERN_MAX 1024
 
 /* HOST[:PORT][/PATH]. An IPv6 address keeps its brackets. */
-struct place {
+struct reference {
     struct cfr_view host;
     struct cfr_view port;
     struct cfr_view path; /* with its first slash */
@@ -28,13 +28,13 @@ static bool holds_only(struct cfr_view text, const char *others)
     return true;
 }
 
-static struct place split(struct cfr_view text)
+static struct reference split_reference(struct cfr_view text)
 {
     const char *slash = text.n != 0 ? memchr(text.p, '/', text.n) : NULL;
     struct cfr_view before = {text.p, slash != NULL ? (size_t)(slash - text.p) : text.n};
     const char *colon = before.n != 0 ? memrchr(before.p, ':', before.n) : NULL;
     const char *bracket = before.n != 0 ? memrchr(before.p, ']', before.n) : NULL;
-    struct place p = {.host = before, .path = {slash, text.n - before.n}};
+    struct reference p = {.host = before, .path = {slash, text.n - before.n}};
 
     if (colon != NULL && (bracket == NULL || colon > bracket)) {
         p.has_port = true;
@@ -72,7 +72,7 @@ static bool is_name(struct cfr_view host)
     return host.n != 0 && holds_only(host, "-_.*");
 }
 
-static int check_place(const struct place *p, struct cfr_err *err)
+static int check_reference(const struct reference *p, struct cfr_err *err)
 {
     if (p->host.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it has no host");
@@ -84,32 +84,32 @@ static int check_place(const struct place *p, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "its host may have letters, digits, `-`, `_`, single dots between parts, and `*`");
     if (p->path.n != 0 && memchr(p->path.p, '*', p->path.n) != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "an asterisk may stand in the host only, not in the path");
+        return cfr_err_set(err, CFR_E_CONFIG, "an asterisk is allowed in the host only, not in the path");
     if (!holds_only(p->path, "/-._~:+"))
         return cfr_err_set(err, CFR_E_CONFIG, "its path holds a character that no image name has");
     return 0;
 }
 
-static int check(struct cfr_view pattern, struct place *out, struct cfr_err *err)
+static int check_pattern(struct cfr_view pattern, struct reference *out, struct cfr_err *err)
 {
     if (pattern.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "it is empty");
     if (pattern.n > PATTERN_MAX)
         return cfr_err_set(err, CFR_E_CONFIG, "it is longer than %d characters", PATTERN_MAX);
     if (cfr_view_find(pattern, "://") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "leave out what stands before the host: write registry.example.net");
-    *out = split(pattern);
-    return check_place(out, err);
+        return cfr_err_set(err, CFR_E_CONFIG, "leave out everything before the host: write registry.example.net");
+    *out = split_reference(pattern);
+    return check_reference(out, err);
 }
 
 int cfr_k8s_image_match_check(const char *pattern, struct cfr_err *err)
 {
-    struct place p = {.has_port = false};
+    struct reference p = {.has_port = false};
 
-    return check(cfr_view_of(pattern), &p, err);
+    return check_pattern(cfr_view_of(pattern), &p, err);
 }
 
-/* One part of the host; linear, because only the last asterisk is ever gone back to. */
+/* Matches one part of the host; linear, because it only ever backtracks to the last asterisk. */
 static bool part_matches(struct cfr_view glob, struct cfr_view text)
 {
     size_t g = 0;
@@ -149,8 +149,8 @@ static bool next_part(struct cfr_view *rest, struct cfr_view *part)
     return true;
 }
 
-/* The kubelet compares what stands between the brackets, if a port follows. */
-static struct cfr_view without_brackets(const struct place *p)
+/* The kubelet compares the text between the brackets, if a port follows. */
+static struct cfr_view strip_brackets(const struct reference *p)
 {
     struct cfr_view host = p->host;
 
@@ -178,10 +178,10 @@ static bool host_matches(struct cfr_view glob, struct cfr_view host)
 
 bool cfr_k8s_image_match(const char *pattern, struct cfr_view image)
 {
-    struct place target = split(image);
-    struct place p = {.has_port = false};
+    struct reference target = split_reference(image);
+    struct reference p = {.has_port = false};
 
-    if (check(cfr_view_of(pattern), &p, NULL) != 0)
+    if (check_pattern(cfr_view_of(pattern), &p, NULL) != 0)
         return false;
     /* A user before the host, a query or an escape would be read otherwise by the kubelet; no image has them.
      */
@@ -192,7 +192,7 @@ bool cfr_k8s_image_match(const char *pattern, struct cfr_view image)
         return false;
     if (target.path.n < p.path.n || (p.path.n != 0 && memcmp(target.path.p, p.path.p, p.path.n) != 0))
         return false;
-    return host_matches(without_brackets(&p), without_brackets(&target));
+    return host_matches(strip_brackets(&p), strip_brackets(&target));
 }
 
 static bool has_capital(struct cfr_view text)

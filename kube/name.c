@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of Kubernetes objects. */
-#include "kube/name.h"
+/* Checks of names of Kubernetes objects. */
+#include "kube/name_private.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of Kubernetes objects (RFC 1123), so that what goes into a path is a name and nothing else. */
+/* Names of Kubernetes objects (RFC 1123): the check before a name goes into a URL's path. Pure. */
 #ifndef CFR_KUBE_NAME_H
 #define CFR_KUBE_NAME_H
 
@@ -8,9 +8,7 @@
 #define CFR_K8S_LABEL_MAX 63  /* a namespace */
 #define CFR_K8S_NAME_MAX  253 /* a service account, a Secret, a pod, a node */
 
-/* One label: lower-case letters, digits and `-`, the latter not at an end. NULL is none. */
-bool cfr_k8s_name_is_label(const char *text);
-/* Labels of any length joined by dots. NULL is none. */
+/* Labels of any length joined by dots. False for NULL. */
 bool cfr_k8s_name_is_subdomain(const char *text);
 
 #endif

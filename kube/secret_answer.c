@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets as the API server shows them, and conflicts about them. */
+/* Answers of the API server about a Secret: may it be written, and conflicts of field managers. */
 #include "kube/secret_apply.h"
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More managers than this, or more fields, are neither looked through nor named. */
+/* More managers than this are not searched, and more conflicts are not named. */
 #define MANAGERS_MAX 256
 #define NAMED_MAX    3
 #define SHOWN_MAX    80
@@ -22,7 +22,7 @@ static struct cfr_view text_at(const struct cfr_json *object, const char *key)
     return text;
 }
 
-static bool ours(const struct cfr_json *metadata)
+static bool is_managed_by_us(const struct cfr_json *metadata)
 {
     static const char *const label[] = {"labels", "app.kubernetes.io/managed-by", NULL};
     const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
@@ -38,7 +38,7 @@ static bool ours(const struct cfr_json *metadata)
     return false;
 }
 
-/* Whether DOC is the object that was asked for, and not another one or something of a proxy's. */
+/* Checks that DOC is the requested object, not another one or a proxy's answer. */
 static int check_identity(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
 {
     const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
@@ -66,10 +66,10 @@ static int check_state(const struct cfr_k8s_secret_object *o, const struct cfr_j
         return cfr_err_set(err, CFR_E_CONFLICT,
                            "the Secret %s/%s is immutable: delete it, or publish under another name", o->namespace_name,
                            o->name);
-    if (!ours(metadata) && !adopt)
+    if (!is_managed_by_us(metadata) && !adopt)
         return cfr_err_set(err, CFR_E_CONFLICT,
-                           "the Secret %s/%s was made by somebody else: publish under another name, or say that it "
-                           "is to be adopted",
+                           "the Secret %s/%s was not made by credfresh: publish under another name, or set "
+                           "adopt: true",
                            o->namespace_name, o->name);
     if (!cfr_view_is(type, o->type))
         return cfr_err_set(err, CFR_E_CONFLICT,
@@ -95,7 +95,7 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
 }
 
 /* NAME of the cause's message, `conflict with "NAME" using v1`. */
-static struct cfr_view manager_of(struct cfr_view message)
+static struct cfr_view find_manager(struct cfr_view message)
 {
     const char *first = message.n != 0 ? memchr(message.p, '"', message.n) : NULL;
     const char *end;
@@ -123,7 +123,7 @@ static size_t write_owners(const struct cfr_json *causes, char *out, size_t room
 
         if (!cfr_view_is(text_at(cause, "reason"), "FieldManagerConflict") || ++count > NAMED_MAX)
             continue;
-        (void)cfr_redact(manager_of(text_at(cause, "message")), NULL, 0, manager);
+        (void)cfr_redact(find_manager(text_at(cause, "message")), NULL, 0, manager);
         (void)cfr_redact(text_at(cause, "field"), NULL, 0, field);
         n = snprintf(out + len, room - len, "%s\"%.40s\" owns %.40s", count > 1 ? ", " : "", manager, field);
         len = n > 0 && (size_t)n < room - len ? len + (size_t)n : len;
@@ -147,7 +147,7 @@ int cfr_k8s_secret_apply_conflict(const struct cfr_k8s_secret_object *o, struct 
     if (count == 0)
         return cfr_k8s_refusal(409, body, &asked, &retry_after_s, err);
     return cfr_err_set(err, CFR_E_CONFLICT,
-                       "the Secret %.63s/%.100s: %s%s: remove the fields there, publish under another name, or say "
-                       "that it is to be adopted",
+                       "the Secret %.63s/%.100s: %s%s: remove the fields there, publish under another name, or set "
+                       "adopt: true",
                        o->namespace_name, o->name, owners, count > NAMED_MAX ? " and more" : "");
 }

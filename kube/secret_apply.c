@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets as they are sent. */
+/* Secrets for server-side apply: path, checks and body. */
 #include "kube/secret_apply.h"
 
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time.h"
-#include "kube/name.h"
+#include "kube/name_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enu
     return true;
 }
 
-/* What the API server asks of a type: all of FIRST and SECOND, or one of them. */
+/* Keys that the API server requires for a type: FIRST and SECOND, or one of them. */
 struct type_rule {
     const char *type;
     const char *first;
@@ -48,7 +48,7 @@ static const struct type_rule type_rules[] = {
     {"kubernetes.io/basic-auth", "username", "password", true, false, false},
 };
 
-static const struct type_rule *rule_of(const char *type)
+static const struct type_rule *find_rule(const char *type)
 {
     for (size_t i = 0; i < sizeof type_rules / sizeof type_rules[0]; i++) {
         if (strcmp(type, type_rules[i].type) == 0)
@@ -57,7 +57,7 @@ static const struct type_rule *rule_of(const char *type)
     return NULL;
 }
 
-static bool key_char(char c)
+static bool is_key_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
@@ -69,7 +69,7 @@ static int check_key(const char *key, struct cfr_err *err)
     bool good = n != 0 && n <= CFR_K8S_SECRET_KEY_MAX && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
 
     for (size_t i = 0; good && i < n; i++)
-        good = key_char(key[i]);
+        good = is_key_char(key[i]);
     if (good)
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
@@ -78,7 +78,7 @@ static int check_key(const char *key, struct cfr_err *err)
                        cfr_view_printable(cfr_view_of(key)) ? key : "?", CFR_K8S_SECRET_KEY_MAX);
 }
 
-static bool has(const char *const *keys, size_t count, const char *key)
+static bool has_key(const char *const *keys, size_t count, const char *key)
 {
     for (size_t i = 0; key != NULL && i < count; i++) {
         if (strcmp(keys[i], key) == 0)
@@ -89,8 +89,8 @@ static bool has(const char *const *keys, size_t count, const char *key)
 
 static int check_rule(const struct type_rule *rule, const char *const *keys, size_t key_count, struct cfr_err *err)
 {
-    bool first = has(keys, key_count, rule->first);
-    bool second = has(keys, key_count, rule->second);
+    bool first = has_key(keys, key_count, rule->first);
+    bool second = has_key(keys, key_count, rule->second);
 
     if (rule->either)
         return first || second
@@ -103,7 +103,8 @@ static int check_rule(const struct type_rule *rule, const char *const *keys, siz
                        first ? rule->second : rule->first);
 }
 
-int cfr_k8s_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err)
+/* The part of the check that needs no values: the type, and which KEYS it needs. */
+static int check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err)
 {
     struct cfr_view text = cfr_view_of(type);
 
@@ -119,10 +120,10 @@ int cfr_k8s_secret_apply_check_type(const char *type, const char *const *keys, s
 
         if (rc != 0)
             return rc;
-        if (has(keys, i, keys[i]))
-            return cfr_err_set(err, CFR_E_CONFIG, "the key \"%s\" stands twice in the Secret", keys[i]);
+        if (has_key(keys, i, keys[i]))
+            return cfr_err_set(err, CFR_E_CONFIG, "the key \"%s\" occurs twice in the Secret", keys[i]);
     }
-    return rule_of(type) != NULL ? check_rule(rule_of(type), keys, key_count, err) : 0;
+    return find_rule(type) != NULL ? check_rule(find_rule(type), keys, key_count, err) : 0;
 }
 
 static int check_json(const struct cfr_k8s_secret_key *k, struct cfr_err *err)
@@ -137,7 +138,7 @@ static int check_json(const struct cfr_k8s_secret_key *k, struct cfr_err *err)
     return object ? 0 : cfr_err_set(err, CFR_E_CONFIG, "the value of \"%s\" must be a JSON object", k->key);
 }
 
-/* What the type asks of the value of its first key. */
+/* Checks the value of the first key as the type requires. */
 static int check_value(const struct type_rule *rule, const struct cfr_k8s_secret_key *k, struct cfr_err *err)
 {
     if (rule == NULL || strcmp(k->key, rule->first) != 0)
@@ -162,45 +163,45 @@ int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr
                            CFR_K8S_SECRET_KEYS_MAX);
     for (size_t i = 0; i < o->key_count; i++)
         keys[i] = o->keys[i].key;
-    rc = cfr_k8s_secret_apply_check_type(o->type, keys, o->key_count, err);
+    rc = check_type(o->type, keys, o->key_count, err);
     for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
         if (o->keys[i].value.n > CFR_K8S_SECRET_TOTAL_MAX - total)
             return cfr_err_set(err, CFR_E_LIMIT, "the values of the Secret have more than %d bytes together",
                                CFR_K8S_SECRET_TOTAL_MAX);
         total += o->keys[i].value.n;
-        rc = check_value(rule_of(o->type), &o->keys[i], err);
+        rc = check_value(find_rule(o->type), &o->keys[i], err);
     }
     return rc;
 }
 
 /* Appends TEXT and then VALUE as a JSON string. */
-static int add(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
+static int append_string(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, text, err);
 
     return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
 }
 
-static int add_annotations(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+static int append_annotations(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
     char generation[24];
     char expires[CFR_TIME_RFC3339_MAX];
-    int rc = add(out, ",\"annotations\":{\"credfresh.io/credential\":", o->credential, err);
+    int rc = append_string(out, ",\"annotations\":{\"credfresh.io/credential\":", o->credential, err);
 
     (void)snprintf(generation, sizeof generation, "%" PRIu64, o->generation);
     if (rc == 0)
-        rc = add(out, ",\"credfresh.io/generation\":", generation, err);
+        rc = append_string(out, ",\"credfresh.io/generation\":", generation, err);
     if (rc == 0 && o->expires_s != 0)
-        rc = add(out, ",\"credfresh.io/expires\":", cfr_time_format(o->expires_s, expires), err);
+        rc = append_string(out, ",\"credfresh.io/expires\":", cfr_time_format(o->expires_s, expires), err);
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
-static int add_data(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+static int append_data(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, ",\"data\":{", err);
 
     for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
-        rc = add(out, i != 0 ? "," : "", o->keys[i].key, err);
+        rc = append_string(out, i != 0 ? "," : "", o->keys[i].key, err);
         if (rc == 0)
             rc = cfr_secret_append_str(out, ":\"", err);
         if (rc == 0)
@@ -213,19 +214,19 @@ static int add_data(const struct cfr_k8s_secret_object *o, struct cfr_secret *ou
 
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":", o->name, err);
+    int rc = append_string(out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":", o->name, err);
 
     if (rc == 0)
-        rc = add(out, ",\"namespace\":", o->namespace_name, err);
+        rc = append_string(out, ",\"namespace\":", o->namespace_name, err);
     if (rc == 0)
-        rc = add(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_K8S_SECRET_MANAGER, err);
+        rc = append_string(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_K8S_SECRET_MANAGER, err);
     if (rc == 0)
         rc = cfr_secret_append_str(out, "}", err);
     if (rc == 0)
-        rc = add_annotations(o, out, err);
+        rc = append_annotations(o, out, err);
     if (rc == 0)
-        rc = add(out, "},\"type\":", o->type, err);
+        rc = append_string(out, "},\"type\":", o->type, err);
     if (rc == 0)
-        rc = add_data(o, out, err);
+        rc = append_data(o, out, err);
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }

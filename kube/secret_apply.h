@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A Kubernetes Secret as a destination: may it be written, and the object that server-side apply sends. Pure.
+/* A Kubernetes Secret as a target: whether it may be written, and the body of its server-side apply. Pure.
  * Source: core/v1 Secret, and server-side apply. */
 #ifndef CFR_KUBE_SECRET_APPLY_H
 #define CFR_KUBE_SECRET_APPLY_H
@@ -14,7 +14,7 @@
 
 /* The content type of an apply, for which JSON is YAML. */
 #define CFR_K8S_SECRET_APPLY_TYPE "application/apply-patch+yaml"
-/* Of a body; and the answer to a GET, with what others have added, should be read up to this. */
+/* Of a body; and of the answer to a GET, which has fields that others added. */
 #define CFR_K8S_SECRET_BODY_MAX 2097152
 
 struct cfr_k8s_secret_key {
@@ -36,21 +36,18 @@ struct cfr_k8s_secret_object {
 enum cfr_k8s_secret_path {
     CFR_K8S_SECRET_READ = 0,  /* GET of the object */
     CFR_K8S_SECRET_APPLY = 1, /* PATCH; fields that others own are a conflict */
-    CFR_K8S_SECRET_TAKE = 2,  /* PATCH that takes such fields from their owners: for what was to be adopted */
+    CFR_K8S_SECRET_TAKE = 2,  /* PATCH that takes such fields from their owners: for a Secret that is adopted */
 };
 
-/* The path of the object with the query for its purpose. False for names that cannot be Kubernetes'. */
+/* The path of the object with the query for its purpose. False for names that are not valid in Kubernetes. */
 bool cfr_k8s_secret_apply_path(const char *namespace_name, const char *name, enum cfr_k8s_secret_path purpose,
                                char out[CFR_K8S_SECRET_PATH_MAX]);
-/* Rules that the API server would refuse by, checked beforehand: names, keys, total size, what TYPE needs.
+/* Checks the API server's rules beforehand: names, keys, total size, the keys and values that TYPE needs.
  * CFR_E_CONFIG, CFR_E_LIMIT, CFR_E_NOMEM. */
 int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr_err *err);
-/* Whether TYPE is one that can be published, and which KEYS (of KEY_COUNT) it needs: the part of the check
- * that needs no values. CFR_E_CONFIG. */
-int cfr_k8s_secret_apply_check_type(const char *type, const char *const *keys, size_t key_count, struct cfr_err *err);
 /* Reads the answer (200) to a GET of the object: CFR_E_CONFLICT if it must not be written: immutable, of
- * another type, or made by somebody else (without our managed-by label or field manager) unless ADOPT.
- * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is no Secret, or another. */
+ * another type, or not made by credfresh (without its managed-by label or field manager) unless ADOPT.
+ * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is not a Secret, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err);
 /* Appends the apply configuration as JSON: `data` in base64, label app.kubernetes.io/managed-by, annotations

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals of an API server. */
+/* Refusals of an API server, by a table of statuses and messages. */
 #include "kube/status.h"
 
 #include "base/json.h"
@@ -16,14 +16,14 @@
 #define MESSAGE_MIN  16
 #define RETRY_MAX_S  86400
 
-/* What a hint ends with. */
+/* The end of a hint. */
 enum advice {
     ADVICE_NONE,
     ADVICE_RULE,     /* the RBAC rule that is missing */
     ADVICE_AUDIENCE, /* the rule by which a node may ask for an audience */
 };
 
-/* The first row that fits decides: STATUS equal, and MESSAGE (if any) contained. */
+/* The first matching row decides: STATUS equal, and MESSAGE (if any) contained. */
 struct row {
     long status;
     const char *message;
@@ -33,8 +33,8 @@ struct row {
 };
 
 #define HINT_LATER    "the API server is unavailable; it is tried again"
-#define HINT_UID      "the object was deleted and made anew: name its present uid, or leave the uid out"
-#define HINT_RACE     "somebody else wrote it at the same time; it is tried again"
+#define HINT_UID      "the object was deleted and created again: name its present uid, or leave the uid out"
+#define HINT_RACE     "another client wrote it at the same time; it is tried again"
 #define HINT_OTHER_SA "the pod runs with another service account: name that one, or a pod that uses this one"
 #define HINT_BIND     "a node's own credentials get tokens for pods only: bind the request to a pod, by name and uid"
 #define HINT_GONE     "the object that the token is to be bound to does not exist (any more), or is in another namespace"
@@ -67,25 +67,26 @@ static const struct row rows[] = {
     {403, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
     {403, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it", ADVICE_NONE},
     {403, "\"system:anonymous\"", CFR_E_DENIED,
-     "our token or certificate did not arrive: the API server took us for nobody; check the kubeconfig's "
-     "user",
+     "our token or certificate did not arrive: the API server treated the request as anonymous; check the "
+     "kubeconfig's user",
      ADVICE_NONE},
     {403, NULL, CFR_E_DENIED, "RBAC or an admission rule of the cluster refuses it", ADVICE_RULE},
     {404, "serviceaccounts \"", CFR_E_DENIED,
-     "the service account does not exist: create it, or mend its name or its namespace", ADVICE_NONE},
+     "the service account does not exist: create it, or correct its name or its namespace", ADVICE_NONE},
     {404, "pods \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
     {404, "pod \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE}, /* of the node restriction */
     {404, "nodes \"", CFR_E_DENIED, HINT_GONE, ADVICE_NONE},
-    {404, "secrets \"", CFR_E_DENIED, "the Secret does not exist: create it, or mend its name or its namespace",
+    {404, "secrets \"", CFR_E_DENIED, "the Secret does not exist: create it, or correct its name or its namespace",
      ADVICE_NONE},
-    {404, "namespaces \"", CFR_E_DENIED, "the namespace does not exist: create it, or mend its name", ADVICE_NONE},
+    {404, "namespaces \"", CFR_E_DENIED, "the namespace does not exist: create it, or correct its name", ADVICE_NONE},
     {404, "could not find the requested resource", CFR_E_DENIED,
      "this API server does not know such requests: is it older than Kubernetes 1.12, or another kind of "
      "server?",
      ADVICE_NONE},
     {404, NULL, CFR_E_DENIED, "there is no such object, or no Kubernetes API at this URL; check the server's address",
      ADVICE_NONE},
-    {407, NULL, CFR_E_DENIED, "a proxy wants a login: write it into the kubeconfig's proxy-url", ADVICE_NONE},
+    {407, NULL, CFR_E_DENIED, "a proxy requires a user and password: write them into the kubeconfig's proxy-url",
+     ADVICE_NONE},
     {409, "does not match the UID", CFR_E_CONFLICT, HINT_UID, ADVICE_NONE},
     {409, "conflict with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
     {409, "conflicts with \"", CFR_E_CONFLICT, "others own these fields: remove them there", ADVICE_NONE},
@@ -100,8 +101,8 @@ static const struct row rows[] = {
      "the server does not know this kind of request: server-side apply needs Kubernetes 1.18 or newer", ADVICE_NONE},
     {422, "less than 10 minutes", CFR_E_REJECTED, "ask for a life of at least 10 minutes", ADVICE_NONE},
     {422, "larger than 2^32", CFR_E_REJECTED, "ask for a shorter life", ADVICE_NONE},
-    {422, "boundObjectRef", CFR_E_REJECTED, "mend the object that the token is to be bound to", ADVICE_NONE},
-    {422, "metadata.n", CFR_E_REJECTED, "mend the name or the namespace", ADVICE_NONE},
+    {422, "boundObjectRef", CFR_E_REJECTED, "correct the object that the token is to be bound to", ADVICE_NONE},
+    {422, "metadata.n", CFR_E_REJECTED, "correct the name or the namespace", ADVICE_NONE},
     {422, "when `immutable` is set", CFR_E_REJECTED,
      "the Secret is immutable: delete it, or publish under another name", ADVICE_NONE},
     {422, "type: Invalid value", CFR_E_REJECTED,
@@ -112,17 +113,17 @@ static const struct row rows[] = {
      "the API server could not sign the token (is its signer up?); it is tried again", ADVICE_NONE},
 };
 
-static struct row row_of_status(long status)
+static struct row make_default_row(long status)
 {
     if (status >= 300 && status < 400)
         return (struct row){.result = CFR_E_REDIRECT,
                             .hint =
-                                "an API server never redirects; check its address, and that no proxy stands between"};
+                                "an API server never redirects; check its address, and that no proxy is in between"};
     if (status >= 500)
         return (struct row){.result = CFR_E_UNAVAILABLE, .hint = HINT_LATER};
     if (status >= 400)
         return (struct row){.result = CFR_E_REJECTED,
-                            .hint = "the API server does not take the request; mend what its message "
+                            .hint = "the API server does not accept the request; correct what its message "
                                     "names"};
     return (struct row){.result = CFR_E_ANSWER, .hint = "such an answer was not expected; check the server's address"};
 }
@@ -133,12 +134,12 @@ static struct row find_row(long status, struct cfr_view message)
         if (rows[i].status == status && (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
             return rows[i];
     }
-    return row_of_status(status);
+    return make_default_row(status);
 }
 
 /* The verb of "... cannot VERB resource ...": an apply that has to create asks for another one than was
  * meant. Only known ones are repeated. */
-static const char *verb_of(struct cfr_view message, const struct cfr_k8s_asked *asked)
+static const char *find_verb(struct cfr_view message, const struct cfr_k8s_asked *asked)
 {
     static const char *const verbs[] = {"create", "patch", "get", "update"};
     char sentence[48];
@@ -151,7 +152,7 @@ static const char *verb_of(struct cfr_view message, const struct cfr_k8s_asked *
     return asked->verb;
 }
 
-static void add_names(const struct cfr_k8s_asked *asked, char *to, size_t room)
+static void write_names(const struct cfr_k8s_asked *asked, char *to, size_t room)
 {
     if (asked->name != NULL)
         (void)snprintf(to, room, ", resourceNames: [\"%s\"]}", asked->name);
@@ -159,17 +160,18 @@ static void add_names(const struct cfr_k8s_asked *asked, char *to, size_t room)
         (void)snprintf(to, room, "}");
 }
 
-static void add_rule(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint, char out[HINT_MAX])
+static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint,
+                            char out[HINT_MAX])
 {
-    const char *verb = verb_of(message, asked);
+    const char *verb = find_verb(message, asked);
     char names[CFR_ERR_TEXT_MAX];
 
     if (verb == NULL || asked->resource == NULL) {
         (void)snprintf(out, HINT_MAX, "%s", hint);
         return;
     }
-    /* Also to create: the name of what is applied is in the URL, and the API server checks it. */
-    add_names(asked, names, sizeof names);
+    /* Also for create: the name of an applied object is in the URL, and the API server checks it. */
+    write_names(asked, names, sizeof names);
     (void)snprintf(
         out, HINT_MAX,
         "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s",
@@ -177,11 +179,11 @@ static void add_rule(const struct cfr_k8s_asked *asked, struct cfr_view message,
         asked->resource, verb, names);
 }
 
-static void add_audience_rule(const struct cfr_k8s_asked *asked, const char *hint, char out[HINT_MAX])
+static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *hint, char out[HINT_MAX])
 {
     char names[CFR_ERR_TEXT_MAX];
 
-    add_names(asked, names, sizeof names);
+    write_names(asked, names, sizeof names);
     (void)snprintf(out, HINT_MAX,
                    "%s with {apiGroups: [\"\"], resources: [\"%.*s\"], verbs: "
                    "[\"request-serviceaccounts-token-audience\"]%s",
@@ -193,7 +195,7 @@ struct refusal {
     struct cfr_view message;
 };
 
-/* Takes what a Status says. What is not one is its own message, unless it is a page for a browser. */
+/* Reads a Status object. Any other body is its own message, unless it is an HTML page. */
 static void read_status(const struct cfr_json *doc, struct cfr_view body, struct refusal *out, int64_t *retry_after_s)
 {
     static const char *const retry[] = {"details", "retryAfterSeconds", NULL};
@@ -215,7 +217,7 @@ static void read_status(const struct cfr_json *doc, struct cfr_view body, struct
         *retry_after_s = seconds < RETRY_MAX_S ? seconds : RETRY_MAX_S;
 }
 
-/* What to do comes last, where it would be cut: the message gives way instead. */
+/* The remedy comes last, where it would be cut: the message is cut instead. */
 static int write_text(int code, long status, const struct refusal *r, const struct cfr_k8s_asked *asked,
                       const char *hint, struct cfr_err *err)
 {
@@ -253,9 +255,9 @@ int cfr_k8s_refusal(long status, struct cfr_view body, const struct cfr_k8s_aske
     read_status(doc, text, &r, retry_after_s);
     row = find_row(status, r.message);
     if (row.advice == ADVICE_RULE)
-        add_rule(asked, r.message, row.hint, hint);
+        write_rule_hint(asked, r.message, row.hint, hint);
     else if (row.advice == ADVICE_AUDIENCE)
-        add_audience_rule(asked, row.hint, hint);
+        write_audience_hint(asked, row.hint, hint);
     else
         (void)snprintf(hint, sizeof hint, "%s", row.hint);
     (void)write_text(row.result, status, &r, asked, hint, err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* TokenRequests. */
+/* TokenRequest objects, written and read. */
 #include "kube/token_request.h"
 
 #include "base/json.h"
 #include "base/redact.h"
 #include "base/time.h"
-#include "kube/name.h"
+#include "kube/name_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define API_VERSION "authentication.k8s.io/v1"
 #define KIND        "TokenRequest"
-/* Before this no token was ever requested: an expiry that old is a mistake, not a clock. */
+/* Kubernetes did not exist before: an earlier expiry is a mistake, not a wrong clock. */
 #define EARLIEST_S    INT64_C(1262304000) /* 2010-01-01 */
 #define AUDIENCES_MAX 64
 #define UID_MAX       128
@@ -62,7 +62,7 @@ static int check_bound(const struct cfr_k8s_token_request *r, struct cfr_err *er
     return 0;
 }
 
-static int check(const struct cfr_k8s_token_request *r, struct cfr_err *err)
+static int check_request(const struct cfr_k8s_token_request *r, struct cfr_err *err)
 {
     int rc = check_audiences(r, err);
 
@@ -72,39 +72,39 @@ static int check(const struct cfr_k8s_token_request *r, struct cfr_err *err)
 }
 
 /* Appends TEXT and then VALUE as a JSON string. */
-static int add(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
+static int append_string(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
 {
     int rc = cfr_secret_append_str(out, text, err);
 
     return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
 }
 
-static int add_bound(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
+static int append_bound(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = add(out, ",\"boundObjectRef\":{\"kind\":", r->bound_kind, err);
+    int rc = append_string(out, ",\"boundObjectRef\":{\"kind\":", r->bound_kind, err);
 
     if (rc == 0)
-        rc = add(out, ",\"apiVersion\":\"v1\",\"name\":", r->bound_name, err);
+        rc = append_string(out, ",\"apiVersion\":\"v1\",\"name\":", r->bound_name, err);
     if (rc == 0 && r->bound_uid != NULL)
-        rc = add(out, ",\"uid\":", r->bound_uid, err);
+        rc = append_string(out, ",\"uid\":", r->bound_uid, err);
     return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
 }
 
 int cfr_k8s_token_request_body(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
 {
     char life[64];
-    int rc = check(r, err);
+    int rc = check_request(r, err);
 
     if (rc == 0)
         rc = cfr_secret_append_str(
             out, "{\"apiVersion\":\"" API_VERSION "\",\"kind\":\"" KIND "\",\"spec\":{\"audiences\":[", err);
     for (size_t i = 0; rc == 0 && i < r->audience_count; i++)
-        rc = add(out, i != 0 ? "," : "", r->audiences[i], err);
+        rc = append_string(out, i != 0 ? "," : "", r->audiences[i], err);
     (void)snprintf(life, sizeof life, "],\"expirationSeconds\":%" PRId64, r->expiration_s);
     if (rc == 0)
         rc = cfr_secret_append_str(out, life, err);
     if (rc == 0 && r->bound_kind != NULL)
-        rc = add_bound(r, out, err);
+        rc = append_bound(r, out, err);
     return rc != 0 ? rc : cfr_secret_append_str(out, "}}", err);
 }
 
@@ -132,7 +132,7 @@ static int check_kind(const struct cfr_json *doc, struct cfr_err *err)
                        SHOWN_MAX, version.n != 0 ? cfr_redact(version, &token, 1, shown[1]) : "no version");
 }
 
-static int take_token(const struct cfr_json *status, struct cfr_k8s_token_grant *out, struct cfr_err *err)
+static int read_token(const struct cfr_json *status, struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
     struct cfr_view token = text_at(status, "token");
 
@@ -152,23 +152,23 @@ static int take_token(const struct cfr_json *status, struct cfr_k8s_token_grant 
     return cfr_secret_append(&out->token, token, err);
 }
 
-static int take_life(const struct cfr_json *doc, struct cfr_k8s_token_grant *out, struct cfr_err *err)
+static int read_lifetime(const struct cfr_json *doc, struct cfr_k8s_token_grant *out, struct cfr_err *err)
 {
     const struct cfr_json *granted = cfr_json_get(cfr_json_get(doc, "spec"), "expirationSeconds");
 
     if (!cfr_time_parse(text_at(cfr_json_get(doc, "status"), "expirationTimestamp"), &out->expires_s))
         return cfr_err_set(err, CFR_E_ANSWER,
-                           "the expirationTimestamp that came with the token is missing or is no time");
+                           "the expirationTimestamp that came with the token is missing or is not a time");
     if (out->expires_s < EARLIEST_S)
         return cfr_err_set(err, CFR_E_ANSWER,
                            "the expirationTimestamp that came with the token lies in a year before 2010");
     if (granted != NULL && (!cfr_json_integer(granted, &out->granted_s) || out->granted_s < 1 ||
                             out->granted_s > CFR_K8S_TOKEN_REQUEST_MAX_S))
-        return cfr_err_set(err, CFR_E_ANSWER, "the expirationSeconds that came with the token are no such number");
+        return cfr_err_set(err, CFR_E_ANSWER, "the expirationSeconds that came with the token are not a valid number");
     return 0;
 }
 
-static bool asked_for(const struct cfr_k8s_token_request *r, struct cfr_view audience)
+static bool is_requested(const struct cfr_k8s_token_request *r, struct cfr_view audience)
 {
     for (size_t i = 0; i < r->audience_count; i++) {
         if (cfr_view_is(audience, r->audiences[i]))
@@ -177,7 +177,7 @@ static bool asked_for(const struct cfr_k8s_token_request *r, struct cfr_view aud
     return false;
 }
 
-static bool granted_for(const struct cfr_json *audiences, const char *audience)
+static bool is_granted(const struct cfr_json *audiences, const char *audience)
 {
     const struct cfr_json *item = cfr_json_first(audiences);
     struct cfr_view text;
@@ -189,7 +189,7 @@ static bool granted_for(const struct cfr_json *audiences, const char *audience)
     return false;
 }
 
-/* A token that is good for something else is not published, and one that is good for more even less. */
+/* A token for other audiences is not published, nor one for more audiences than requested. */
 static int check_granted(const struct cfr_k8s_token_request *r, const struct cfr_json *doc, struct cfr_view token,
                          struct cfr_err *err)
 {
@@ -202,14 +202,14 @@ static int check_granted(const struct cfr_k8s_token_request *r, const struct cfr
     for (; item != NULL; item = cfr_json_next(item)) {
         struct cfr_view text = {NULL, 0};
 
-        if (!cfr_json_string(item, &text) || !asked_for(r, text))
+        if (!cfr_json_string(item, &text) || !is_requested(r, text))
             return cfr_err_set(err, CFR_E_ANSWER,
                                "the token is for the audience \"%s\", which was not asked for (\"%.*s\"%s was)",
                                cfr_redact(text, &token, 1, shown), SHOWN_MAX, r->audiences[0],
                                r->audience_count > 1 ? " and others" : "");
     }
     for (size_t i = 0; i < r->audience_count; i++) {
-        if (!granted_for(audiences, r->audiences[i]))
+        if (!is_granted(audiences, r->audiences[i]))
             return cfr_err_set(err, CFR_E_ANSWER, "the token is not for the audience \"%.*s\", which was asked for",
                                2 * SHOWN_MAX, r->audiences[i]);
     }
@@ -231,9 +231,9 @@ int cfr_k8s_token_request_answer(const struct cfr_k8s_token_request *r, struct c
         return rc;
     rc = check_kind(doc, err);
     if (rc == 0)
-        rc = take_token(cfr_json_get(doc, "status"), out, err);
+        rc = read_token(cfr_json_get(doc, "status"), out, err);
     if (rc == 0)
-        rc = take_life(doc, out, err);
+        rc = read_lifetime(doc, out, err);
     if (rc == 0)
         rc = check_granted(r, doc, cfr_secret_view(&out->token), err);
     cfr_json_free(doc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The trust bundle and the bridges of serving certificates. */
-#include "pki/bundle.h"
+/* The trust bundle of clients, and the chain of serving certificates. */
+#include "pki/bundle_private.h"
 
 #include "base/hash.h"
 
@@ -27,7 +27,7 @@ static void append(void *ctx, const struct cfr_cert *c)
     cfr_str_addz(ctx, c->pem);
 }
 
-static int told(const struct cfr_str *out, struct cfr_err *err)
+static int check_text(const struct cfr_str *out, struct cfr_err *err)
 {
     if (!out->failed)
         return 0;
@@ -39,14 +39,14 @@ int cfr_bundle_trust(const struct cfr_ca *a, size_t generations, int64_t now_s, 
                      struct cfr_err *err)
 {
     each(a, generations, now_s, false, append, out);
-    return told(out, err);
+    return check_text(out, err);
 }
 
 int cfr_bundle_chain(const struct cfr_ca *a, size_t generations, int64_t now_s, struct cfr_str *out,
                      struct cfr_err *err)
 {
     each(a, generations, now_s, true, append, out);
-    return told(out, err);
+    return check_text(out, err);
 }
 
 static void mix(void *ctx, const struct cfr_cert *c)

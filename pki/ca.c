@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The authority and its rotation. */
+/* The certification authority: its state and its rotation. */
 #include "pki/ca.h"
+
+#include "pki/cert_private.h"
+#include "pki/key_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,8 +93,8 @@ static int make_root(struct cfr_ca *a, const struct turn *t, struct cfr_err *err
     return rc != 0 ? rc : cfr_cert_make(&order, &a->generations[0].root, err);
 }
 
-/* The new CA for those who trust the one before, for as long as either lives: those who trust that one may need it even
- * to get to the CA after a short-lived one. */
+/* Signs the new CA by the key of the one before, for clients that trust only that one. Valid as long as either of them:
+ * such clients may need it even to reach the CA after a short-lived one. */
 static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err *err)
 {
     int64_t before_ends_s = t->old->generations[0].root.ends_s;
@@ -109,7 +112,7 @@ static int make_incoming(struct cfr_ca *a, const struct turn *t, struct cfr_err 
     return t->old->count != 0 ? cfr_cert_make(&order, &a->generations[0].incoming, err) : 0;
 }
 
-/* Until when the old CA INDEX was promised to be trusted; the one that is replaced now is promised it now. */
+/* Until when the old CA INDEX has to be trusted; for the one that is being replaced this is decided now. */
 static int64_t promised_until(const struct turn *t, size_t index)
 {
     const struct cfr_ca_generation *g = &t->old->generations[index];
@@ -120,7 +123,7 @@ static int64_t promised_until(const struct turn *t, size_t index)
     return g->root.ends_s > least_s ? g->root.ends_s : least_s;
 }
 
-/* Not before those that are older still, so that the oldest go first and no bridge between two that stay is missing. */
+/* Not earlier than for older CAs, so that the oldest go first and no bridge between two that stay is missing. */
 static int64_t trusted_until(const struct turn *t, size_t index)
 {
     int64_t until_s = promised_until(t, index);
@@ -132,8 +135,8 @@ static int64_t trusted_until(const struct turn *t, size_t index)
     return until_s;
 }
 
-/* An old CA for those who trust only the new one. */
-static int take_over(struct cfr_ca *a, const struct turn *t, size_t index, struct cfr_err *err)
+/* Signs an old CA by the new key, for clients that trust only the new one. */
+static int make_outgoing(struct cfr_ca *a, const struct turn *t, size_t index, struct cfr_err *err)
 {
     const struct cfr_ca_generation *from = &t->old->generations[index];
     struct cfr_ca_generation *to = &a->generations[a->count];
@@ -169,8 +172,8 @@ static int add_reason(struct cfr_ca *a, const char *text, struct cfr_err *err)
     return 0;
 }
 
-/* Those used before, without the oldest where there is no room. */
-static int keep_reasons(struct cfr_ca *a, const struct cfr_ca *old, const char *one_more, struct cfr_err *err)
+/* Copies the used reasons, without the oldest if there is no room. */
+static int copy_reasons(struct cfr_ca *a, const struct cfr_ca *old, const char *one_more, struct cfr_err *err)
 {
     size_t first = one_more != NULL && old->reason_count == CFR_CA_REASONS_MAX ? 1 : 0;
     int rc = 0;
@@ -195,9 +198,9 @@ static int make_next(struct cfr_ca *a, const struct turn *t, bool forced, struct
         rc = make_incoming(a, t, err);
     a->count = 1;
     for (size_t i = 0; rc == 0 && i < t->old->count && a->count < keep; i++)
-        rc = take_over(a, t, i, err);
+        rc = make_outgoing(a, t, i, err);
     if (rc == 0)
-        rc = keep_reasons(a, t->old, forced ? t->rules->force : NULL, err);
+        rc = copy_reasons(a, t->old, forced ? t->rules->force : NULL, err);
     if (rc == 0 && forced && t->old->count != 0) {
         a->reason = strdup(t->rules->force);
         if (a->reason == NULL)
@@ -208,7 +211,7 @@ static int make_next(struct cfr_ca *a, const struct turn *t, bool forced, struct
 
 int cfr_ca_rotate(struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s, struct cfr_err *err)
 {
-    /* The very first one uses up a reason that stands there, too: it needs no second one. */
+    /* The first CA uses up a configured reason as well: no second one is needed. */
     bool forced = is_forced(a, rules);
     bool special = forced && a->count != 0 && rules->force_validity_s != 0;
     int64_t life_s = special ? rules->force_validity_s : rules->validity_s;

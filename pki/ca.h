@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A certification authority that is replaced without breaking trust. Its successive CAs have one subject and each a new
- * key; each replacement (rotation) makes two kinds of bridges: the kept older CAs signed by the new key, for the bundle
- * that clients trust, and the new CA signed by the key before, which goes with serving certificates. So whatever was
- * issued verifies by every bundle of the generations that are kept, older and newer. The key that a rotation replaces
- * is wiped within it. All CAs and bridges begin when the first CA did, so that a rotation by a clock that is wrong, and
- * set right again, breaks nothing, either. Pure: time is a parameter, in seconds of the wall clock. */
+/* A certification authority whose CA is replaced without breaking trust. Its successive CAs have one subject and a new
+ * key each. Each replacement (rotation) makes two kinds of bridges: the kept older CAs signed by the new key, for the
+ * bundle that clients trust, and the new CA signed by the key before, for the chain of serving certificates. So every
+ * issued certificate verifies with every bundle of the kept generations, older and newer. A rotation wipes the key that
+ * it replaces. All CAs and bridges are valid from the first CA's beginning, so that a rotation under a wrong clock that
+ * is corrected later breaks nothing. Pure: time is a parameter, in seconds of the wall clock. The caller owns the
+ * struct and frees it with cfr_ca_free. */
 #ifndef CFR_PKI_CA_H
 #define CFR_PKI_CA_H
 
@@ -18,12 +19,12 @@
 #define CFR_CA_STORE_MAX       65536
 
 struct cfr_ca_rules {
-    const char *subject; /* of the first CA; all later ones have it, too */
+    const char *subject; /* of the first CA; later ones keep it */
     enum cfr_key_kind key;
     int64_t validity_s;
     int64_t
-        rotate_below_s; /* a CA with less left is replaced; also how long the replaced one is trusted at the least */
-    size_t generations; /* how many CAs the bundle holds at the most, 2 to CFR_CA_GENERATIONS_MAX */
+        rotate_below_s; /* a CA with less left is replaced; also the minimum time that the replaced one stays trusted */
+    size_t generations; /* maximum number of CAs in the bundle, 2 to CFR_CA_GENERATIONS_MAX */
     const char *force;  /* a reason to rotate at once; NULL = none */
     int64_t force_validity_s; /* of the CA that is made for it; 0 = validity_s */
 };
@@ -34,7 +35,7 @@ struct cfr_ca_generation {
     struct cfr_cert incoming; /* its key, signed by that of the CA before it; none for the first */
 };
 
-/* Zero-initialised is none. */
+/* Zero-initialised is empty. */
 struct cfr_ca {
     uint64_t number; /* how many CAs there have been */
     char subject[CFR_CA_SUBJECT_MAX + 1];
@@ -42,7 +43,7 @@ struct cfr_ca {
     struct cfr_secret key;                                        /* PEM, of the newest */
     struct cfr_ca_generation generations[CFR_CA_GENERATIONS_MAX]; /* the newest first */
     size_t count;
-    char *reason;                      /* heap; what the newest was made for, NULL = it was due */
+    char *reason;                      /* heap; why the newest was made, NULL = it was due */
     char *reasons[CFR_CA_REASONS_MAX]; /* heap; used already, the oldest first */
     size_t reason_count;
 };
@@ -54,17 +55,18 @@ enum cfr_ca_need {
     CFR_CA_DUE
 };
 
-/* What is to be done at NOW_S. A reason that was used already is none. */
+/* The rotation needed at NOW_S. A reason that was used already does not count. */
 enum cfr_ca_need cfr_ca_need(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s);
-/* When a rotation falls due by age: when less than rules->rotate_below_s is left, but not before half of the CA's life,
- * so that one with a short life is not replaced at once. */
+/* When a rotation is due by age: when less than rules->rotate_below_s is left, but not before half of the CA's
+ * lifetime, so that a short-lived CA is not replaced at once. */
 int64_t cfr_ca_due_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules);
-/* The next moment at which a rotation is due or the bundle changes, after NOW_S. */
+/* The next time after NOW_S at which a rotation is due or the bundle changes. */
 int64_t cfr_ca_next_s(const struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s);
-/* True if the CAs have not begun at NOW_S: the first was made by a clock that was ahead, or this one is behind. */
+/* True if the CAs are not valid yet at NOW_S: the first was made under a clock that was ahead, or this clock is
+ * behind. */
 bool cfr_ca_is_ahead(const struct cfr_ca *a, int64_t now_s);
 /* Makes the first CA, or replaces the newest. A forced rotation uses up its reason, also where one was due. On error A
- * is as it was. The caller writes A down before anything that depends on it is published. */
+ * is unchanged. The caller stores A before it publishes anything that depends on it. */
 int cfr_ca_rotate(struct cfr_ca *a, const struct cfr_ca_rules *rules, int64_t now_s, struct cfr_err *err);
 void cfr_ca_free(struct cfr_ca *a);
 /* Moves FROM into TO (freed first). */

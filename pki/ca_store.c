@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The authority as a document. */
+/* The certification authority as a JSON document. */
 #include "pki/ca.h"
+
+#include "pki/cert_private.h"
 
 #include "base/json.h"
 #include "base/writer.h"
@@ -58,7 +60,7 @@ int cfr_ca_copy(const struct cfr_ca *from, struct cfr_ca *to, struct cfr_err *er
 
 /* ---- reading ---- */
 
-static int wrong(const char *key, struct cfr_err *err)
+static int report_wrong(const char *key, struct cfr_err *err)
 {
     return cfr_err_set(err, CFR_E_CONFIG, "%s is missing or not what it should be", key);
 }
@@ -70,7 +72,7 @@ static int read_cert(const struct cfr_json *from, const char *key, bool needed, 
     struct cfr_view pem;
 
     if (!cfr_json_string(cfr_json_get(from, key), &pem))
-        return needed ? wrong(key, err) : 0;
+        return needed ? report_wrong(key, err) : 0;
     return cfr_cert_read(pem, out, err) != 0 ? cfr_err_prefix(err, "%s", key) : 0;
 }
 
@@ -79,7 +81,7 @@ static int read_generations(const struct cfr_json *list, struct cfr_ca *a, struc
     int rc = 0;
 
     if (cfr_json_count(list) == 0 || cfr_json_count(list) > CFR_CA_GENERATIONS_MAX)
-        return wrong("generations", err);
+        return report_wrong("generations", err);
     for (size_t i = 0; rc == 0 && i < cfr_json_count(list); i++) {
         struct cfr_ca_generation *g = &a->generations[a->count++];
 
@@ -97,7 +99,7 @@ static int read_text(const struct cfr_json *value, char **out, struct cfr_err *e
     struct cfr_view v;
 
     if (!cfr_json_string(value, &v) || v.n > CFR_CA_REASON_MAX)
-        return wrong("a reason", err);
+        return report_wrong("a reason", err);
     *out = cfr_str_dup(v);
     return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
@@ -108,7 +110,7 @@ static int read_reasons(const struct cfr_json *doc, struct cfr_ca *a, struct cfr
     int rc = 0;
 
     if (cfr_json_count(list) > CFR_CA_REASONS_MAX)
-        return wrong("reasons", err);
+        return report_wrong("reasons", err);
     if (cfr_json_get(doc, "reason") != NULL)
         rc = read_text(cfr_json_get(doc, "reason"), &a->reason, err);
     for (size_t i = 0; rc == 0 && i < cfr_json_count(list); i++)
@@ -125,23 +127,23 @@ static int read_head(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_er
     if (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != VERSION)
         return cfr_err_set(err, CFR_E_CONFIG, "it is not of version %d", VERSION);
     if (!cfr_json_integer(cfr_json_get(doc, "number"), &number) || number < 1)
-        return wrong("number", err);
+        return report_wrong("number", err);
     if (!cfr_json_string(cfr_json_get(doc, "key"), &key))
-        return wrong("key", err);
+        return report_wrong("key", err);
     a->number = (uint64_t)number;
     cfr_secret_init(&a->key, CFR_KEY_PEM_MAX);
     return cfr_secret_append(&a->key, key, err);
 }
 
 /* Stores of before it was written have CAs that begin when they were made. */
-static int read_made(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)
+static int read_made_time(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)
 {
     const struct cfr_cert *newest = &a->generations[0].root;
 
     a->made_s = newest->begins_s + CFR_CERT_BACKDATE_S;
     if (cfr_json_get(doc, "made") != NULL && !cfr_json_integer(cfr_json_get(doc, "made"), &a->made_s))
-        return wrong("made", err);
-    return a->made_s >= newest->begins_s && a->made_s <= newest->ends_s ? 0 : wrong("made", err);
+        return report_wrong("made", err);
+    return a->made_s >= newest->begins_s && a->made_s <= newest->ends_s ? 0 : report_wrong("made", err);
 }
 
 /* That the parts are each other's. */
@@ -156,9 +158,9 @@ static int check(struct cfr_ca *a, struct cfr_err *err)
         rc = cfr_cert_verify(&g->root, &g->root, err);
         if (rc == 0 && i != 0)
             rc = cfr_cert_same_key(&g->root, &g->outgoing) ? cfr_cert_verify(&g->outgoing, newest, err)
-                                                           : wrong("outgoing", err);
+                                                           : report_wrong("outgoing", err);
         if (rc == 0 && g->incoming.pem != NULL && !cfr_cert_same_key(&g->root, &g->incoming))
-            rc = wrong("incoming", err);
+            rc = report_wrong("incoming", err);
         if (rc == 0 && g->incoming.pem != NULL && i + 1 < a->count)
             rc = cfr_cert_verify(&g->incoming, &a->generations[i + 1].root, err);
         if (rc != 0)
@@ -173,14 +175,14 @@ int cfr_ca_load(struct cfr_view content, struct cfr_ca *a, struct cfr_err *err)
     int rc = cfr_json_parse(content, &doc, err);
 
     if (rc != 0 && rc != CFR_E_NOMEM)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "it is not a JSON document");
     *a = (struct cfr_ca){.number = 0};
     if (rc == 0)
         rc = read_head(doc, a, err);
     if (rc == 0)
         rc = read_generations(cfr_json_get(doc, "generations"), a, err);
     if (rc == 0)
-        rc = read_made(doc, a, err);
+        rc = read_made_time(doc, a, err);
     if (rc == 0)
         rc = read_reasons(doc, a, err);
     if (rc == 0)

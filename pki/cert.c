@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Making certificates. */
-#include "pki/cert.h"
+/* Making and signing certificates. */
+#include "pki/cert_private.h"
 
 #include "pki/ossl_private.h"
 
@@ -47,7 +47,7 @@ int cfr_cert_check_dns_name(const char *text, struct cfr_err *err)
     }
     return cfr_err_set(
         err, CFR_E_CONFIG,
-        "\"%.80s\" is no DNS name: labels of letters, digits and dashes with dots between them, perhaps with *. "
+        "\"%.80s\" is not a DNS name: labels of letters, digits and dashes with dots between them, perhaps with *. "
         "before them",
         text);
 }
@@ -56,7 +56,7 @@ int cfr_cert_check_ip_address(const char *text, struct cfr_err *err)
 {
     if (is_address(text))
         return 0;
-    return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is no address of IPv4 or IPv6", text);
+    return cfr_err_set(err, CFR_E_CONFIG, "\"%.80s\" is not an address of IPv4 or IPv6", text);
 }
 
 static bool key_id(EVP_PKEY *key, unsigned char out[CFR_CERT_KEY_ID_BYTES])
@@ -197,7 +197,7 @@ static bool add_key_ids(X509 *x, const struct cfr_cert *c)
     return ok;
 }
 
-static bool fill(X509 *x, const struct cfr_cert_order *o, const struct cfr_cert *c, EVP_PKEY *key)
+static bool fill_certificate(X509 *x, const struct cfr_cert_order *o, const struct cfr_cert *c, EVP_PKEY *key)
 {
     return X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) &&
            set_name(X509_get_subject_name(x), o->subject) && set_name(X509_get_issuer_name(x), o->issuer) &&
@@ -223,8 +223,8 @@ static int write_pem(X509 *x, struct cfr_cert *out, struct cfr_err *err)
     return rc;
 }
 
-static int sign(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out,
-                struct cfr_err *err)
+static int sign_certificate(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer, struct cfr_cert *out,
+                            struct cfr_err *err)
 {
     const EVP_MD *digest = EVP_PKEY_get_bits(signer) == 384 ? EVP_sha384() : EVP_sha256();
     X509 *x = X509_new();
@@ -235,8 +235,8 @@ static int sign(const struct cfr_cert_order *o, EVP_PKEY *key, EVP_PKEY *signer,
     if (o->begins_s != 0 && o->begins_s < out->begins_s)
         out->begins_s = o->begins_s;
     out->ends_s = o->ends_s;
-    ok = x != NULL && key_id(key, out->subject_key) && key_id(signer, out->authority_key) && fill(x, o, out, key) &&
-         X509_sign(x, signer, digest) > 0;
+    ok = x != NULL && key_id(key, out->subject_key) && key_id(signer, out->authority_key) &&
+         fill_certificate(x, o, out, key) && X509_sign(x, signer, digest) > 0;
     rc = ok ? write_pem(x, out, err) : cfr_ossl_failed("the certificate cannot be made", err);
     X509_free(x);
     return rc;
@@ -285,7 +285,7 @@ int cfr_cert_make(const struct cfr_cert_order *order, struct cfr_cert *out, stru
     if (rc == 0)
         rc = cfr_key_read(order->signer, &signer, err);
     if (rc == 0)
-        rc = sign(order, key, signer, out, err);
+        rc = sign_certificate(order, key, signer, out, err);
     EVP_PKEY_free(key);
     EVP_PKEY_free(signer);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading certificates, and telling them apart. */
-#include "pki/cert.h"
+/* Reading, comparing and verifying certificates. */
+#include "pki/cert_private.h"
 
 #include "pki/ossl_private.h"
 
@@ -25,7 +25,7 @@ int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err)
     return cfr_err_set(err, CFR_E_CONFIG, "it holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
 }
 
-static bool take_id(const ASN1_OCTET_STRING *id, unsigned char out[CFR_CERT_KEY_ID_BYTES])
+static bool read_key_id(const ASN1_OCTET_STRING *id, unsigned char out[CFR_CERT_KEY_ID_BYTES])
 {
     if (id == NULL || ASN1_STRING_length(id) != CFR_CERT_KEY_ID_BYTES)
         return false;
@@ -33,7 +33,7 @@ static bool take_id(const ASN1_OCTET_STRING *id, unsigned char out[CFR_CERT_KEY_
     return true;
 }
 
-static bool take_time(const ASN1_TIME *t, int64_t *out)
+static bool read_time(const ASN1_TIME *t, int64_t *out)
 {
     struct tm parts;
 
@@ -43,11 +43,11 @@ static bool take_time(const ASN1_TIME *t, int64_t *out)
     return true;
 }
 
-static int take(X509 *x, struct cfr_cert *c, struct cfr_err *err)
+static int read_fields(X509 *x, struct cfr_cert *c, struct cfr_err *err)
 {
-    if (take_id(X509_get0_subject_key_id(x), c->subject_key) &&
-        take_id(X509_get0_authority_key_id(x), c->authority_key) && take_time(X509_get0_notBefore(x), &c->begins_s) &&
-        take_time(X509_get0_notAfter(x), &c->ends_s))
+    if (read_key_id(X509_get0_subject_key_id(x), c->subject_key) &&
+        read_key_id(X509_get0_authority_key_id(x), c->authority_key) &&
+        read_time(X509_get0_notBefore(x), &c->begins_s) && read_time(X509_get0_notAfter(x), &c->ends_s))
         return 0;
     ERR_clear_error();
     return cfr_err_set(err, CFR_E_CONFIG, "the certificate has no identifiers of its keys, so it is none of ours");
@@ -63,7 +63,7 @@ int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err
     *out = (struct cfr_cert){.pem = NULL};
     if (rc != 0)
         return rc;
-    rc = take(x, out, err);
+    rc = read_fields(x, out, err);
     if (rc == 0 && (at < 0 || end < at))
         rc = cfr_err_set(err, CFR_E_CONFIG, "the certificate's PEM text has no end");
     if (rc == 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON Web Key Sets. */
+/* Keys of a JSON Web Key Set. */
 #include "pki/jwks_private.h"
 
 #include "base/base64.h"
+#include "pki/key_private.h"
 #include "pki/ossl_private.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #define CURVE_P256       "P-256"
 #define CURVE_P384       "P-384"
 
-/* NULL for what is no EC key on a known curve. */
+/* NULL unless it is an EC key on a known curve. */
 static const char *curve(const EVP_PKEY *key)
 {
     char group[64] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Key pairs. */
-#include "pki/key.h"
+/* Making key pairs, and their ids. */
+#include "pki/key_private.h"
 
 #include "base/base64.h"
 #include "pki/ossl_private.h"

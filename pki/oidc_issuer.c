@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The issuer's documents and the rotation of its key. */
+/* The OIDC issuer: its documents, and the steps of a rotation of its key. */
 #include "pki/oidc_issuer.h"
 
 #include "base/time.h"
 #include "pki/jwks_private.h"
+#include "pki/key_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ bool cfr_oidc_issuer_is_intent(const struct cfr_oidc_issuer *issuer)
            issuer->phase == CFR_OIDC_ISSUER_SWITCHING || issuer->phase == CFR_OIDC_ISSUER_RETIRING;
 }
 
-static int64_t retire_s(const struct cfr_oidc_issuer *issuer)
+static int64_t compute_retire_s(const struct cfr_oidc_issuer *issuer)
 {
     int64_t last_s = issuer->confirmed_s;
 
@@ -109,23 +110,22 @@ int64_t cfr_oidc_issuer_ready_s(const struct cfr_oidc_issuer *issuer)
     if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
         return issuer->since_s + issuer->settle_s;
     if (issuer->phase == CFR_OIDC_ISSUER_SWITCHED)
-        return retire_s(issuer);
+        return compute_retire_s(issuer);
     return issuer->phase == CFR_OIDC_ISSUER_STEADY ? -1 : 0;
 }
 
-static int refuse(const struct cfr_oidc_issuer *issuer, int64_t ready_s, struct cfr_err *err)
+static int report_too_early(const struct cfr_oidc_issuer *issuer, int64_t ready_s, struct cfr_err *err)
 {
     char when[CFR_TIME_RFC3339_MAX];
 
     if (ready_s < 0)
-        return cfr_err_set(
-            err, CFR_E_CONFLICT,
-            "it is not known that every signer uses the new key: when they do, run `credfresh oidc rotate "
-            "--confirm`; tokens of the old key are counted from then on");
+        return cfr_err_set(err, CFR_E_CONFLICT,
+                           "not every signer is known to use the new key: when they all do, run `credfresh oidc rotate "
+                           "--confirm`; tokens of the old key are counted from then on");
     if (issuer->phase == CFR_OIDC_ISSUER_PUBLISHED)
         return cfr_err_set(
             err, CFR_E_CONFLICT,
-            "the new key was published too recently: whoever verifies tokens may not know it yet; not before %s",
+            "the new key was published too recently: verifiers of tokens may not have read it yet; not before %s",
             cfr_time_format(ready_s, when));
     return cfr_err_set(err, CFR_E_CONFLICT,
                        "tokens that the old key signed may be in use until %s, and would be refused",
@@ -145,13 +145,13 @@ int cfr_oidc_issuer_next(struct cfr_oidc_issuer *issuer, int64_t now_s, struct c
         return rc;
     case CFR_OIDC_ISSUER_PUBLISHED:
         if (now_s < ready_s)
-            return refuse(issuer, ready_s, err);
+            return report_too_early(issuer, ready_s, err);
         swap_keys(issuer);
         issuer->phase = CFR_OIDC_ISSUER_SWITCHING;
         return 0;
     case CFR_OIDC_ISSUER_SWITCHED:
         if (ready_s < 0 || now_s < ready_s)
-            return refuse(issuer, ready_s, err);
+            return report_too_early(issuer, ready_s, err);
         issuer->phase = CFR_OIDC_ISSUER_RETIRING;
         return 0;
     default:
@@ -171,7 +171,7 @@ void cfr_oidc_issuer_done(struct cfr_oidc_issuer *issuer, int64_t now_s)
     case CFR_OIDC_ISSUER_SWITCHING:
         issuer->phase = CFR_OIDC_ISSUER_SWITCHED;
         issuer->confirmed_s = 0;
-        /* It has signed for the last time. */
+        /* The old key signs no more. */
         cfr_secret_free(&issuer->other.private_pem);
         break;
     case CFR_OIDC_ISSUER_RETIRING:
@@ -199,7 +199,7 @@ int cfr_oidc_issuer_confirm(struct cfr_oidc_issuer *issuer, int64_t now_s, struc
 /* ---- documents ---- */
 
 /* The public keys of this phase by kid, so that a switch changes nothing in them. */
-static size_t public_keys(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer_key *out[2])
+static size_t list_public_keys(const struct cfr_oidc_issuer *issuer, const struct cfr_oidc_issuer_key *out[2])
 {
     bool both = issuer->other.kid[0] != '\0' && issuer->phase != CFR_OIDC_ISSUER_RETIRING;
     bool swapped = both && strcmp(issuer->other.kid, issuer->signing.kid) < 0;
@@ -209,7 +209,7 @@ static size_t public_keys(const struct cfr_oidc_issuer *issuer, const struct cfr
     return both ? 2 : 1;
 }
 
-static int told(const struct cfr_str *out, struct cfr_err *err)
+static int check_text(const struct cfr_str *out, struct cfr_err *err)
 {
     return out->failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory") : 0;
 }
@@ -217,7 +217,7 @@ static int told(const struct cfr_str *out, struct cfr_err *err)
 int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer_key *keys[2];
-    size_t count = public_keys(issuer, keys);
+    size_t count = list_public_keys(issuer, keys);
     int rc = 0;
 
     cfr_str_addz(out, "{\"keys\":[");
@@ -226,14 +226,14 @@ int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *o
         rc = cfr_jwks_key(cfr_view_of(keys[i]->public_pem), out, err);
     }
     cfr_str_addz(out, "]}\n");
-    return rc != 0 ? rc : told(out, err);
+    return rc != 0 ? rc : check_text(out, err);
 }
 
 int cfr_oidc_issuer_discovery(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer_key *keys[2];
     const char *algorithms[2] = {NULL, NULL};
-    size_t count = public_keys(issuer, keys);
+    size_t count = list_public_keys(issuer, keys);
     bool two;
 
     for (size_t i = 0; i < count; i++)
@@ -245,15 +245,15 @@ int cfr_oidc_issuer_discovery(const struct cfr_oidc_issuer *issuer, struct cfr_s
                  "{\"issuer\":\"%s\",\"jwks_uri\":\"%s" JWKS_PATH "\",\"response_types_supported\":[\"id_token\"],"
                  "\"subject_types_supported\":[\"public\"],\"id_token_signing_alg_values_supported\":[\"%s\"%s%s%s]}\n",
                  issuer->url, issuer->url, algorithms[0], two ? ",\"" : "", two ? algorithms[1] : "", two ? "\"" : "");
-    return told(out, err);
+    return check_text(out, err);
 }
 
 int cfr_oidc_issuer_public_keys(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer_key *keys[2];
-    size_t count = public_keys(issuer, keys);
+    size_t count = list_public_keys(issuer, keys);
 
     for (size_t i = 0; i < count; i++)
         cfr_str_addz(out, keys[i]->public_pem);
-    return told(out, err);
+    return check_text(out, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The issuer's journal as a document. */
+/* The OIDC issuer's journal as a JSON document. */
 #include "base/json.h"
 #include "base/writer.h"
+#include "pki/key_private.h"
 #include "pki/oidc_issuer.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ int cfr_oidc_issuer_store(const struct cfr_oidc_issuer *issuer, struct cfr_secre
 
 /* ---- reading ---- */
 
-static int wrong(const char *name, struct cfr_err *err)
+static int report_wrong(const char *name, struct cfr_err *err)
 {
     return cfr_err_set(err, CFR_E_CONFIG, "%s is missing or not what it should be", name);
 }
@@ -55,18 +56,18 @@ static int read_text(const struct cfr_json *doc, const char *name, char **out, s
     struct cfr_view v;
 
     if (!cfr_json_string(cfr_json_get(doc, name), &v) || v.n == 0)
-        return wrong(name, err);
+        return report_wrong(name, err);
     *out = cfr_str_dup(v);
     return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
 static int read_number(const struct cfr_json *doc, const char *name, int64_t min, int64_t *out, struct cfr_err *err)
 {
-    return cfr_json_integer(cfr_json_get(doc, name), out) && *out >= min ? 0 : wrong(name, err);
+    return cfr_json_integer(cfr_json_get(doc, name), out) && *out >= min ? 0 : report_wrong(name, err);
 }
 
 /* Which of NAMES, up to COUNT of them; -1 if none. */
-static int choice(const struct cfr_json *doc, const char *name, const char *const *names, int count)
+static int read_choice(const struct cfr_json *doc, const char *name, const char *const *names, int count)
 {
     struct cfr_view v;
 
@@ -87,10 +88,10 @@ static int read_phase(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer
 
     for (int i = 0; i < (int)CFR_OIDC_ISSUER_PHASE_COUNT; i++)
         names[i] = cfr_oidc_issuer_phase_name((enum cfr_oidc_issuer_phase)i);
-    phase = choice(doc, "phase", names, CFR_OIDC_ISSUER_PHASE_COUNT);
-    kind = choice(doc, "key", cfr_key_kinds, CFR_KEY_RSA_4096 + 1);
+    phase = read_choice(doc, "phase", names, CFR_OIDC_ISSUER_PHASE_COUNT);
+    kind = read_choice(doc, "key", cfr_key_kinds, CFR_KEY_RSA_4096 + 1);
     if (phase < 0 || kind < 0)
-        return wrong(phase < 0 ? "phase" : "key", err);
+        return report_wrong(phase < 0 ? "phase" : "key", err);
     issuer->phase = (enum cfr_oidc_issuer_phase)phase;
     issuer->key = (enum cfr_key_kind)kind;
     return 0;
@@ -105,7 +106,7 @@ static int read_key(const struct cfr_json *doc, const char *name, bool needed, s
     int rc;
 
     if (k == NULL)
-        return needed ? wrong(name, err) : 0;
+        return needed ? report_wrong(name, err) : 0;
     rc = read_text(k, "public", &out->public_pem, err);
     if (rc == 0)
         rc = cfr_key_kid(cfr_view_of(out->public_pem), out->kid, err);
@@ -149,9 +150,9 @@ static int check(const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
     bool next = issuer->phase == CFR_OIDC_ISSUER_PUBLISHING || issuer->phase == CFR_OIDC_ISSUER_PUBLISHED;
 
     if (issuer->signing.private_pem.len == 0)
-        return wrong("signing", err);
+        return report_wrong("signing", err);
     if (one != (issuer->other.kid[0] == '\0') || (next && issuer->other.private_pem.len == 0))
-        return wrong("other", err);
+        return report_wrong("other", err);
     return cfr_oidc_issuer_check_url(issuer->url, err);
 }
 
@@ -162,7 +163,7 @@ int cfr_oidc_issuer_load(struct cfr_view content, struct cfr_oidc_issuer *issuer
     int rc = cfr_json_parse(content, &doc, err);
 
     if (rc != 0 && rc != CFR_E_NOMEM)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "it is no JSON document");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "it is not a JSON document");
     *issuer = (struct cfr_oidc_issuer){.url = NULL};
     if (rc == 0 && (!cfr_json_integer(cfr_json_get(doc, "version"), &version) || version != VERSION))
         rc = cfr_err_set(err, CFR_E_CONFIG, "it is not of version %d", VERSION);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL as the files of this folder use it; private to them. */
+/* The headers of OpenSSL, and helpers on its types. */
 #ifndef CFR_PKI_OSSL_PRIVATE_H
 #define CFR_PKI_OSSL_PRIVATE_H
 
@@ -15,9 +15,9 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* A failure of the library that nothing outside of it explains: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
+/* An unexpected failure of the library: CFR_E_NOMEM, or CFR_E_INTERNAL with WHAT. */
 int cfr_ossl_failed(const char *what, struct cfr_err *err);
-/* The key of a PEM text (PKCS#8, or what OpenSSL knows beside it), freed by EVP_PKEY_free. CFR_E_CONFIG. */
+/* The key of a PEM text (PKCS#8, or another form that OpenSSL reads), freed by EVP_PKEY_free. CFR_E_CONFIG. */
 int cfr_key_read(struct cfr_view pem, EVP_PKEY **out, struct cfr_err *err);
 /* A certificate of a PEM text that may hold more, freed by X509_free. CFR_E_CONFIG. */
 int cfr_cert_parse(struct cfr_view pem, X509 **out, struct cfr_err *err);

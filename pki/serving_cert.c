@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Issuing serving certificates. */
+/* Issuing serving certificates with their keys and chains. */
 #include "pki/serving_cert.h"
 
-#include "pki/bundle.h"
+#include "pki/bundle_private.h"
+#include "pki/cert_private.h"
+#include "pki/key_private.h"
 
 #include <string.h>
 
@@ -13,14 +15,14 @@ static int check_authority(const struct cfr_ca *a, int64_t now_s, struct cfr_err
     if (a->count == 0)
         return cfr_err_set(err, CFR_E_MISSING, "there is no CA yet");
     if (cfr_ca_is_ahead(a, now_s))
-        return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
+        return cfr_err_set(err, CFR_E_MISSING, "the CA is not valid yet: check this machine's clock");
     if (a->generations[0].root.ends_s <= now_s)
-        return cfr_err_set(err, CFR_E_MISSING, "the CA has ended: look at this machine's clock");
+        return cfr_err_set(err, CFR_E_MISSING, "the CA has expired: check this machine's clock");
     return 0;
 }
 
-static int make(const struct cfr_ca *a, const struct cfr_serving_cert_order *order, int64_t now_s,
-                struct cfr_secret *key, struct cfr_cert *out, struct cfr_err *err)
+static int make_cert(const struct cfr_ca *a, const struct cfr_serving_cert_order *order, int64_t now_s,
+                     struct cfr_secret *key, struct cfr_cert *out, struct cfr_err *err)
 {
     const char *first = order->dns_names->count != 0 ? order->dns_names->items[0] : NULL;
     int64_t root_ends_s = a->generations[0].root.ends_s;
@@ -47,7 +49,7 @@ int cfr_serving_cert_issue(const struct cfr_ca *a, size_t generations, const str
     int rc = check_authority(a, now_s, err);
 
     if (rc == 0)
-        rc = make(a, order, now_s, key, &cert, err);
+        rc = make_cert(a, order, now_s, key, &cert, err);
     if (rc == 0) {
         *ends_s = cert.ends_s;
         cfr_str_addz(certificate, cert.pem);

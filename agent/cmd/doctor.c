@@ -4,7 +4,7 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/doctor/doctor.h"
-#include "agent/http/openssl.h"
+#include "agent/http/client.h"
 #include "base/json.h"
 
 #include <stdio.h>

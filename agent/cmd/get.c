@@ -164,7 +164,7 @@ static int print_kube(struct get *g, struct cfr_err *err)
 {
     struct cfr_k8s_exec_credential c = {.expires_s = 0};
     const char *version;
-    int rc = cfr_k8s_exec_credential_asked(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
+    int rc = cfr_k8s_exec_credential_version_of(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
 
     if (rc == 0)
         rc = fill_kube(g, &c, err);

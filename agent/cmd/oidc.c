@@ -2,7 +2,7 @@
 /* oidc: the key and the documents of a service-account issuer. */
 #include "agent/cmd/commands_private.h"
 
-#include "agent/http/openssl.h"
+#include "agent/http/client.h"
 #include "agent/loop/clock.h"
 #include "agent/pki/oidc_store.h"
 #include "base/json.h"

@@ -28,7 +28,7 @@ struct way {
     const struct cfr_doctor_host *host;
     const char *proxy; /* or NULL */
     bool stuck;        /* the resolver does not answer: whoever asks it again waits again */
-    char proxy_text[CFR_HTTP_LOOK_TEXT];
+    char proxy_text[CFR_HTTP_PROBE_TEXT];
 };
 
 static int64_t at_most(int64_t left_ms, int64_t limit_ms)
@@ -98,9 +98,9 @@ static bool is_cloud(const char *host)
     return false;
 }
 
-static void tell_certificate(const struct way *w, const struct cfr_http_look *seen)
+static void tell_certificate(const struct way *w, const struct cfr_http_probe *seen)
 {
-    const struct cfr_http_look_cert *leaf = &seen->certs[0];
+    const struct cfr_http_probe_cert *leaf = &seen->certs[0];
     bool foreign = strstr(seen->err.text, "not signed by") != NULL;
     const char *remedy = NULL;
 
@@ -118,7 +118,7 @@ static void tell_certificate(const struct way *w, const struct cfr_http_look *se
                        leaf->names[0] != '\0' && i == 0 ? ", for " : "", i == 0 ? leaf->names : "");
 }
 
-static void tell_failure(const struct way *w, const struct cfr_http_look *seen)
+static void tell_failure(const struct way *w, const struct cfr_http_probe *seen)
 {
     static const struct {
         int error;
@@ -149,7 +149,7 @@ static void tell_failure(const struct way *w, const struct cfr_http_look *seen)
                    "%s", seen->err.text);
 }
 
-static void tell_connection(const struct way *w, const struct cfr_http_look *seen)
+static void tell_connection(const struct way *w, const struct cfr_http_probe *seen)
 {
     char at[80] = "";
     char tls[64] = "";
@@ -166,18 +166,18 @@ static void tell_connection(const struct way *w, const struct cfr_http_look *see
 
 static bool look(const struct way *w)
 {
-    struct cfr_http_look_request request = {
+    struct cfr_http_probe_request request = {
         .url = w->host->url,
         .ca_file = w->host->ca_file,
         .link_local = w->host->link_local,
         .connect_only = !w->host->tls,
         .timeout_ms = at_most(cfr_doctor_left_ms(w->d), LOOK_MAX_MS),
     };
-    struct cfr_http_look seen;
+    struct cfr_http_probe seen;
 
     if (request.timeout_ms == 0)
         return false;
-    cfr_http_look(&request, &seen);
+    cfr_http_probe(&request, &seen);
     if (seen.error != 0) {
         tell_failure(w, &seen);
         return false;

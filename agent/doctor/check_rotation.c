@@ -78,7 +78,7 @@ static int read_seal(const struct look *l, int dir_fd, const char *name, struct 
     cfr_secret_init(&text, SEAL_MAX);
     rc = cfr_file_read_at(dir_fd, name, &text, err);
     if (rc == 0 && cfr_json_parse(cfr_secret_view(&text), &doc, NULL) != 0)
-        rc = cfr_err_set(err, CFR_E_ANSWER, "it is no JSON document");
+        rc = cfr_err_set(err, CFR_E_ANSWER, "it is not a JSON document");
     if (rc == 0 && (!has_text(doc, "name", l->journal.name) || !has_text(doc, "id", l->journal.minted)))
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is that of another key");
     cfr_json_free(doc);

@@ -37,7 +37,7 @@ static void add(struct cfr_doctor_hosts *h, const struct cfr_sts_request *r)
 {
     struct cfr_doctor_host one = {.ca_file = r->ca_file, .link_local = r->link_local};
 
-    if (h->count == CFR_DOCTOR_HOSTS_MAX || !cfr_http_look_host(r->url, one.name, &one.port, &one.tls) ||
+    if (h->count == CFR_DOCTOR_HOSTS_MAX || !cfr_http_probe_host(r->url, one.name, &one.port, &one.tls) ||
         known(h, &one))
         return;
     one.url = strdup(r->url);
@@ -166,7 +166,7 @@ static bool is_host(struct cfr_view v)
     return true;
 }
 
-const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_LOOK_TEXT])
+const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_PROBE_TEXT])
 {
     static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
@@ -186,9 +186,9 @@ const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[
         value = at != NULL ? at + 1 : value;
         host_port = (struct cfr_view){value, strcspn(value, "/")};
         if (is_host(host_port))
-            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%.*s, by %s", (int)host_port.n, host_port.p, names[i]);
+            (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%.*s, by %s", (int)host_port.n, host_port.p, names[i]);
         else
-            (void)snprintf(out, CFR_HTTP_LOOK_TEXT, "%s (not a URL)", names[i]);
+            (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%s (not a URL)", names[i]);
         return out;
     }
     return NULL;

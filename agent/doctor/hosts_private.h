@@ -10,7 +10,7 @@ struct cfr_doctor_host {
     char *url;           /* heap; of the first request there */
     const char *ca_file; /* borrowed from the configuration; NULL = the system's */
     bool link_local;
-    char name[CFR_HTTP_LOOK_TEXT];
+    char name[CFR_HTTP_PROBE_TEXT];
     int port;
     bool tls;
 };
@@ -27,6 +27,6 @@ struct cfr_doctor_hosts {
 void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_hosts *out);
 void cfr_doctor_hosts_free(struct cfr_doctor_hosts *h);
 /* The proxy that the environment names for HOST ("NAME is HOST:PORT" without user and password), or NULL. */
-const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_LOOK_TEXT]);
+const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_PROBE_TEXT]);
 
 #endif

@@ -84,18 +84,18 @@ static void cancel_http(struct cfr_hook_run *run)
 
 static void inspect_http(const struct cfr_config_hook *c, const struct cfr_hook_inspection *i)
 {
-    struct cfr_http_look_request request = {
+    struct cfr_http_probe_request request = {
         .url = c->http->url,
         .ca_file = c->http->ca_file,
         .connect_only = true,
         .timeout_ms = i->timeout_ms < CONNECT_MAX_MS ? i->timeout_ms : CONNECT_MAX_MS,
     };
-    struct cfr_http_look seen;
+    struct cfr_http_probe seen;
     struct cfr_http *http = NULL;
 
     if (i->timeout_ms <= 0 || cfr_http_open(&http, NULL) != 0)
         return;
-    cfr_http_look(&request, &seen);
+    cfr_http_probe(&request, &seen);
     cfr_http_close(http);
     if (seen.error == 0)
         cfr_finding_say(i->sink, CFR_FINDING_OK, "hook.http", NULL, "a server listens for the request to %s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trusted CA files. */
+/* Finding the CA certificates of the system, and changes of CA files. */
 #include "agent/http/ca_file_private.h"
 
 #include "base/str.h"
@@ -35,13 +35,13 @@ const char *cfr_http_trust_system(void)
     return NULL;
 }
 
-static bool same(const struct stat *a, const struct stat *b)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int remember(struct cfr_http_trust *t, const char *path, const struct stat *now, struct cfr_err *err)
+static int add_file(struct cfr_http_trust *t, const char *path, const struct stat *now, struct cfr_err *err)
 {
     struct cfr_http_trust_file *files = realloc(t->files, (t->count + 1) * sizeof *files);
 
@@ -55,7 +55,7 @@ static int remember(struct cfr_http_trust *t, const char *path, const struct sta
     return 0;
 }
 
-int cfr_http_trust_look(struct cfr_http_trust *t, const char *path, bool *changed, struct cfr_err *err)
+int cfr_http_trust_check(struct cfr_http_trust *t, const char *path, bool *changed, struct cfr_err *err)
 {
     struct stat now;
 
@@ -65,11 +65,11 @@ int cfr_http_trust_look(struct cfr_http_trust *t, const char *path, bool *change
     for (size_t i = 0; i < t->count; i++) {
         if (!cfr_view_is(cfr_view_of(path), t->files[i].path))
             continue;
-        *changed = !same(&t->files[i].seen, &now);
+        *changed = !is_same_file(&t->files[i].seen, &now);
         t->files[i].seen = now;
         return 0;
     }
-    return remember(t, path, &now, err);
+    return add_file(t, path, &now, err);
 }
 
 void cfr_http_trust_free(struct cfr_http_trust *t)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP client engine on libcurl's multi interface. */
+/* The HTTP client engine on libcurl's multi interface: start, wait, collect. */
 #include "agent/http/client.h"
 
-#include "agent/http/openssl.h"
+#include "agent/http/openssl_private.h"
 #include "agent/http/transfer_private.h"
 #include "agent/http/ca_file_private.h"
 #include "base/str.h"
@@ -19,7 +19,7 @@
 #define HOST_CONNECTIONS_MAX 8L
 #define CONNECTIONS_MAX      32L
 #define IDLE_CONNECTIONS_MAX 8L
-/* From this many transfers at once on, the heap is worth trimming afterwards. */
+/* After this many transfers at once, the heap is worth trimming. */
 #define STORM 16
 
 struct cfr_http {
@@ -55,7 +55,7 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
     *out = NULL;
     if (!cfr_http_crypto_wipe())
         return cfr_err_set(err, CFR_E_INTERNAL, "the TLS library was used before the HTTP engine was opened");
-    /* libcurl does not look whether OpenSSL had the memory to start, and without it crashes later. */
+    /* libcurl does not check whether OpenSSL had the memory to start, and crashes later without it. */
     if (!cfr_http_crypto_start())
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free, cfr_wipealloc_realloc,
@@ -79,7 +79,7 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
 
 static void free_transfer(struct cfr_http_transfer *t)
 {
-    /* Not kept for the next one: it would keep what was sent last. */
+    /* The handle is not reused: it would keep the last request's secrets. */
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->headers);
     curl_slist_free_all(t->connect_to);
@@ -131,8 +131,7 @@ void cfr_http_forget(struct cfr_http *h)
     CURLM *fresh;
 
     h->stale = true;
-    /* Caches belong to the multi handle and cannot be emptied, so a new one takes its place when it is at
-     * rest. */
+    /* Caches belong to the multi handle and cannot be emptied, so a new one replaces it when it is idle. */
     if (h->active != 0)
         return;
     fresh = make_multi();
@@ -143,8 +142,8 @@ void cfr_http_forget(struct cfr_http *h)
     h->stale = false;
 }
 
-static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
-                    struct cfr_err *err)
+static int find_ca_file(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
+                        struct cfr_err *err)
 {
     const char *path = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
     bool changed;
@@ -153,7 +152,7 @@ static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct
     if (path == NULL)
         return cfr_err_set(err, CFR_E_MISSING,
                            "this system has no CA certificates; install the package ca-certificates, or set ca_file");
-    rc = cfr_http_trust_look(&h->trust, path, &changed, err);
+    rc = cfr_http_trust_check(&h->trust, path, &changed, err);
     if (rc != 0)
         return rc;
     if (changed)
@@ -162,8 +161,8 @@ static int check_ca(struct cfr_http *h, const struct cfr_http_request *r, struct
     return t->ca_file != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
 }
 
-static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
-                   struct cfr_err *err)
+static int set_up_transfer(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
+                           struct cfr_err *err)
 {
     struct cfr_http_target to = {.tls = false};
     int rc = cfr_http_target_check(t, r, &to, err);
@@ -171,7 +170,7 @@ static int prepare(struct cfr_http *h, const struct cfr_http_request *r, struct 
     if (rc == 0 && r->timeout_ms <= 0)
         rc = cfr_err_set(err, CFR_E_INTERNAL, "%s: a request without a time limit", t->target);
     if (rc == 0 && to.tls && r->ca_pem.n == 0)
-        rc = check_ca(h, r, t, err);
+        rc = find_ca_file(h, r, t, err);
     if (rc != 0)
         return rc;
     t->easy = curl_easy_init();
@@ -196,7 +195,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (h->stale)
         cfr_http_forget(h);
-    rc = prepare(h, request, t, err);
+    rc = set_up_transfer(h, request, t, err);
     if (rc != 0) {
         free_transfer(t);
         return rc;
@@ -211,13 +210,13 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
     h->peak = h->active > h->peak ? h->active : h->peak;
     if (handle != NULL)
         *handle = t;
-    /* On an open connection the request leaves now, and not after another turn of the loop. */
+    /* On an open connection the request is sent now, and not after another turn of the loop. */
     (void)curl_multi_perform(h->multi, &running);
     h->moved = true;
     return 0;
 }
 
-static void finish(struct cfr_http_transfer *t, CURLcode code)
+static void call_done(struct cfr_http_transfer *t, CURLcode code)
 {
     struct cfr_http_answer a = {.retry_after_s = -1};
     curl_off_t total_us = 0;
@@ -238,7 +237,7 @@ static void finish(struct cfr_http_transfer *t, CURLcode code)
     t->done(t->ctx, &a);
 }
 
-static void collect(struct cfr_http *h)
+static void collect_finished(struct cfr_http *h)
 {
     CURLMsg *msg;
     int left;
@@ -252,13 +251,13 @@ static void collect(struct cfr_http *h)
         (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
         unlink_transfer(h, t);
         t->ended = true;
-        finish(t, code);
+        call_done(t, code);
         free_transfer(t);
     }
     if (h->active != 0)
         return;
-    /* After a storm its connections go, too: they hold most of what it took, and no server keeps them until the next.
-     */
+    /* After a storm its connections are closed: they hold most of its memory, and no server keeps them until the next
+     * one. */
     if (h->stale || h->peak >= STORM)
         cfr_http_forget(h);
     if (h->peak >= STORM || (h->peak != 0 && !h->warm))
@@ -267,7 +266,7 @@ static void collect(struct cfr_http *h)
     h->peak = 0;
 }
 
-static int to_wait(struct cfr_http *h, const struct pollfd *fds, size_t count, struct cfr_err *err)
+static int fill_wait_list(struct cfr_http *h, const struct pollfd *fds, size_t count, struct cfr_err *err)
 {
     if (count > h->wait_cap) {
         struct curl_waitfd *wait = realloc(h->wait, count * sizeof *wait);
@@ -288,8 +287,8 @@ static int to_wait(struct cfr_http *h, const struct pollfd *fds, size_t count, s
     return 0;
 }
 
-/* What the wait found for our own descriptors. */
-static void pass_on(const struct cfr_http *h, struct pollfd *fds, size_t count)
+/* Sets revents of our own descriptors from the result of the wait. */
+static void read_revents(const struct cfr_http *h, struct pollfd *fds, size_t count)
 {
     bool any = false;
 
@@ -303,12 +302,12 @@ static void pass_on(const struct cfr_http *h, struct pollfd *fds, size_t count)
             fds[i].revents |= POLLOUT;
         any = any || fds[i].revents != 0;
     }
-    /* libcurl does not pass on POLLHUP and POLLERR, and that would be missed for ever. */
+    /* libcurl does not pass on POLLHUP and POLLERR, which would then be missed indefinitely. */
     if (!any && count != 0)
         (void)poll(fds, count, 0);
 }
 
-static int multi_error(CURLMcode code, struct cfr_err *err)
+static int report_multi_error(CURLMcode code, struct cfr_err *err)
 {
     return cfr_err_set(err, code == CURLM_OUT_OF_MEMORY ? CFR_E_NOMEM : CFR_E_INTERNAL, "the HTTP engine: %s",
                        curl_multi_strerror(code));
@@ -319,19 +318,19 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
     int ms = timeout_ms < 0 || timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
     int running;
     CURLMcode code;
-    int rc = to_wait(h, fds, count, err);
+    int rc = fill_wait_list(h, fds, count, err);
 
     if (rc != 0)
         return rc;
     code = curl_multi_poll(h->multi, h->wait, (unsigned)count, h->moved ? 0 : ms, NULL);
     h->moved = false;
     if (code != CURLM_OK)
-        return multi_error(code, err);
-    pass_on(h, fds, count);
+        return report_multi_error(code, err);
+    read_revents(h, fds, count);
     code = curl_multi_perform(h->multi, &running);
     if (code != CURLM_OK)
-        return multi_error(code, err);
-    collect(h);
+        return report_multi_error(code, err);
+    collect_finished(h);
     return 0;
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a request failed, in our codes and in words that say what to do. */
+/* Errors of libcurl as our codes, with texts that say what to do. */
 #include "agent/http/transfer_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *trusted(const struct cfr_http_transfer *t)
+static const char *describe_trust(const struct cfr_http_transfer *t)
 {
     return t->ca_file != NULL ? t->ca_file : "the CA certificates given for it";
 }
 
-/* X509_V_ERR_... of OpenSSL's verification, in words that say what to do. */
+/* Explains X509_V_ERR_... of OpenSSL's verification. */
 static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err *err)
 {
     enum { NOT_YET = 9, EXPIRED = 10, SELF_SIGNED = 18, NO_ROOT = 19, NO_ISSUER = 20, NO_CHAIN = 21 };
     long verdict = 0;
 
-    /* The chain was fine then, and the verdict tells nothing. */
+    /* The chain is valid then, and the verdict is empty. */
     if (strstr(t->words, "subject name") != NULL)
         return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is for another name; check the host name in the URL",
                            t->target);
@@ -36,15 +36,15 @@ static int explain_certificate(const struct cfr_http_transfer *t, struct cfr_err
                            t->ca_file != NULL
                                ? "%s: its certificate is not signed by a CA in %s; set ca_file to the CA that signed it"
                                : "%s: its certificate is not signed by any of %s",
-                           t->target, trusted(t));
+                           t->target, describe_trust(t));
     default:
         return cfr_err_set(err, CFR_E_TLS, "%s: its certificate is refused (checked with %s): %s", t->target,
-                           trusted(t), t->words);
+                           describe_trust(t), t->words);
     }
 }
 
-/* A connection that breaks during the handshake is the network's doing, not the certificate's. */
-static bool handshake_broke(const struct cfr_http_transfer *t)
+/* A connection that breaks during the handshake is a fault of the network, not of the certificate. */
+static bool is_broken_handshake(const struct cfr_http_transfer *t)
 {
     return strstr(t->words, "SSL_ERROR_SYSCALL") != NULL || strstr(t->words, "reset by peer") != NULL ||
            strstr(t->words, "unexpected eof") != NULL || strstr(t->words, "Broken pipe") != NULL;
@@ -61,7 +61,7 @@ static int explain_timeout(const struct cfr_http_transfer *t, struct cfr_err *er
     return cfr_err_set(err, CFR_E_TIMEOUT, "%s: no complete answer within %ld ms", t->target, (long)t->timeout_ms);
 }
 
-static const char *see_proxy(const struct cfr_http_transfer *t)
+static const char *describe_proxy(const struct cfr_http_transfer *t)
 {
     return t->own_proxy ? "" : "; see https_proxy and no_proxy";
 }
@@ -80,7 +80,7 @@ static int explain_connect(const struct cfr_http_transfer *t, struct cfr_err *er
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
     if (proxy != 0 && proxy / 100 != 2)
         return cfr_err_set(err, CFR_E_NET, "%s: the proxy refuses to connect (status %ld)%s", t->target, proxy,
-                           see_proxy(t));
+                           describe_proxy(t));
     (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     if (errnum != 0)
         return cfr_err_set(err, CFR_E_NET, "%s: %s: %s", t->target,
@@ -98,7 +98,7 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
     case CURLE_COULDNT_RESOLVE_HOST:
         return cfr_err_set(err, CFR_E_NET, "%s: its name cannot be resolved; check the name and DNS", t->target);
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return cfr_err_set(err, CFR_E_NET, "%s: the proxy's name cannot be resolved%s", t->target, see_proxy(t));
+        return cfr_err_set(err, CFR_E_NET, "%s: the proxy's name cannot be resolved%s", t->target, describe_proxy(t));
     case CURLE_COULDNT_CONNECT:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
@@ -111,14 +111,14 @@ int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cf
         return cfr_err_set(err, CFR_E_TLS,
                            t->ca_file != NULL ? "%s: the CA file %s cannot be read or holds no certificate in PEM form"
                                               : "%s: %s hold no certificate in PEM form",
-                           t->target, trusted(t));
+                           t->target, describe_trust(t));
     case CURLE_SSL_CERTPROBLEM:
         return cfr_err_set(err, CFR_E_TLS,
                            "%s: the client certificate and its key cannot be used: %s; both must be PEM, belong "
                            "together, and the key must not be encrypted",
                            t->target, words);
     case CURLE_SSL_CONNECT_ERROR:
-        return cfr_err_set(err, handshake_broke(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s", t->target,
+        return cfr_err_set(err, is_broken_handshake(t) ? CFR_E_NET : CFR_E_TLS, "%s: no TLS connection: %s", t->target,
                            words);
     case CURLE_PARTIAL_FILE:
         return cfr_err_set(err, CFR_E_ANSWER, "%s: the answer ends too early", t->target);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of an HTTP answer. */
+/* Parsing the head of an HTTP answer. */
 #include "agent/http/header_private.h"
 
 #include "base/time.h"
 
 #include <string.h>
 
-/* The names under which clouds and API servers number their requests. */
+/* The request ids of clouds and API servers. */
 static const char *const id_names[] = {
     "x-amzn-requestid",       "x-amz-request-id", "x-ms-request-id", "x-goog-request-id",
     "x-openstack-request-id", "audit-id",         "x-request-id",
 };
 
-static void keep(char *to, size_t cap, struct cfr_view value)
+static void copy_value(char *to, size_t cap, struct cfr_view value)
 {
     if (value.n == 0 || value.n >= cap || !cfr_view_printable(value))
         return;
@@ -20,7 +20,7 @@ static void keep(char *to, size_t cap, struct cfr_view value)
     to[value.n] = '\0';
 }
 
-static bool is_id(struct cfr_view name)
+static bool is_request_id(struct cfr_view name)
 {
     for (size_t i = 0; i < sizeof id_names / sizeof id_names[0]; i++) {
         if (cfr_view_is_nocase(name, id_names[i]))
@@ -29,7 +29,7 @@ static bool is_id(struct cfr_view name)
     return false;
 }
 
-static void keep_retry(struct cfr_http_head *head, struct cfr_view value)
+static void parse_retry_after(struct cfr_http_head *head, struct cfr_view value)
 {
     int64_t n;
 
@@ -61,13 +61,13 @@ int cfr_http_head_line(struct cfr_http_head *head, struct cfr_view line, struct 
     name = (struct cfr_view){line.p, (size_t)(colon - line.p)};
     value = cfr_view_trim((struct cfr_view){colon + 1, line.n - name.n - 1});
     if (cfr_view_is_nocase(name, "content-type"))
-        keep(head->content_type, sizeof head->content_type, value);
+        copy_value(head->content_type, sizeof head->content_type, value);
     else if (cfr_view_is_nocase(name, "retry-after"))
-        keep_retry(head, value);
+        parse_retry_after(head, value);
     else if (cfr_view_is_nocase(name, "date"))
         (void)cfr_time_parse_http(value, &head->date_s);
-    else if (is_id(name) && head->request_id[0] == '\0')
-        keep(head->request_id, sizeof head->request_id, value);
+    else if (is_request_id(name) && head->request_id[0] == '\0')
+        copy_value(head->request_id, sizeof head->request_id, value);
     return 0;
 }
 

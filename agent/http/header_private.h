@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent wants to know of an HTTP answer's head, gathered line by line (RFC 9110). Pure. */
+/* The head of an HTTP answer, parsed line by line (RFC 9110). Pure. */
 #ifndef CFR_AGENT_HTTP_HEADER_PRIVATE_H
 #define CFR_AGENT_HTTP_HEADER_PRIVATE_H
 
@@ -11,7 +11,7 @@
 
 /* Zero-initialised is an empty head. */
 struct cfr_http_head {
-    char content_type[128]; /* empty = none, or longer than any that is looked at */
+    char content_type[128]; /* empty = none, or too long */
     char request_id[128];   /* empty = none; printable ASCII */
     bool has_retry;
     int64_t retry_s;    /* Retry-After in seconds, or 0 */
@@ -20,11 +20,11 @@ struct cfr_http_head {
     size_t bytes;       /* of all lines so far */
 };
 
-/* Takes one line, with or without its line end: the status line (which forgets an interim answer before it)
+/* Parses one line, with or without its line end: the status line (which discards an interim answer before it)
  * or a field. CFR_E_LIMIT once all lines together exceed CFR_HTTP_HEAD_MAX. */
 int cfr_http_head_line(struct cfr_http_head *head, struct cfr_view line, struct cfr_err *err);
-/* Seconds to wait as the server asked, 0 to CFR_HTTP_RETRY_MAX_S, or -1. An instant is taken against the
- * server's own Date where there is one, else against NOW_S. */
+/* The server's Retry-After in seconds, 0 to CFR_HTTP_RETRY_MAX_S, or -1. An instant is relative to the server's own
+ * Date if there is one, else to NOW_S. */
 int64_t cfr_http_head_retry_after_s(const struct cfr_http_head *head, int64_t now_s);
 
 #endif

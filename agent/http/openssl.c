@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL's memory. */
-#include "agent/http/openssl.h"
+/* OpenSSL's allocator, which wipes memory when it is freed, and its buffers. */
+#include "agent/http/openssl_private.h"
 
 #include "agent/http/client.h"
 #include "base/wipealloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A request as options of a libcurl handle. */
-#include "agent/http/openssl.h"
+/* The libcurl options of a request. */
+#include "agent/http/openssl_private.h"
 #include "agent/http/transfer_private.h"
 #include "agent/http/ca_file_private.h"
 #include "base/str.h"
@@ -34,7 +34,7 @@ char *cfr_http_setup_no_proxy(void)
 
     if (env == NULL)
         env = getenv("NO_PROXY");
-    /* With nothing to keep away from, libcurl need not go through the list for each request. */
+    /* Without a proxy, libcurl need not search the list for each request. */
     if (!has_proxy() || (env != NULL && strcmp(env, "*") == 0))
         cfr_str_addz(&s, "*");
     else
@@ -44,7 +44,7 @@ char *cfr_http_setup_no_proxy(void)
     return s.p;
 }
 
-static bool header_begins(const struct cfr_secret *header, const char *name)
+static bool is_header_named(const struct cfr_secret *header, const char *name)
 {
     size_t n = strlen(name);
 
@@ -61,14 +61,14 @@ static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_
     return 0;
 }
 
-/* The URL names the certificate's host then, which is not whom we talk to. */
-static int add_host(struct cfr_http_transfer *t, struct cfr_err *err)
+/* With a server_name the URL has the certificate's host, and the Host header the real one. */
+static int add_host_header(struct cfr_http_transfer *t, struct cfr_err *err)
 {
     return t->host != NULL ? add_header(t, t->host, err) : 0;
 }
 
-/* libcurl adds these by itself unless told otherwise; a line without a value tells it. */
-static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+/* libcurl adds these headers itself, unless there is a line without a value. */
+static int suppress_defaults(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
 {
     static const char *const lines[] = {"Expect:", "Accept:", "Content-Type:"};
 
@@ -76,7 +76,7 @@ static int add_silencers(struct cfr_http_transfer *t, const struct cfr_http_requ
         bool given = false;
 
         for (size_t k = 0; k < r->header_count; k++)
-            given = given || header_begins(&r->headers[k], lines[i]);
+            given = given || is_header_named(&r->headers[k], lines[i]);
         if (!given && add_header(t, lines[i], err) != 0)
             return CFR_E_NOMEM;
     }
@@ -106,17 +106,17 @@ static int add_headers(struct cfr_http_transfer *t, const struct cfr_http_reques
     for (size_t i = 0; i < r->header_count; i++) {
         struct cfr_view line = cfr_secret_view(&r->headers[i]);
 
-        /* Which one is not said: it may be a secret that lost its name. */
+        /* The error does not quote the line: it may be a secret that lost its name. */
         if (!is_header(line))
             return cfr_err_set(err, CFR_E_CONFIG, "%s: a request header is not of the form `Name: value` on one line",
                                t->target);
         if (add_header(t, line.p, err) != 0)
             return CFR_E_NOMEM;
     }
-    return add_host(t, err) != 0 ? CFR_E_NOMEM : add_silencers(t, r, err);
+    return add_host_header(t, err) != 0 ? CFR_E_NOMEM : suppress_defaults(t, r, err);
 }
 
-static void keep_header(struct cfr_http_transfer *t, struct cfr_view line)
+static void store_header(struct cfr_http_transfer *t, struct cfr_view line)
 {
     size_t n = t->keep_header != NULL ? strlen(t->keep_header) : 0;
 
@@ -134,7 +134,7 @@ static size_t on_head(char *p, size_t size, size_t n, void *ctx)
     struct cfr_http_transfer *t = ctx;
 
     (void)size; /* always 1 */
-    keep_header(t, (struct cfr_view){p, n});
+    store_header(t, (struct cfr_view){p, n});
     return t->refused.code == 0 && cfr_http_head_line(&t->head, (struct cfr_view){p, n}, &t->refused) == 0 ? n : 0;
 }
 
@@ -151,7 +151,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     return 0;
 }
 
-/* Each function below returns 0, or the bits of what went wrong. */
+/* Each function below returns 0, or the bits of the errors. */
 static unsigned set_method(CURL *e, const struct cfr_http_request *r)
 {
     const struct cfr_secret *body = r->body;
@@ -162,7 +162,7 @@ static unsigned set_method(CURL *e, const struct cfr_http_request *r)
     if (sends) {
         bad |= curl_easy_setopt(e, CURLOPT_POST, 1L);
         bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(body != NULL ? body->len : 0));
-        /* Not copied: the bytes stay in their one place. */
+        /* Not copied: the secret stays in one place. */
         bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDS, body != NULL && body->len != 0 ? body->p : "");
     } else if (strcmp(r->method, "HEAD") == 0) {
         return curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
@@ -172,7 +172,7 @@ static unsigned set_method(CURL *e, const struct cfr_http_request *r)
 
 static unsigned set_blob(CURL *e, CURLoption option, struct cfr_view bytes)
 {
-    /* Never written to, since it is copied. */
+    /* libcurl copies it and never writes to it. */
     union {
         const char *in;
         void *out;
@@ -199,9 +199,9 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
     bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     bad |= curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
     bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
-    /* Certificates from memory are never taken from, or put into, the cache of those from files. */
+    /* libcurl's cache of CA files does not apply to certificates from memory. */
     bad |= set_blob(e, CURLOPT_CAINFO_BLOB, r->ca_pem);
-    /* A resumed session would carry an old verdict past a changed CA file. */
+    /* A resumed session would keep an old verdict after a change of the CA file. */
     bad |= curl_easy_setopt(e, CURLOPT_SSL_SESSIONID_CACHE, 0L);
     bad |= curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_tls);
     bad |= curl_easy_setopt(e, CURLOPT_CA_CACHE_TIMEOUT, fresh ? 0L : CA_CACHE_S);
@@ -211,14 +211,14 @@ static unsigned set_trust(CURL *e, const struct cfr_http_transfer *t, const stru
         return bad;
     bad |= set_blob(e, CURLOPT_SSLCERT_BLOB, r->client_cert);
     bad |= set_blob(e, CURLOPT_SSLKEY_BLOB, r->client_key);
-    /* Without one, OpenSSL asks the terminal for an encrypted key's. */
+    /* Without a password, OpenSSL prompts on the terminal for that of an encrypted key. */
     return bad | curl_easy_setopt(e, CURLOPT_KEYPASSWD, "");
 }
 
 static unsigned set_proxy(CURL *e, const struct cfr_http_request *r, const struct cfr_http_target *to,
                           const char *no_proxy)
 {
-    /* An https proxy is none of the server's CA's business. */
+    /* The server's CA does not apply to an https proxy. */
     unsigned bad = curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, to->tls ? cfr_http_trust_system() : NULL);
 
     bad |= curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
@@ -245,8 +245,8 @@ static unsigned set_target(CURL *e, const struct cfr_http_request *r, const char
     return bad;
 }
 
-/* The URL, or with a server_name the one and the address that stand for it. */
-static int set_place(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
+/* Sets the URL, or with a server_name the renamed URL and the address to connect to. */
+static int set_url(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_err *err)
 {
     char *url = NULL;
     unsigned bad;
@@ -269,7 +269,7 @@ static unsigned set_limits(CURL *e, const struct cfr_http_request *r)
 
     bad |= curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                             (long)(ms < CFR_HTTP_CONNECT_MAX_MS ? ms : CFR_HTTP_CONNECT_MAX_MS));
-    /* Refuses an announced length; on_body refuses what comes unannounced. */
+    /* Refuses a Content-Length; on_body refuses an answer without one. */
     bad |= curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)(r->answer_max <= INT_MAX ? r->answer_max : 0));
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     return bad;
@@ -292,7 +292,7 @@ static unsigned set_callbacks(struct cfr_http_transfer *t)
 int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const struct cfr_http_target *to,
                    const char *no_proxy, bool fresh, struct cfr_err *err)
 {
-    int rc = set_place(t, r, err);
+    int rc = set_url(t, r, err);
 
     if (rc == 0)
         rc = add_headers(t, r, err);
@@ -303,7 +303,7 @@ int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r
     t->keep_header = r->keep_header;
     t->own_proxy = r->proxy != NULL;
     t->timeout_ms = r->timeout_ms;
-    /* Every value is one that libcurl takes, so only memory can have run out. */
+    /* All values are valid for libcurl, so the only possible error is a lack of memory. */
     if (set_callbacks(t) != 0 || set_proxy(t->easy, r, to, no_proxy) != 0 || set_limits(t->easy, r) != 0 ||
         set_trust(t->easy, t, r, fresh) != 0 || set_method(t->easy, r) != 0)
         return cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a server. */
+/* Probing a server. */
 #include "agent/http/probe.h"
 
 #include "agent/loop/clock.h"
@@ -14,14 +14,14 @@
 
 #define ANSWER_MAX 65536
 
-/* One connection. */
-struct look {
+/* One connection of a probe. */
+struct probe {
     struct cfr_http_transfer t;
     char *url;
     char *no_proxy;
 };
 
-bool cfr_http_look_host(const char *url, char host[CFR_HTTP_LOOK_TEXT], int *port, bool *tls)
+bool cfr_http_probe_host(const char *url, char host[CFR_HTTP_PROBE_TEXT], int *port, bool *tls)
 {
     CURLU *u = curl_url();
     char *scheme = NULL;
@@ -36,7 +36,7 @@ bool cfr_http_look_host(const char *url, char host[CFR_HTTP_LOOK_TEXT], int *por
         size_t n = strlen(name);
         bool bracket = n > 2 && name[0] == '[';
 
-        (void)snprintf(host, CFR_HTTP_LOOK_TEXT, "%.*s", (int)(bracket ? n - 2 : n), bracket ? name + 1 : name);
+        (void)snprintf(host, CFR_HTTP_PROBE_TEXT, "%.*s", (int)(bracket ? n - 2 : n), bracket ? name + 1 : name);
         *port = (int)strtol(number, NULL, 10);
         *tls = strcmp(scheme, "https") == 0;
     }
@@ -48,7 +48,7 @@ bool cfr_http_look_host(const char *url, char host[CFR_HTTP_LOOK_TEXT], int *por
 }
 
 /* The URL without its path and query. */
-static char *root_of(const char *url)
+static char *strip_path(const char *url)
 {
     CURLU *u = curl_url();
     char *out = NULL;
@@ -60,7 +60,7 @@ static char *root_of(const char *url)
     return out;
 }
 
-static void close_look(struct look *l)
+static void close_probe(struct probe *l)
 {
     curl_easy_cleanup(l->t.easy);
     curl_slist_free_all(l->t.headers);
@@ -69,17 +69,17 @@ static void close_look(struct look *l)
     free(l->t.ca_file);
     free(l->no_proxy);
     curl_free(l->url);
-    *l = (struct look){.url = NULL};
+    *l = (struct probe){.url = NULL};
 }
 
-static int open_look(const struct cfr_http_look_request *r, struct look *l, struct cfr_err *err)
+static int open_probe(const struct cfr_http_probe_request *r, struct probe *l, struct cfr_err *err)
 {
     const char *ca_file = r->ca_file != NULL ? r->ca_file : cfr_http_trust_system();
     struct cfr_http_target to = {.tls = false};
     struct cfr_http_request request = {.method = "HEAD", .link_local = r->link_local, .answer_max = ANSWER_MAX};
     int rc;
 
-    *l = (struct look){.url = root_of(r->url)};
+    *l = (struct probe){.url = strip_path(r->url)};
     l->no_proxy = cfr_http_setup_no_proxy();
     l->t.easy = curl_easy_init();
     l->t.ca_file = ca_file != NULL ? cfr_str_dup(cfr_view_of(ca_file)) : NULL;
@@ -98,7 +98,7 @@ static int open_look(const struct cfr_http_look_request *r, struct look *l, stru
     return rc;
 }
 
-static int64_t reached_ms(const struct look *l, CURLINFO what)
+static int64_t read_time_ms(const struct probe *l, CURLINFO what)
 {
     curl_off_t us = 0;
 
@@ -106,7 +106,7 @@ static int64_t reached_ms(const struct look *l, CURLINFO what)
     return us != 0 ? (int64_t)us / 1000 : -1;
 }
 
-static void take_result(const struct look *l, CURLcode code, struct cfr_http_look *out)
+static void read_result(const struct probe *l, CURLcode code, struct cfr_http_probe *out)
 {
     char *address = NULL;
     long proxy = 0;
@@ -120,9 +120,9 @@ static void take_result(const struct look *l, CURLcode code, struct cfr_http_loo
     (void)curl_easy_getinfo(l->t.easy, CURLINFO_RESPONSE_CODE, &out->status);
     (void)snprintf(out->address, sizeof out->address, "%s", address != NULL ? address : "");
     out->proxied = proxy != 0;
-    out->resolved_ms = reached_ms(l, CURLINFO_NAMELOOKUP_TIME_T);
-    out->connected_ms = reached_ms(l, CURLINFO_CONNECT_TIME_T);
-    out->secured_ms = reached_ms(l, CURLINFO_APPCONNECT_TIME_T);
+    out->resolved_ms = read_time_ms(l, CURLINFO_NAMELOOKUP_TIME_T);
+    out->connected_ms = read_time_ms(l, CURLINFO_CONNECT_TIME_T);
+    out->secured_ms = read_time_ms(l, CURLINFO_APPCONNECT_TIME_T);
     out->date_s = l->t.head.date_s;
 }
 
@@ -137,7 +137,7 @@ static void copy_value(const char *line, const char *key, char *to, size_t size)
     (void)cfr_view_show(cfr_view_of(line + n), to, size);
 }
 
-static void take_certificate(const struct curl_slist *lines, struct cfr_http_look_cert *c)
+static void read_certificate(const struct curl_slist *lines, struct cfr_http_probe_cert *c)
 {
     for (; lines != NULL; lines = lines->next) {
         copy_value(lines->data, "Subject:", c->subject, sizeof c->subject);
@@ -148,40 +148,40 @@ static void take_certificate(const struct curl_slist *lines, struct cfr_http_loo
     }
 }
 
-/* Nobody is trusted with anything here: the connection is made to see the certificates, and closed. */
-static void fetch_certificates(const struct cfr_http_look_request *r, int64_t taken_ms, struct cfr_http_look *out)
+/* Connects without verification, only to read the certificates; nothing is sent. */
+static void fetch_certificates(const struct cfr_http_probe_request *r, int64_t taken_ms, struct cfr_http_probe *out)
 {
-    struct cfr_http_look_request again = *r;
+    struct cfr_http_probe_request again = *r;
     struct curl_certinfo *info = NULL;
-    struct look l;
+    struct probe l;
 
     again.connect_only = true;
     again.timeout_ms = r->timeout_ms - taken_ms;
-    if (open_look(&again, &l, NULL) == 0) {
+    if (open_probe(&again, &l, NULL) == 0) {
         (void)curl_easy_setopt(l.t.easy, CURLOPT_SSL_VERIFYPEER, 0L);
         (void)curl_easy_setopt(l.t.easy, CURLOPT_SSL_VERIFYHOST, 0L);
         (void)curl_easy_setopt(l.t.easy, CURLOPT_CERTINFO, 1L);
         (void)curl_easy_perform(l.t.easy);
         (void)curl_easy_getinfo(l.t.easy, CURLINFO_CERTINFO, &info);
-        for (int i = 0; info != NULL && i < info->num_of_certs && out->cert_count < CFR_HTTP_LOOK_CERTS; i++)
-            take_certificate(info->certinfo[i], &out->certs[out->cert_count++]);
+        for (int i = 0; info != NULL && i < info->num_of_certs && out->cert_count < CFR_HTTP_PROBE_CERTS; i++)
+            read_certificate(info->certinfo[i], &out->certs[out->cert_count++]);
     }
-    close_look(&l);
+    close_probe(&l);
 }
 
-void cfr_http_look(const struct cfr_http_look_request *request, struct cfr_http_look *out)
+void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_http_probe *out)
 {
     int64_t begun_ms = cfr_clock_now().boot_ms;
-    struct look l;
+    struct probe l;
     CURLcode code;
 
-    *out = (struct cfr_http_look){.resolved_ms = -1, .connected_ms = -1, .secured_ms = -1};
-    out->error = open_look(request, &l, &out->err);
+    *out = (struct cfr_http_probe){.resolved_ms = -1, .connected_ms = -1, .secured_ms = -1};
+    out->error = open_probe(request, &l, &out->err);
     if (out->error == 0) {
         code = curl_easy_perform(l.t.easy);
-        take_result(&l, code, out);
+        read_result(&l, code, out);
         if (code == CURLE_PEER_FAILED_VERIFICATION)
             fetch_certificates(request, cfr_clock_now().boot_ms - begun_ms, out);
     }
-    close_look(&l);
+    close_probe(&l);
 }

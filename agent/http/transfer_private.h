@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One request on its way through libcurl; private to agent/http*.c. The only place that includes libcurl's
- * header. */
+/* One request under way in libcurl. The only file that includes libcurl's header. */
 #ifndef CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
 #define CFR_AGENT_HTTP_TRANSFER_PRIVATE_H
 
@@ -11,11 +10,11 @@
 
 #define CFR_HTTP_CONNECT_MAX_MS 10000
 
-/* What a request's URL says. */
+/* Kind of a request's destination. */
 struct cfr_http_target {
     bool tls;
     bool loopback;
-    bool link_local; /* one of AWS's container credential addresses, and meant */
+    bool link_local; /* one of AWS's container credential addresses, and the request allows them */
 };
 
 struct cfr_http_transfer {
@@ -36,15 +35,15 @@ struct cfr_http_transfer {
     int64_t timeout_ms;
     struct cfr_http_head head;
     struct cfr_secret body;
-    struct cfr_err refused; /* why we cut the answer off */
+    struct cfr_err refused; /* why the answer was cut off */
     char words[CURL_ERROR_SIZE];
 };
 
-/* Checks the URLs of R (its own and the proxy's), and fills T's target. CFR_E_CONFIG, CFR_E_NOMEM. */
+/* Checks the URLs of R (its own and the proxy's), fills OUT and T's target. CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_http_target_check(struct cfr_http_transfer *t, const struct cfr_http_request *r, struct cfr_http_target *out,
                           struct cfr_err *err);
-/* Has T connect to where R's URL points while the certificate is checked for R's server_name. *URL is the one to use
- * with it (heap, free). CFR_E_CONFIG, CFR_E_NOMEM. */
+/* Makes T connect to the host of R's URL while the certificate is checked for R's server_name. *URL is the URL to use
+ * (heap, free). CFR_E_CONFIG, CFR_E_NOMEM. */
 int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_request *r, char **url,
                            struct cfr_err *err);
 /* Sets every option of T's easy handle, and T's header list. NO_PROXY is libcurl's list; FRESH keeps the
@@ -52,10 +51,10 @@ int cfr_http_target_rename(struct cfr_http_transfer *t, const struct cfr_http_re
  */
 int cfr_http_setup(struct cfr_http_transfer *t, const struct cfr_http_request *r, const struct cfr_http_target *to,
                    const char *no_proxy, bool fresh, struct cfr_err *err);
-/* The environment's no_proxy and what is never to be proxied, as libcurl takes it. The caller frees it; NULL
+/* The environment's no_proxy and the addresses that are never proxied, as libcurl's list. The caller frees it; NULL
  * when memory is short. */
 char *cfr_http_setup_no_proxy(void);
-/* Turns CODE, which ended T, into our code and words. Returns the code. */
+/* Sets ERR for CODE, which ended T: our code and a text that says what to do. Returns the code. */
 int cfr_http_explain(const struct cfr_http_transfer *t, CURLcode code, struct cfr_err *err);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections by their last activity. */
+/* Lists of connections in the order of their last activity. */
 #include "agent/httpd/connections_private.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static struct cfr_httpd_connection_list *list_of(struct cfr_httpd_connections *g,
-                                                 const struct cfr_httpd_connection *one)
+static struct cfr_httpd_connection_list *find_list(struct cfr_httpd_connections *g,
+                                                   const struct cfr_httpd_connection *one)
 {
-    return one->known ? &g->known : &g->strangers;
+    return one->served ? &g->served : &g->unserved;
 }
 
 static void append(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
@@ -23,7 +23,7 @@ static void append(struct cfr_httpd_connection_list *list, struct cfr_httpd_conn
     list->count++;
 }
 
-static void take_out(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
+static void remove_from(struct cfr_httpd_connection_list *list, struct cfr_httpd_connection *one)
 {
     if (one->before != NULL)
         one->before->after = one->after;
@@ -44,7 +44,7 @@ struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connect
         return NULL;
     one->fd = fd;
     one->since_boot_ms = now_boot_ms;
-    append(&g->strangers, one);
+    append(&g->unserved, one);
     return one;
 }
 
@@ -53,10 +53,10 @@ void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_ht
 {
     if (one == NULL || one->ended)
         return;
-    take_out(list_of(g, one), one);
-    one->known = one->known || served;
+    remove_from(find_list(g, one), one);
+    one->served = one->served || served;
     one->since_boot_ms = now_boot_ms;
-    append(list_of(g, one), one);
+    append(find_list(g, one), one);
 }
 
 void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one)
@@ -64,7 +64,7 @@ void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_
     if (one == NULL)
         return;
     if (!one->ended)
-        take_out(list_of(g, one), one);
+        remove_from(find_list(g, one), one);
     free(one);
 }
 
@@ -72,7 +72,7 @@ static void end_oldest(struct cfr_httpd_connection_list *list)
 {
     struct cfr_httpd_connection *one = list->oldest;
 
-    take_out(list, one);
+    remove_from(list, one);
     one->ended = true;
     /* Not closed: the descriptor belongs to the HTTP library. */
     (void)shutdown(one->fd, SHUT_RDWR);
@@ -80,8 +80,8 @@ static void end_oldest(struct cfr_httpd_connection_list *list)
 
 void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max)
 {
-    while (g->strangers.count + g->known.count > max)
-        end_oldest(g->strangers.count > max / 4 || g->known.count == 0 ? &g->strangers : &g->known);
+    while (g->unserved.count + g->served.count > max)
+        end_oldest(g->unserved.count > max / 4 || g->served.count == 0 ? &g->unserved : &g->served);
 }
 
 static void end_idle(struct cfr_httpd_connection_list *list, int64_t before_boot_ms)
@@ -92,14 +92,14 @@ static void end_idle(struct cfr_httpd_connection_list *list, int64_t before_boot
 
 void cfr_httpd_connections_end_idle(struct cfr_httpd_connections *g, int64_t before_boot_ms)
 {
-    end_idle(&g->strangers, before_boot_ms);
-    end_idle(&g->known, before_boot_ms);
+    end_idle(&g->unserved, before_boot_ms);
+    end_idle(&g->served, before_boot_ms);
 }
 
 int64_t cfr_httpd_connections_oldest(const struct cfr_httpd_connections *g)
 {
-    int64_t a = g->strangers.oldest != NULL ? g->strangers.oldest->since_boot_ms : INT64_MAX;
-    int64_t b = g->known.oldest != NULL ? g->known.oldest->since_boot_ms : INT64_MAX;
+    int64_t a = g->unserved.oldest != NULL ? g->unserved.oldest->since_boot_ms : INT64_MAX;
+    int64_t b = g->served.oldest != NULL ? g->served.oldest->since_boot_ms : INT64_MAX;
 
     return a < b ? a : b;
 }

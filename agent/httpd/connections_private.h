@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of a server in the order in which they last did something, so that those that do nothing, or do it
- * one byte at a time, make room for the others. */
+/* The connections of a server in the order of their last request, so that idle ones, and those that send one byte at a
+ * time, make room for others. */
 #ifndef CFR_AGENT_HTTPD_CONNECTIONS_PRIVATE_H
 #define CFR_AGENT_HTTPD_CONNECTIONS_PRIVATE_H
 
@@ -12,9 +12,9 @@ struct cfr_httpd_connection {
     struct cfr_httpd_connection *before;
     struct cfr_httpd_connection *after;
     int fd;
-    int64_t since_boot_ms; /* when it came, or had its last request taken or answered whole: bytes do not count */
-    bool known;            /* it got what it asked for once */
-    bool ended;            /* it was told to go, and is in no list any more */
+    int64_t since_boot_ms; /* when it was accepted, or its last request was complete or answered: bytes do not count */
+    bool served;           /* one of its requests succeeded */
+    bool ended;            /* it was shut down, and is in no list any more */
 };
 
 struct cfr_httpd_connection_list {
@@ -23,26 +23,26 @@ struct cfr_httpd_connection_list {
     size_t count;
 };
 
-/* Zero-initialised is empty. Those that were told to go are in neither list. */
+/* Zero-initialised is empty. Connections that were shut down are in neither list. */
 struct cfr_httpd_connections {
-    struct cfr_httpd_connection_list strangers;
-    struct cfr_httpd_connection_list known;
+    struct cfr_httpd_connection_list unserved;
+    struct cfr_httpd_connection_list served;
 };
 
-/* NULL when memory is short: the connection then lives without being watched. */
+/* Adds an accepted connection. NULL when memory is short: the connection then has no time limit. */
 struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connections *g, int fd, int64_t now_boot_ms);
-/* It did something; SERVED: it got what it asked for. ONE may be NULL. */
+/* Records a request; SERVED: it succeeded. ONE may be NULL. */
 void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one, bool served,
                                   int64_t now_boot_ms);
-/* Its connection is closed: frees it. NULL is allowed. */
+/* Removes and frees a closed connection. NULL is allowed. */
 void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one);
-/* While there are more than MAX: shuts the one down that has done nothing for the longest time; whoever reads from it
- * then finds its end. Strangers go first, as long as they have more than a quarter of the room: so a flood of them does
- * not drive out those who are being served, nor can these keep new ones out. */
+/* While there are more than MAX, shuts down the one that is idle the longest; the HTTP library then reads its end.
+ * Those that were never served go first while they are more than a quarter: so a flood of them does not drive out
+ * served connections, and served ones cannot keep new ones out. */
 void cfr_httpd_connections_make_room(struct cfr_httpd_connections *g, size_t max);
-/* Shuts down all that have done nothing since BEFORE_BOOT_MS. */
+/* Shuts down all that are idle since before BEFORE_BOOT_MS. */
 void cfr_httpd_connections_end_idle(struct cfr_httpd_connections *g, int64_t before_boot_ms);
-/* Since when the one that has done nothing for the longest time has done nothing; INT64_MAX if there is none. */
+/* Since when the longest idle connection is idle; INT64_MAX if there is none. */
 int64_t cfr_httpd_connections_oldest(const struct cfr_httpd_connections *g);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets. */
+/* Making, naming and removing listening sockets. */
 #include "agent/httpd/listener_private.h"
 
 #include "base/str.h"
@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn; a full queue makes others wait a second */
+#define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn; a full queue delays clients by a second */
 
 union address {
     struct sockaddr any;
@@ -32,11 +32,11 @@ static int new_socket(int family, struct cfr_err *err)
     return fd;
 }
 
-static int bad_address(const char *text, struct cfr_err *err)
+static int report_bad_address(const char *text, struct cfr_err *err)
 {
-    return cfr_err_set(err, CFR_E_CONFIG,
-                       "\"%s\" is no address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)",
-                       text);
+    return cfr_err_set(
+        err, CFR_E_CONFIG,
+        "\"%s\" is not an address to listen on; write 127.0.0.1:9080, [::1]:9080 or :9080 (every address)", text);
 }
 
 /* HOST:PORT with a literal address. *EVERY says that HOST is empty. */
@@ -50,7 +50,7 @@ static int parse_address(const char *text, union address *out, bool *every, stru
     memset(out, 0, sizeof *out);
     if (colon == NULL || colon[1] < '0' || colon[1] > '9' || !cfr_view_int(cfr_view_of(colon + 1), &port) ||
         port > 65535 || (size_t)(colon - text) >= sizeof host)
-        return bad_address(text, err);
+        return report_bad_address(text, err);
     n = (size_t)(colon - text);
     memcpy(host, text, n);
     host[n] = '\0';
@@ -61,16 +61,16 @@ static int parse_address(const char *text, union address *out, bool *every, stru
         if (n == 0)
             return 0; /* zero is in6addr_any */
         if (host[n - 1] != ']')
-            return bad_address(text, err);
+            return report_bad_address(text, err);
         host[n - 1] = '\0';
-        return inet_pton(AF_INET6, host + 1, &out->in6.sin6_addr) == 1 ? 0 : bad_address(text, err);
+        return inet_pton(AF_INET6, host + 1, &out->in6.sin6_addr) == 1 ? 0 : report_bad_address(text, err);
     }
     out->in4.sin_family = AF_INET;
     out->in4.sin_port = htons((uint16_t)port);
-    return inet_pton(AF_INET, host, &out->in4.sin_addr) == 1 ? 0 : bad_address(text, err);
+    return inet_pton(AF_INET, host, &out->in4.sin_addr) == 1 ? 0 : report_bad_address(text, err);
 }
 
-static int tcp_error(const char *text, struct cfr_err *err)
+static int report_tcp_error(const char *text, struct cfr_err *err)
 {
     switch (errno) {
     case EADDRINUSE:
@@ -102,7 +102,7 @@ static int bind_tcp(const union address *a, bool every, struct cfr_err *err)
     return -1;
 }
 
-static void name_tcp(struct cfr_httpd_socket *s)
+static void format_tcp_address(struct cfr_httpd_socket *s)
 {
     union address a = {0};
     socklen_t n = sizeof a;
@@ -137,12 +137,12 @@ int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, stru
         out->fd = bind_tcp(&a, false, err);
     }
     if (out->fd < 0)
-        return tcp_error(address, err);
-    name_tcp(out);
+        return report_tcp_error(address, err);
+    format_tcp_address(out);
     return 0;
 }
 
-/* 0 when nothing is at PATH or a socket that nobody listens on. */
+/* 0 if PATH does not exist, or is a socket that no process listens on. */
 static int check_free(const union address *a, struct cfr_err *err)
 {
     const char *path = a->un.sun_path;
@@ -153,7 +153,8 @@ static int check_free(const union address *a, struct cfr_err *err)
     if (lstat(path, &st) != 0)
         return errno == ENOENT ? 0 : cfr_err_sys(err, errno, "cannot make the socket %s", path);
     if (!S_ISSOCK(st.st_mode))
-        return cfr_err_set(err, CFR_E_CONFLICT, "%s exists and is no socket; remove it, or choose another path", path);
+        return cfr_err_set(err, CFR_E_CONFLICT, "%s exists and is not a socket; remove it, or choose another path",
+                           path);
     fd = new_socket(AF_UNIX, err);
     if (fd < 0)
         return err != NULL ? err->code : CFR_E_IO;
@@ -163,12 +164,12 @@ static int check_free(const union address *a, struct cfr_err *err)
         return 0;
     if (rc == 0 || rc == EAGAIN)
         return cfr_err_set(err, CFR_E_CONFLICT, "another process listens on %s", path);
-    return cfr_err_sys(err, rc, "cannot tell whether somebody listens on %s", path);
+    return cfr_err_sys(err, rc, "cannot tell whether a process listens on %s", path);
 }
 
-/* Listens on the socket file AT, which is then renamed to PATH: whoever sees PATH can connect to it. */
-static int put_in_place(struct cfr_httpd_socket *s, const union address *at, const char *path, mode_t mode,
-                        struct cfr_err *err)
+/* Listens on the socket file AT, which is then renamed to PATH: once PATH exists, clients can connect. */
+static int bind_and_rename(struct cfr_httpd_socket *s, const union address *at, const char *path, mode_t mode,
+                           struct cfr_err *err)
 {
     struct stat st;
 
@@ -199,13 +200,12 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
         return cfr_err_set(err, CFR_E_CONFIG, "the socket path has %zu bytes, the kernel takes %zu; shorten %s", n,
                            sizeof a.un.sun_path - 1, path);
     if (n == 0 || path[n - 1] == '/')
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is no path for a socket", path);
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is not a path for a socket", path);
     memcpy(a.un.sun_path, path, n);
     rc = check_free(&a, err);
     if (rc != 0)
         return rc;
-    /* Beside it under a name of the same length, since the path may have as many bytes as the kernel takes.
-     */
+    /* A temporary name of the same length, since the path may already have the maximum length. */
     a.un.sun_path[n - 1] = path[n - 1] == '~' ? '-' : '~';
     rc = check_free(&a, err);
     if (rc != 0)
@@ -218,7 +218,7 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     else if (out->unix_path == NULL)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     else
-        rc = put_in_place(out, &a, path, mode, err);
+        rc = bind_and_rename(out, &a, path, mode, err);
     if (rc != 0)
         cfr_httpd_listen_end(out);
     return rc;

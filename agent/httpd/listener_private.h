@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets: TCP addresses from configuration text, and Unix sockets that are put in place whole. */
+/* Listening sockets: TCP addresses from configuration text, and Unix sockets that appear ready to connect to. */
 #ifndef CFR_AGENT_HTTPD_LISTENER_PRIVATE_H
 #define CFR_AGENT_HTTPD_LISTENER_PRIVATE_H
 
@@ -15,10 +15,10 @@ struct cfr_httpd_socket {
     char address[128]; /* as it listens: "127.0.0.1:9080", "[::1]:9080", or the path */
 };
 
-/* See cfr_httpd_open_tcp and cfr_httpd_open_unix. On an error OUT holds nothing. */
+/* See cfr_httpd_open. On error OUT is empty. */
 int cfr_httpd_listen_tcp(const char *address, struct cfr_httpd_socket *out, struct cfr_err *err);
 int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket *out, struct cfr_err *err);
-/* Closes the descriptor if it is still here, and removes the socket file if it is still ours. */
+/* Closes the descriptor unless it is -1, and removes the socket file if it is still ours. */
 void cfr_httpd_listen_end(struct cfr_httpd_socket *s);
 
 #endif

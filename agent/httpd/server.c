@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP server engine on libmicrohttpd's external epoll. */
+/* The HTTP server engine on libmicrohttpd's external epoll: requests, answers, and limits of connections. */
 #include "agent/httpd/server.h"
 
 #include "agent/loop/clock.h"
@@ -21,29 +21,29 @@
 
 #define CONNECTIONS_MAX             256U
 #define CONNECTIONS_PER_ADDRESS_MAX 32U
-/* Room that is kept for whoever comes next: more than are accepted in one step. */
+/* Spare room for new connections: more than are accepted in one step. */
 #define CONNECTIONS_SPARE 16U
 #define IDLE_S            10U
 /* Request and answer heads share it; half of it holds the request's 8 KiB. */
 #define CONNECTION_MEMORY 16384
 #define QUERY_MAX         4096
-/* How much of a body that is too large is read before the connection is cut instead of answered. */
+/* A larger body is not read to its end: the connection is closed without an answer. */
 #define DISCARD_MAX 65536
-/* Others want their turn, too. */
+/* Limit of one step, so that the rest of the loop gets its turn. */
 #define STEP_MS 20
-/* How many are sent away at once where descriptors are short. */
+/* Connections to refuse at once when descriptors are short. */
 #define SENT_AWAY_MAX 64
-/* A client stands in the queue a moment before the library's descriptor tells of him: only what lasts is a refusal. */
+/* A client is in the queue a moment before the library's descriptor reports it: only after this time it is ignored. */
 #define IGNORED_MS 20
 
 struct cfr_server {
     struct MHD_Daemon *daemon;
     struct cfr_httpd_socket socket;
     struct cfr_httpd_options options;
-    struct cfr_httpd_connections guests;
-    int spare_fd; /* given up for a moment where descriptors are short */
-    bool again;   /* a connection has ended, and the library takes others in its place only when it runs again */
-    int64_t ignored_since_ms; /* somebody waits and the library does not want to know of him; 0 = not so */
+    struct cfr_httpd_connections connections;
+    int spare_fd; /* closed for a moment when descriptors are short */
+    bool again;   /* a connection has ended; the library accepts others in its place only when it runs again */
+    int64_t ignored_since_ms; /* a client waits and the library does not accept it; 0 = none */
 };
 
 /* One request while it arrives. */
@@ -55,7 +55,7 @@ struct call {
     size_t received;
 };
 
-/* Paths stay as they were sent: serve/ decodes them, strictly. */
+/* Paths stay as they were sent: serve/ decodes them strictly. */
 static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
 {
     (void)ctx;
@@ -68,30 +68,31 @@ static int64_t now_ms(void)
     return cfr_clock_now().boot_ms;
 }
 
-static struct cfr_httpd_connection *guest_of(struct MHD_Connection *c)
+static struct cfr_httpd_connection *find_connection(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
     return info != NULL ? info->socket_context : NULL;
 }
 
-static void on_connection(void *ctx, struct MHD_Connection *c, void **guest, enum MHD_ConnectionNotificationCode what)
+static void on_connection(void *ctx, struct MHD_Connection *c, void **connection,
+                          enum MHD_ConnectionNotificationCode what)
 {
     struct cfr_server *s = ctx;
     const union MHD_ConnectionInfo *info;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        cfr_httpd_connections_go(&s->guests, *guest);
-        *guest = NULL;
+        cfr_httpd_connections_go(&s->connections, *connection);
+        *connection = NULL;
         s->again = true;
         return;
     }
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *guest = info != NULL ? cfr_httpd_connections_come(&s->guests, info->connect_fd, now_ms()) : NULL;
-    cfr_httpd_connections_make_room(&s->guests, s->options.connections);
+    *connection = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
+    cfr_httpd_connections_make_room(&s->connections, s->options.connections);
 }
 
-/* The first that is told of a request. What it returns is the request's state from then on. */
+/* The library's first call for a request. The returned pointer is the request's state from then on. */
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
 {
     struct call *call = calloc(1, sizeof *call);
@@ -115,7 +116,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum
     struct call *call = *state;
 
     (void)why;
-    cfr_httpd_connections_active(&s->guests, guest_of(c), false, now_ms());
+    cfr_httpd_connections_active(&s->connections, find_connection(c), false, now_ms());
     if (call == NULL)
         return;
     cfr_str_free(&call->body);
@@ -138,7 +139,7 @@ static void name_peer(const struct sockaddr *a, struct cfr_httpd_peer *peer)
     }
 }
 
-static void peer_of(struct MHD_Connection *c, bool unix_socket, struct cfr_httpd_peer *peer)
+static void read_peer(struct MHD_Connection *c, bool unix_socket, struct cfr_httpd_peer *peer)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, unix_socket ? MHD_CONNECTION_INFO_CONNECTION_FD
                                                                                   : MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -172,8 +173,8 @@ static bool add_fields(struct MHD_Response *m, const struct cfr_httpd_response *
     return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
 }
 
-/* Hands R to the connection; R's body is given away. MHD_NO closes the connection. */
-static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_httpd_response *r)
+/* Queues R as the answer and moves R's body. MHD_NO closes the connection. */
+static enum MHD_Result queue_answer(struct MHD_Connection *c, struct cfr_httpd_response *r)
 {
     struct MHD_Response *m;
     enum MHD_Result rc;
@@ -191,19 +192,19 @@ static enum MHD_Result respond(struct MHD_Connection *c, struct cfr_httpd_respon
     return rc;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *code, const char *message)
+static enum MHD_Result queue_error(struct MHD_Connection *c, int status, const char *code, const char *message)
 {
     struct cfr_httpd_response r = {0};
 
     cfr_api_routes_error(status, code, message, &r);
-    return respond(c, &r);
+    return queue_answer(c, &r);
 }
 
-static enum MHD_Result refuse_body(const struct cfr_server *s, struct MHD_Connection *c)
+static enum MHD_Result queue_body_error(const struct cfr_server *s, struct MHD_Connection *c)
 {
-    return refuse(c, 413, "too-large",
-                  s->options.no_body ? "no request has a body here"
-                                     : "the body is larger than the 4096 bytes that are allowed");
+    return queue_error(c, 413, "too-large",
+                       s->options.no_body ? "no request has a body here"
+                                          : "the body is larger than the 4096 bytes that are allowed");
 }
 
 /* ---- answers that hold secrets ---- */
@@ -249,7 +250,7 @@ struct lookup {
     unsigned count;
 };
 
-static enum MHD_Result look_at(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result match_header(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
 {
     struct lookup *l = ctx;
 
@@ -265,7 +266,7 @@ static struct cfr_view find_header(void *ctx, const char *name)
 {
     struct lookup l = {.name = name};
 
-    (void)MHD_get_connection_values(ctx, MHD_HEADER_KIND, look_at, &l);
+    (void)MHD_get_connection_values(ctx, MHD_HEADER_KIND, match_header, &l);
     return l.value;
 }
 
@@ -276,7 +277,7 @@ static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const cha
     (void)ctx;
     (void)kind;
     for (size_t i = 0; value != NULL && i < sizeof secret / sizeof secret[0]; i++) {
-        /* It lies in the connection's own read buffer, which is freed as it is. */
+        /* The value is in the connection's own read buffer, which is not wiped when it is freed. */
         if (cfr_view_is_nocase(cfr_view_of(key), secret[i]))
             cfr_secret_wipe((void *)(uintptr_t)value, strlen(value));
     }
@@ -285,12 +286,12 @@ static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const cha
 
 /* ---- requests ---- */
 
-static void note_served(struct cfr_server *s, struct MHD_Connection *c, int status)
+static void record_request(struct cfr_server *s, struct MHD_Connection *c, int status)
 {
-    cfr_httpd_connections_active(&s->guests, guest_of(c), status < 300, now_ms());
+    cfr_httpd_connections_active(&s->connections, find_connection(c), status < 300, now_ms());
 }
 
-/* True if the function for secrets has taken it; *RC is then what to tell the library. */
+/* True if the function for secrets has answered; *RC is then for the library. */
 static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const struct cfr_httpd_peer *peer,
                           const struct cfr_httpd_request *req, enum MHD_Result *rc)
 {
@@ -308,14 +309,14 @@ static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const 
     if (s->options.secret == NULL || !s->options.secret(s->options.ctx, peer, &r, &a))
         return false;
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
-    note_served(s, c, a.status);
+    record_request(s, c, a.status);
     *rc = respond_secret(c, &a);
     cfr_sdk_endpoint_answer_free(&a);
     return true;
 }
 
-static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, const char *path, const char *method,
-                              const struct call *call)
+static enum MHD_Result answer_request(struct cfr_server *s, struct MHD_Connection *c, const char *path,
+                                      const char *method, const struct call *call)
 {
     enum MHD_Result rc = MHD_NO;
     struct cfr_httpd_peer peer;
@@ -328,18 +329,18 @@ static enum MHD_Result answer(struct cfr_server *s, struct MHD_Connection *c, co
         .body = cfr_str_view(&call->body),
     };
 
-    peer_of(c, s->socket.unix_path != NULL, &peer);
+    read_peer(c, s->socket.unix_path != NULL, &peer);
     if (answer_secret(s, c, &peer, &req, &rc))
         return rc;
     if (s->options.fn == NULL)
-        return refuse(c, 404, "not-found", "there is nothing here");
+        return queue_error(c, 404, "not-found", "there is nothing here");
     s->options.fn(s->options.ctx, &peer, &req, &r);
-    note_served(s, c, r.status);
-    return respond(c, &r);
+    record_request(s, c, r.status);
+    return queue_answer(c, &r);
 }
 
-/* The first of the calls that libmicrohttpd makes for each request: the head is there, the body is not. */
-static enum MHD_Result begin(const struct cfr_server *s, struct MHD_Connection *c, struct call *call)
+/* The first of libmicrohttpd's calls for a request: its head is complete, its body is not. */
+static enum MHD_Result begin_request(const struct cfr_server *s, struct MHD_Connection *c, struct call *call)
 {
     const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int64_t n;
@@ -347,11 +348,11 @@ static enum MHD_Result begin(const struct cfr_server *s, struct MHD_Connection *
     if (call == NULL)
         return MHD_NO;
     if (call->long_query)
-        return refuse(c, 400, "bad-request", "the query is too long");
+        return queue_error(c, 400, "bad-request", "the query is too long");
     call->begun = true;
     call->body.limit = s->options.no_body ? 0 : CFR_API_ROUTES_BODY_MAX;
     if (length != NULL && (!cfr_view_int(cfr_view_of(length), &n) || n > (int64_t)call->body.limit))
-        return refuse_body(s, c);
+        return queue_body_error(s, c);
     return MHD_YES;
 }
 
@@ -363,7 +364,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 
     (void)version;
     if (call == NULL || !call->begun)
-        return begin(s, c, call);
+        return begin_request(s, c, call);
     if (*size != 0) {
         call->received += *size;
         cfr_str_add(&call->body, (struct cfr_view){data, *size});
@@ -371,10 +372,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
         return call->received > DISCARD_MAX ? MHD_NO : MHD_YES;
     }
     if (call->received > call->body.limit)
-        return refuse_body(s, c);
+        return queue_body_error(s, c);
     if (call->body.failed)
         return MHD_NO;
-    return answer(ctx, c, path, method, call);
+    return answer_request(ctx, c, path, method, call);
 }
 
 static int open_daemon(struct cfr_server *s, struct cfr_err *err)
@@ -392,7 +393,7 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
         s->socket.fd = -1; /* the daemon closes it */
         return 0;
     }
-    /* Whether a failed start has closed the socket is not documented. */
+    /* It is not documented whether a failed start closes the socket. */
     if (fcntl(fd, F_GETFD) < 0)
         s->socket.fd = -1;
     return cfr_err_set(err, CFR_E_NOMEM, "%s: the HTTP server does not start; memory or descriptors are short",
@@ -431,11 +432,6 @@ int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct 
                           out, err);
 }
 
-int cfr_httpd_open_unix(const char *path, cfr_httpd_fn *fn, void *ctx, struct cfr_server **out, struct cfr_err *err)
-{
-    return cfr_httpd_open(path, true, &(struct cfr_httpd_options){.fn = fn, .ctx = ctx}, out, err);
-}
-
 void cfr_httpd_close(struct cfr_server *s)
 {
     if (s == NULL)
@@ -462,8 +458,8 @@ static int listen_fd(const struct cfr_server *s)
     return info != NULL ? info->listen_fd : -1;
 }
 
-/* True if the library has something to do by its own descriptor. *WAITING: somebody is to be accepted. That is looked
- * at first: if only this is true, the library does not want to know of him. */
+/* True if the library's own descriptor is ready. *WAITING: a client is to be accepted. If only this is true, the
+ * library does not accept it. */
 static bool is_ready(const struct cfr_server *s, bool *waiting)
 {
     struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_httpd_fd(s), POLLIN, 0}};
@@ -473,14 +469,14 @@ static bool is_ready(const struct cfr_server *s, bool *waiting)
     return some && p[1].revents != 0;
 }
 
-/* Whoever waits in the queue would keep the loop busy for as long as nobody can be accepted. */
-static void send_away(struct cfr_server *s)
+/* Clients in the queue would keep the loop busy while none can be accepted: accepts and closes them. */
+static void refuse_waiting(struct cfr_server *s)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
     size_t n = 0;
 
     if (fd >= 0) {
-        (void)close(fd); /* it is not for want of descriptors */
+        (void)close(fd); /* descriptors are not short */
         return;
     }
     if (s->spare_fd >= 0)
@@ -490,21 +486,21 @@ static void send_away(struct cfr_server *s)
     s->spare_fd = eventfd(0, EFD_CLOEXEC);
 }
 
-/* Where descriptors are short, the library stops to accept until a connection has ended, or never stops to try. */
-static void relieve(struct cfr_server *s, bool waiting, bool ready)
+/* When descriptors are short, the library either stops accepting until a connection ends, or retries all the time. */
+static void make_room(struct cfr_server *s, bool waiting, bool ready)
 {
-    size_t count = s->guests.strangers.count + s->guests.known.count;
+    size_t count = s->connections.unserved.count + s->connections.served.count;
 
     if (!waiting || ready)
         s->ignored_since_ms = 0;
     else if (s->ignored_since_ms == 0)
         s->ignored_since_ms = now_ms();
     if (waiting && ready) {
-        send_away(s);
+        refuse_waiting(s);
     } else if (s->ignored_since_ms != 0 && now_ms() - s->ignored_since_ms >= IGNORED_MS) {
         s->ignored_since_ms = 0;
         if (count != 0)
-            cfr_httpd_connections_make_room(&s->guests, count - 1);
+            cfr_httpd_connections_make_room(&s->connections, count - 1);
     }
 }
 
@@ -514,23 +510,23 @@ void cfr_httpd_step(struct cfr_server *s)
     bool waiting;
     bool ready;
 
-    cfr_httpd_connections_end_idle(&s->guests, now_ms() - IDLE_S * INT64_C(1000));
+    cfr_httpd_connections_end_idle(&s->connections, now_ms() - IDLE_S * INT64_C(1000));
     do {
         s->again = false;
         (void)MHD_run(s->daemon);
         ready = is_ready(s, &waiting);
     } while ((s->again || ready) && now_ms() < until_ms);
     if (!s->again)
-        relieve(s, waiting, ready);
+        make_room(s, waiting, ready);
 }
 
-/* The nearer of two spans, of which -1 is none. */
+/* The shorter of two times; -1 is none. */
 static int64_t sooner(int64_t a_ms, int64_t b_ms)
 {
     return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
-static int64_t until(int64_t at_ms)
+static int64_t time_until_ms(int64_t at_ms)
 {
     int64_t left_ms = at_ms - now_ms();
 
@@ -539,14 +535,14 @@ static int64_t until(int64_t at_ms)
 
 int64_t cfr_httpd_timeout_ms(const struct cfr_server *s)
 {
-    int64_t oldest_ms = cfr_httpd_connections_oldest(&s->guests);
-    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : until(oldest_ms + IDLE_S * INT64_C(1000) + 1);
+    int64_t oldest_ms = cfr_httpd_connections_oldest(&s->connections);
+    int64_t left_ms = oldest_ms == INT64_MAX ? -1 : time_until_ms(oldest_ms + IDLE_S * INT64_C(1000) + 1);
     MHD_UNSIGNED_LONG_LONG ms;
 
     if (s->again)
         return 0;
     if (s->ignored_since_ms != 0)
-        left_ms = sooner(left_ms, until(s->ignored_since_ms + IGNORED_MS));
+        left_ms = sooner(left_ms, time_until_ms(s->ignored_since_ms + IGNORED_MS));
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
         left_ms = sooner(left_ms, ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
     return left_ms;

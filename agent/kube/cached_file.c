@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kept files. */
+/* Cached file contents. */
 #include "agent/kube/cached_file_private.h"
 
 #include "base/log.h"
@@ -17,7 +17,7 @@ void cfr_kube_cached_file_free(struct cfr_kube_cached_file *f)
     *f = (struct cfr_kube_cached_file){.path = NULL};
 }
 
-static bool same(const struct stat *a, const struct stat *b)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -40,19 +40,20 @@ static int read_content(struct cfr_kube_cached_file *f, size_t limit, struct cfr
     return rc;
 }
 
-static int look(struct cfr_kube_cached_file *f, size_t limit, bool force, struct cfr_now now, struct cfr_err *err)
+static int read_if_changed(struct cfr_kube_cached_file *f, size_t limit, bool force, struct cfr_now now,
+                           struct cfr_err *err)
 {
     struct stat st;
     int rc;
 
     if (stat(f->path, &st) != 0)
         return cfr_err_sys(err, errno, "cannot read %s", f->path);
-    if (!force && !f->lost && f->version != 0 && same(&st, &f->seen) &&
+    if (!force && !f->lost && f->version != 0 && is_same_file(&st, &f->seen) &&
         now.boot_ms - f->read_boot_ms < CFR_KUBE_CACHED_FILE_AGE_MS)
         return 0;
     rc = read_content(f, limit, err);
     if (rc == 0) {
-        /* Looked at before it was read, so that a change in between is noticed the next time. */
+        /* The status is from before the read, so that a change in between is noticed the next time. */
         f->seen = st;
         f->read_boot_ms = now.boot_ms;
     }
@@ -73,7 +74,7 @@ int cfr_kube_cached_file_refresh(struct cfr_kube_cached_file *f, const char *pat
             return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
         was_lost = false;
     }
-    rc = look(f, limit, force, now, &why);
+    rc = read_if_changed(f, limit, force, now, &why);
     f->lost = rc != 0;
     if (rc == 0)
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All places and calls; private to agent/kube/client.c, agent/kube/request.c and their tests. */
+/* The client's contexts and calls. */
 #ifndef CFR_AGENT_KUBE_CLIENT_PRIVATE_H
 #define CFR_AGENT_KUBE_CLIENT_PRIVATE_H
 
@@ -9,19 +9,21 @@ struct cfr_kube {
     struct cfr_http *http;
     const char *pod_directory;
     int64_t plugin_limit_ms;
-    struct cfr_kube_context *places;
+    struct cfr_kube_context *contexts;
     struct cfr_kube_call *calls;
-    char *namespace_name; /* last told */
+    char *namespace_name; /* last returned */
 };
 
-/* The place of WHERE, made if it is new. NULL with err set: CFR_E_NOMEM. */
+/* The context of WHERE, made if it is new; contexts that were not used for two days are freed first. NULL with err
+ * set: CFR_E_NOMEM. */
 struct cfr_kube_context *cfr_kube_context_of(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now,
                                              struct cfr_err *err);
-/* A place that belongs to nobody. The caller frees it as cfr_kube_context_destroy does. */
+/* A context in no list. The caller frees it with cfr_kube_context_destroy. NULL with err set: CFR_E_NOMEM. */
 struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const struct cfr_kube_where *where,
                                                struct cfr_err *err);
+/* NULL is allowed. */
 void cfr_kube_context_destroy(struct cfr_kube_context *p);
-/* P's plugin has ended, with RC and WHY: the calls that wait for its run RUN go on or fail. */
+/* P's plugin has ended, with RC and WHY: the calls that wait for its run RUN continue or fail. */
 void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p, uint64_t run, int rc,
                            const struct cfr_err *why);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* API servers: kubeconfigs and pods. */
-#include "agent/kube/context_private.h"
+/* The list of contexts, and refreshing one from its kubeconfig or the pod's files. */
+#include "agent/kube/client_private.h"
 
 #include "base/log.h"
 #include "base/str.h"
@@ -11,10 +11,11 @@
 #define TOKEN_MAX 65536
 #define PEM_MAX   1048576
 #define SPACE_MAX 1024
+#define FORGET_MS INT64_C(172800000) /* an unused context is kept for two days */
 
 void cfr_kube_context_free(struct cfr_kube_context *p)
 {
-    cfr_kube_exec_plugin_free(&p->login);
+    cfr_kube_exec_plugin_free(&p->plugin);
     cfr_kube_config_free(&p->config);
     cfr_kube_cached_file_free(&p->source);
     cfr_kube_cached_file_free(&p->ca);
@@ -26,9 +27,87 @@ void cfr_kube_context_free(struct cfr_kube_context *p)
     free(p->context);
 }
 
-/* ---- the pod's own ---- */
+/* ---- the list of contexts ---- */
 
-static int pod_server(struct cfr_kube_context *p, struct cfr_err *err)
+struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const struct cfr_kube_where *where,
+                                               struct cfr_err *err)
+{
+    struct cfr_kube_context *p = calloc(1, sizeof *p);
+    bool pod = where->kubeconfig == NULL;
+
+    if (p == NULL) {
+        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    p->pod_directory = pod_directory;
+    p->plugin = CFR_KUBE_EXEC_PLUGIN_NONE;
+    if (!pod)
+        p->kubeconfig = cfr_str_dup(cfr_view_of(where->kubeconfig));
+    if (!pod && where->context != NULL)
+        p->context = cfr_str_dup(cfr_view_of(where->context));
+    if (!pod && (p->kubeconfig == NULL || (where->context != NULL && p->context == NULL))) {
+        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        cfr_kube_context_destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+void cfr_kube_context_destroy(struct cfr_kube_context *p)
+{
+    if (p == NULL)
+        return;
+    cfr_kube_context_free(p);
+    free(p);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Wipes the secrets of contexts that left the configuration long ago. */
+static void forget_unused(struct cfr_kube *k, struct cfr_now now)
+{
+    struct cfr_kube_context **at = &k->contexts;
+
+    while (*at != NULL) {
+        struct cfr_kube_context *p = *at;
+
+        if (p->calls != 0 || p->plugin.pidfd >= 0 || now.boot_ms - p->used_boot_ms < FORGET_MS) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        cfr_kube_context_destroy(p);
+    }
+}
+
+struct cfr_kube_context *cfr_kube_context_of(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_now now,
+                                             struct cfr_err *err)
+{
+    struct cfr_kube_context *p = k->contexts;
+
+    while (p != NULL && !(is_same_text(p->kubeconfig, where->kubeconfig) &&
+                          (p->kubeconfig == NULL || is_same_text(p->context, where->context))))
+        p = p->next;
+    if (p != NULL) {
+        p->used_boot_ms = now.boot_ms;
+        return p;
+    }
+    forget_unused(k, now);
+    p = cfr_kube_context_make(k->pod_directory, where, err);
+    if (p == NULL)
+        return NULL;
+    p->used_boot_ms = now.boot_ms;
+    p->next = k->contexts;
+    k->contexts = p;
+    return p;
+}
+
+/* ---- the pod's own service account ---- */
+
+static int read_pod_server(struct cfr_kube_context *p, struct cfr_err *err)
 {
     const char *host = getenv("KUBERNETES_SERVICE_HOST");
     const char *port = getenv("KUBERNETES_SERVICE_PORT");
@@ -52,8 +131,8 @@ static int pod_server(struct cfr_kube_context *p, struct cfr_err *err)
     return 0;
 }
 
-static int pod_file(const struct cfr_kube_context *p, struct cfr_kube_cached_file *f, const char *name, size_t limit,
-                    bool force, struct cfr_now now, struct cfr_err *err)
+static int refresh_pod_file(const struct cfr_kube_context *p, struct cfr_kube_cached_file *f, const char *name,
+                            size_t limit, bool force, struct cfr_now now, struct cfr_err *err)
 {
     struct cfr_str path = {.limit = 4096};
     int rc;
@@ -67,24 +146,24 @@ static int pod_file(const struct cfr_kube_context *p, struct cfr_kube_cached_fil
 
 static int refresh_pod(struct cfr_kube_context *p, bool force, struct cfr_now now, struct cfr_err *err)
 {
-    int rc = pod_server(p, err);
+    int rc = read_pod_server(p, err);
 
     if (rc == 0)
-        rc = pod_file(p, &p->token, "token", TOKEN_MAX, force, now, err);
+        rc = refresh_pod_file(p, &p->token, "token", TOKEN_MAX, force, now, err);
     if (rc == 0)
-        rc = pod_file(p, &p->ca, "ca.crt", PEM_MAX, force, now, err);
+        rc = refresh_pod_file(p, &p->ca, "ca.crt", PEM_MAX, force, now, err);
     if (rc == CFR_E_MISSING)
         (void)cfr_err_prefix(err, "the pod has no service account's token (automountServiceAccountToken: false?)");
-    /* A pod without this file names no namespace; that is for those to say who want one. */
+    /* A pod without this file names no namespace, which only some callers need. */
     if (rc == 0)
-        (void)pod_file(p, &p->space, "namespace", SPACE_MAX, force, now, NULL);
+        (void)refresh_pod_file(p, &p->space, "namespace", SPACE_MAX, force, now, NULL);
     return rc;
 }
 
 /* ---- a kubeconfig ---- */
 
-/* Takes the new kubeconfig, unless it is worse than the one that is known. */
-static int take_config(struct cfr_kube_context *p, struct cfr_err *err)
+/* Parses the new kubeconfig; if it is malformed, the last good one stays in use. */
+static int parse_config(struct cfr_kube_context *p, struct cfr_err *err)
 {
     struct cfr_kube_config fresh;
     struct cfr_err why = {0};
@@ -96,14 +175,14 @@ static int take_config(struct cfr_kube_context *p, struct cfr_err *err)
     if (rc != 0 && !p->known)
         return cfr_err_set(err, rc, "%s: %s", p->kubeconfig, why.text);
     if (rc != 0) {
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: %s; what it said before still counts", p->kubeconfig, why.text);
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s: %s; its last good content is still used", p->kubeconfig, why.text);
         return 0;
     }
     cfr_kube_config_free(&p->config);
     p->config = fresh;
-    /* It was somebody else's, perhaps. */
-    p->login.usable = false;
-    p->login.outdated = true;
+    /* The plugin's credential may be another user's. */
+    p->plugin.usable = false;
+    p->plugin.outdated = true;
     return 0;
 }
 
@@ -147,7 +226,7 @@ static int refresh_kubeconfig(struct cfr_kube_context *p, bool force, struct cfr
     if (rc != 0)
         return cfr_err_prefix(err, "kubeconfig");
     if (!p->known || p->config_version != p->source.version)
-        rc = take_config(p, err);
+        rc = parse_config(p, err);
     if (rc == 0)
         rc = refresh_named_files(p, force, now, err);
     p->known = p->known || rc == 0;
@@ -156,13 +235,13 @@ static int refresh_kubeconfig(struct cfr_kube_context *p, bool force, struct cfr
 
 /* ---- both ---- */
 
-/* The header that it goes into would be refused, by then without a word on where it came from. */
+/* The HTTP engine would refuse the header without knowing which file the token is from. */
 static int check_token(const struct cfr_kube_context *p, struct cfr_view token, struct cfr_err *err)
 {
     for (size_t i = 0; i < token.n; i++) {
         if (token.p[i] <= 0x20 || token.p[i] > 0x7e)
             return cfr_err_set(err, CFR_E_TOKEN,
-                               "%s holds no bearer token: there is a blank or a strange character in it",
+                               "%s holds no bearer token: it contains a blank or a character that is not ASCII",
                                p->token.version != 0 ? p->token.path : p->kubeconfig);
     }
     return 0;
@@ -176,7 +255,7 @@ int cfr_kube_context_refresh(struct cfr_kube_context *p, bool force, struct cfr_
 }
 
 /* The first that is not empty. */
-static struct cfr_view first_of(const struct cfr_secret *a, const struct cfr_secret *b, const struct cfr_secret *c)
+static struct cfr_view first_set(const struct cfr_secret *a, const struct cfr_secret *b, const struct cfr_secret *c)
 {
     const struct cfr_secret *s = a->len != 0 ? a : b->len != 0 ? b : c;
 
@@ -186,14 +265,14 @@ static struct cfr_view first_of(const struct cfr_secret *a, const struct cfr_sec
 struct cfr_kube_identity cfr_kube_context_identity(const struct cfr_kube_context *p)
 {
     static const struct cfr_secret none;
-    const struct cfr_k8s_exec_credential *own = &p->login.credential;
+    const struct cfr_k8s_exec_credential *own = &p->plugin.credential;
     bool plugin = p->config.plugin != NULL;
 
     return (struct cfr_kube_identity){
-        .ca = first_of(&p->config.ca, &p->ca.content, &none),
-        .cert = first_of(plugin ? &own->cert : &none, &p->config.cert, &p->cert.content),
-        .key = first_of(plugin ? &own->key : &none, &p->config.key, &p->key.content),
-        .token = cfr_view_trim(first_of(plugin ? &own->token : &none, &p->token.content, &p->config.token)),
+        .ca = first_set(&p->config.ca, &p->ca.content, &none),
+        .cert = first_set(plugin ? &own->cert : &none, &p->config.cert, &p->cert.content),
+        .key = first_set(plugin ? &own->key : &none, &p->config.key, &p->key.content),
+        .token = cfr_view_trim(first_set(plugin ? &own->token : &none, &p->token.content, &p->config.token)),
         .basic = cfr_secret_view(&p->config.basic),
     };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exec plugins. */
+/* Finding, running and reading a kubeconfig's exec plugin. */
 #include "agent/kube/exec_plugin_private.h"
 
 #include "agent/loop/process.h"
@@ -27,7 +27,7 @@ bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr
     return l->usable && (expires_s == 0 || now.wall_ms / 1000 < expires_s - EARLY_S);
 }
 
-/* ---- which program ---- */
+/* ---- finding the program ---- */
 
 static bool is_program(const char *path)
 {
@@ -36,7 +36,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-static int not_found(const struct cfr_kube_plugin *p, struct cfr_err *err)
+static int report_not_found(const struct cfr_kube_plugin *p, struct cfr_err *err)
 {
     return cfr_err_set(err, CFR_E_MISSING, "the exec plugin %s is not %s%s%s", p->command,
                        strchr(p->command, '/') != NULL ? "there, or is not executable" : "in any folder of PATH",
@@ -50,7 +50,7 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
     *out = NULL;
     if (strchr(p->command, '/') != NULL) {
         if (!is_program(p->command))
-            return not_found(p, err);
+            return report_not_found(p, err);
         *out = cfr_str_dup(cfr_view_of(p->command));
         return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
@@ -60,7 +60,7 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
         struct cfr_str s = {.limit = 65536};
         size_t n = strcspn(path, ":");
 
-        /* Not one that depends on the folder we happen to be in. */
+        /* Relative entries depend on the working directory and are skipped. */
         if (path[0] == '/') {
             cfr_str_addf(&s, "%.*s/%s", (int)(n < 4096 ? n : 4096), path, p->command);
             if (s.failed)
@@ -73,10 +73,10 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
         }
         path += n + (path[n] == ':' ? 1 : 0);
     }
-    return not_found(p, err);
+    return report_not_found(p, err);
 }
 
-/* ---- what it is told ---- */
+/* ---- its input ---- */
 
 static int add_member(struct cfr_secret *out, const char *name, struct cfr_view value, struct cfr_err *err)
 {
@@ -136,7 +136,7 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-static bool is_given(const struct cfr_kube_plugin *p, const char *variable)
+static bool is_overridden(const struct cfr_kube_plugin *p, const char *variable)
 {
     for (size_t i = 0; i < p->env_count; i++) {
         if (same_name(variable, p->env[i].p))
@@ -145,7 +145,7 @@ static bool is_given(const struct cfr_kube_plugin *p, const char *variable)
     return same_name(variable, INFO_NAME);
 }
 
-/* Ours, with the plugin's in place of those of the same name. What it points to is borrowed. */
+/* Our environment with the plugin's variables added or replaced. The strings are borrowed. */
 static char **make_environment(const struct cfr_kube_plugin *p, char *info)
 {
     size_t count = 0;
@@ -158,7 +158,7 @@ static char **make_environment(const struct cfr_kube_plugin *p, char *info)
     if (all == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!is_given(p, environ[i]))
+        if (!is_overridden(p, environ[i]))
             all[n++] = environ[i];
     }
     for (size_t i = 0; i < p->env_count; i++) {
@@ -187,7 +187,8 @@ static void end_run(struct cfr_kube_exec_plugin *l)
     l->api_version = NULL;
 }
 
-static int spawn(struct cfr_kube_exec_plugin *l, const struct cfr_kube_plugin *p, char *info, struct cfr_err *err)
+static int start_process(struct cfr_kube_exec_plugin *l, const struct cfr_kube_plugin *p, char *info,
+                         struct cfr_err *err)
 {
     char **environment = make_environment(p, info);
     char **argv = calloc(p->arg_count + 2, sizeof *argv);
@@ -219,7 +220,7 @@ int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_
     if (rc == 0 && l->api_version == NULL)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     if (rc == 0)
-        rc = spawn(l, config->plugin, info.p, err);
+        rc = start_process(l, config->plugin, info.p, err);
     cfr_secret_free(&info);
     if (rc != 0) {
         end_run(l);
@@ -231,7 +232,7 @@ int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_
     return 0;
 }
 
-/* What is in the pipe; a child of the plugin's that still holds it is not waited for. */
+/* Reads the pipe's content, without waiting for a child of the plugin that still holds it. */
 static int read_output(struct cfr_kube_exec_plugin *l, struct cfr_secret *out, struct cfr_err *err)
 {
     for (;;) {
@@ -250,7 +251,7 @@ static int read_output(struct cfr_kube_exec_plugin *l, struct cfr_secret *out, s
     }
 }
 
-static int take(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
+static int read_credential(struct cfr_kube_exec_plugin *l, struct cfr_err *err)
 {
     struct cfr_k8s_exec_credential fresh = {.expires_s = 0};
     struct cfr_secret text;
@@ -278,10 +279,10 @@ int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *e
     int rc = cfr_process_reap(l->pid, l->pidfd, &how);
 
     if (rc != 0)
-        rc = cfr_err_set(err, rc, "the exec plugin %s %s; what it said about that is on credfresh's standard error",
-                         l->command, how.text);
+        rc = cfr_err_set(err, rc, "the exec plugin %s %s; its messages are on credfresh's standard error", l->command,
+                         how.text);
     else
-        rc = take(l, err);
+        rc = read_credential(l, err);
     end_run(l);
     return rc;
 }

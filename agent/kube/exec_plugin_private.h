@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The credential that an exec plugin hands out, and the plugin's run. */
+/* Runs of a kubeconfig's exec plugin, and the credential that it returns. Never blocks, except to kill. */
 #ifndef CFR_AGENT_KUBE_EXEC_PLUGIN_PRIVATE_H
 #define CFR_AGENT_KUBE_EXEC_PLUGIN_PRIVATE_H
 
@@ -11,9 +11,9 @@
 
 #define CFR_KUBE_PLUGIN_LIMIT_MS 30000
 
-/* To be begun with CFR_KUBE_EXEC_PLUGIN_NONE. */
+/* Initialise with CFR_KUBE_EXEC_PLUGIN_NONE. */
 struct cfr_kube_exec_plugin {
-    struct cfr_k8s_exec_credential credential; /* of the latest run that went well */
+    struct cfr_k8s_exec_credential credential; /* of the latest successful run */
     uint64_t number;                           /* counts such runs */
     bool usable;                               /* not yet refused by the server */
     bool outdated;                             /* the kubeconfig changed during the run: its credential is not kept */
@@ -28,20 +28,21 @@ struct cfr_kube_exec_plugin {
 
 #define CFR_KUBE_EXEC_PLUGIN_NONE ((struct cfr_kube_exec_plugin){.pidfd = -1, .out_fd = -1})
 
-/* Whether the credential may be used at NOW; one is renewed 10 s before its end. */
+/* True if the credential may be used at NOW; it is renewed 10 s before it expires. */
 bool cfr_kube_exec_plugin_fresh(const struct cfr_kube_exec_plugin *l, struct cfr_now now);
-/* Starts a run with L's old credential kept. CA is what the cluster's certificate is checked with (PEM, may
- * be empty). CFR_E_MISSING (no such command, with what to install), CFR_E_PERM, CFR_E_NOMEM ... */
+/* Starts a run; L's old credential stays. CA verifies the cluster's certificate (PEM, may be empty). CFR_E_MISSING (no
+ * such command, with what to install), CFR_E_PERM, CFR_E_NOMEM ... */
 int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_kube_config *config, struct cfr_view ca,
                                struct cfr_now now, int64_t limit_ms, struct cfr_err *err);
-/* After L's pidfd became readable. CFR_E_REJECTED (it failed), CFR_E_ANSWER (it printed something else). */
+/* Reads the result, after L's pidfd became readable. CFR_E_REJECTED (it failed), CFR_E_ANSWER (its output is not a
+ * credential). */
 int cfr_kube_exec_plugin_ended(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
 /* Kills a run that has passed its deadline. Always an error: CFR_E_TIMEOUT, CFR_E_LIMIT (it printed too
  * much). */
 int cfr_kube_exec_plugin_overdue(struct cfr_kube_exec_plugin *l, struct cfr_err *err);
-/* Kills what runs and forgets everything. */
+/* Kills a running plugin, wipes and frees everything. */
 void cfr_kube_exec_plugin_free(struct cfr_kube_exec_plugin *l);
-/* The plugin's executable: *OUT is heap. As cfr_kube_exec_plugin_start. */
+/* The path of the plugin's executable: *OUT is heap. Errors as from cfr_kube_exec_plugin_start. */
 int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *plugin, char **out, struct cfr_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kubeconfigs: contexts and clusters. */
+/* Parsing a kubeconfig: contexts and clusters. */
 #include "agent/kube/kubeconfig_private.h"
 
 #include "agent/kube/kubeconfig_parse_private.h"
@@ -63,7 +63,7 @@ static int read_cluster(struct cfr_kube_reader *r, const struct cfr_yaml_node *c
 
     if (rc == 0 && insecure)
         return cfr_kube_refuse(r, cluster->line, "insecure-skip-tls-verify",
-                               "tokens are not sent to a server that nobody has verified; remove it, and set "
+                               "tokens are not sent to an unverified server; remove it, and set "
                                "certificate-authority-data or certificate-authority");
     if (rc == 0)
         rc = read_server(r, cluster, out);
@@ -166,7 +166,7 @@ static int read_context(struct cfr_kube_reader *r, const struct cfr_yaml_node *r
         rc = read_cluster(r, cluster, out);
         r->kind = NULL;
     }
-    /* One without a user talks to a server that knows us by other means, such as kubectl's proxy. */
+    /* A context without a user is for a server that needs no identity, such as kubectl's proxy. */
     if (rc == 0 && user_name != NULL)
         rc = read_user(r, root, cluster, user_name, out);
     free(cluster_name);
@@ -180,11 +180,11 @@ static int read_root(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
     int rc = 0;
 
     if (root->kind != CFR_YAML_MAP || cfr_kube_get(r, root, "contexts") == NULL)
-        return cfr_kube_refuse(r, root->line, NULL, "this is no kubeconfig: it has no contexts");
+        return cfr_kube_refuse(r, root->line, NULL, "not a kubeconfig: it has no contexts");
     if (r->context == NULL) {
         rc = cfr_kube_string(r, root, "current-context", &current);
         if (rc == 0 && current == NULL)
-            rc = cfr_kube_refuse(r, root->line, "current-context", "is missing, and no context is asked for");
+            rc = cfr_kube_refuse(r, root->line, "current-context", "is missing, and no context is configured");
         r->context = current;
     }
     if (rc == 0)
@@ -195,22 +195,22 @@ static int read_root(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
 
 static int parse(struct cfr_kube_reader *r, struct cfr_view text, struct cfr_kube_config *out)
 {
-    struct cfr_secret veiled;
+    struct cfr_secret masked;
     struct cfr_yaml *doc = NULL;
     int line = 0;
     int rc;
 
-    cfr_secret_init(&veiled, text.n * 2 + 64);
-    rc = cfr_kube_yaml_mask(text, &veiled, &r->original, r->err);
+    cfr_secret_init(&masked, text.n * 2 + 64);
+    rc = cfr_kube_yaml_mask(text, &masked, &r->original, r->err);
     if (rc == 0) {
-        rc = cfr_yaml_parse(cfr_secret_view(&veiled), &doc, &line, r->err);
+        rc = cfr_yaml_parse(cfr_secret_view(&masked), &doc, &line, r->err);
         if (rc == CFR_E_CONFIG)
             (void)cfr_err_prefix(r->err, "line %d", line);
     }
     if (rc == 0)
         rc = read_root(r, cfr_yaml_root(doc), out);
     cfr_yaml_free(doc);
-    cfr_secret_free(&veiled);
+    cfr_secret_free(&masked);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kubeconfig user's exec plugin. */
+/* Parsing a kubeconfig user's exec plugin. */
 #include "agent/kube/kubeconfig_parse_private.h"
 
 #include "base/str.h"
@@ -44,7 +44,7 @@ static int read_command(struct cfr_kube_reader *r, const struct cfr_yaml_node *e
     if (rc == 0 && name == NULL)
         return cfr_kube_refuse(r, exec->line, "exec", "has no command");
     if (rc == 0 && strchr(name, '/') != NULL) {
-        out->command = cfr_kube_beside(r, name);
+        out->command = cfr_kube_resolve(r, name);
         if (out->command == NULL)
             rc = cfr_kube_no_memory(r);
     } else if (rc == 0) {
@@ -63,7 +63,7 @@ static int check_interaction(struct cfr_kube_reader *r, const struct cfr_yaml_no
         return 0;
     if (cfr_kube_is(r, mode, "Always"))
         return cfr_kube_refuse(r, mode->line, "exec.interactiveMode",
-                               "the plugin wants a person to talk to, and there is none here; use another user");
+                               "the plugin requires a terminal, which an agent does not have; use another user");
     return cfr_kube_refuse(r, mode->line, "exec.interactiveMode", "must be Never, IfAvailable or Always");
 }
 
@@ -133,9 +133,9 @@ static int read_env(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec,
     return rc;
 }
 
-static int put_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out);
+static int append_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out);
 
-static int put_scalar(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
+static int append_scalar(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
 {
     struct cfr_secret text;
     int64_t number;
@@ -155,7 +155,7 @@ static int put_scalar(struct cfr_kube_reader *r, const struct cfr_yaml_node *nod
     return rc;
 }
 
-static int put_collection(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
+static int append_collection(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
 {
     bool map = node->kind == CFR_YAML_MAP;
     int rc = cfr_secret_append_str(out, map ? "{" : "[", r->err);
@@ -168,19 +168,19 @@ static int put_collection(struct cfr_kube_reader *r, const struct cfr_yaml_node 
             rc = cfr_secret_append_str(out, value ? ":" : ",", r->err);
         if (map && !value && n->kind != CFR_YAML_SCALAR)
             return cfr_kube_refuse(r, n->line, "extensions", "every key must be text");
-        /* And is, whatever it looks like. */
+        /* A key is text, even if it looks like a number. */
         key.quoted = key.quoted || (map && !value);
         if (rc == 0)
-            rc = put_json(r, &key, out);
+            rc = append_json(r, &key, out);
         value = map && !value;
     }
     return rc != 0 ? rc : cfr_secret_append_str(out, map ? "}" : "]", r->err);
 }
 
-/* The reader of YAML has limited the depth. */
-static int put_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
+/* The YAML parser limits the depth. */
+static int append_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
 {
-    return node->kind == CFR_YAML_SCALAR ? put_scalar(r, node, out) : put_collection(r, node, out);
+    return node->kind == CFR_YAML_SCALAR ? append_scalar(r, node, out) : append_collection(r, node, out);
 }
 
 static int read_extension(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_plugin *out)
@@ -196,7 +196,7 @@ static int read_extension(struct cfr_kube_reader *r, const struct cfr_yaml_node 
 
         if (name == NULL || value == NULL || json.len != 0 || !cfr_kube_is(r, name, EXTENSION))
             continue;
-        rc = put_json(r, value, &json);
+        rc = append_json(r, value, &json);
         if (rc == CFR_E_LIMIT)
             rc = cfr_kube_refuse(r, value->line, "extensions", "the one of %s is too large", EXTENSION);
     }
@@ -208,7 +208,7 @@ static int read_extension(struct cfr_kube_reader *r, const struct cfr_yaml_node 
     return rc;
 }
 
-/* It ends up in an error text. */
+/* The hint gets into an error text: control characters are replaced. */
 static int read_hint(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec, struct cfr_kube_plugin *out)
 {
     const struct cfr_yaml_node *node = cfr_kube_get(r, exec, "installHint");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kubeconfig, read for one of its contexts. Pure. One file is read; the colon list that $KUBECONFIG may be,
- * and the merging of several files, is for people at a terminal and not supported. Source: Kubernetes'
+/* A kubeconfig, parsed for one of its contexts. Pure. One file only: the list of files that $KUBECONFIG may be, and
+ * their merging, is not supported. Source: Kubernetes'
  * "Client Authentication" and kubeconfig (v1 Config) reference. */
 #ifndef CFR_AGENT_KUBE_KUBECONFIG_PRIVATE_H
 #define CFR_AGENT_KUBE_KUBECONFIG_PRIVATE_H
@@ -9,10 +9,10 @@
 
 #define CFR_KUBE_CONFIG_MAX 4194304 /* bytes of a kubeconfig */
 
-/* How a plugin is run that hands out the credential. */
+/* An exec plugin: the program that returns the credential. */
 struct cfr_kube_plugin {
     char *api_version;
-    char *command; /* an absolute path, or a bare name that is looked up in PATH */
+    char *command; /* an absolute path, or a name to find in PATH */
     char **args;   /* without the command; arg_count of them */
     size_t arg_count;
     struct cfr_secret *env; /* NAME=VALUE, each */
@@ -22,7 +22,7 @@ struct cfr_kube_plugin {
     char *install_hint;   /* one line; NULL = none */
 };
 
-/* Strings are heap, paths absolute; NULL or empty where the kubeconfig says nothing. */
+/* Strings are heap, paths absolute; NULL or empty where the kubeconfig has no value. */
 struct cfr_kube_config {
     char *server;      /* https://HOST[:PORT][/PATH], without a slash at its end */
     char *server_name; /* in its certificate, where that is not the host */
@@ -34,7 +34,7 @@ struct cfr_kube_config {
     char *key_file;
     struct cfr_secret cert; /* PEM; in place of cert_file */
     struct cfr_secret key;
-    char *token_file; /* comes before the token */
+    char *token_file; /* takes precedence over the token */
     struct cfr_secret token;
     struct cfr_secret basic;    /* user:password */
     struct cfr_secret *headers; /* Impersonate-User and the like, complete lines */
@@ -42,9 +42,9 @@ struct cfr_kube_config {
     struct cfr_kube_plugin *plugin; /* NULL = none */
 };
 
-/* Reads what CONTEXT (NULL = the current one) says out of the kubeconfig TEXT that stands at PATH, an
- * absolute path. CFR_E_CONFIG in words that name the line, context, cluster or user and key, but not PATH;
- * CFR_E_NOMEM. OUT is then empty. The caller frees OUT. */
+/* Parses CONTEXT (NULL = the current one) of the kubeconfig TEXT, whose absolute path is PATH. CFR_E_CONFIG (the error
+ * names the line, context, cluster or user and key, but not PATH) or CFR_E_NOMEM: OUT is then empty. The caller frees
+ * OUT. */
 int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *context, struct cfr_kube_config *out,
                           struct cfr_err *err);
 /* Wipes and frees; OUT is empty afterwards. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a kubeconfig's user is. */
+/* Parsing a kubeconfig's user: certificate, token, password, impersonation, exec plugin. */
 #include "agent/kube/kubeconfig_parse_private.h"
 
 #include <stdlib.h>
@@ -155,8 +155,8 @@ static int read_exec(struct cfr_kube_reader *r, const struct cfr_yaml_node *user
     return cfr_kube_plugin_read(r, exec, cluster, out->plugin);
 }
 
-/* Which of them would count is not for us to guess. */
-static int check_ways(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_kube_config *c)
+/* Clients differ in which one takes precedence, so two are refused. */
+static int check_conflicts(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_kube_config *c)
 {
     bool token = c->token.len != 0 || c->token_file != NULL;
     bool basic = c->basic.len != 0;
@@ -190,5 +190,5 @@ int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *us
         rc = read_impersonation(r, user, out);
     if (rc == 0)
         rc = read_exec(r, user, cluster, out);
-    return rc == 0 ? check_ways(r, user, out) : rc;
+    return rc == 0 ? check_conflicts(r, user, out) : rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a kubeconfig's mappings. */
+/* Reading the values of a kubeconfig's mappings. */
 #include "agent/kube/kubeconfig_parse_private.h"
 
 #include "agent/kube/yaml_mask_private.h"
@@ -85,7 +85,7 @@ int cfr_kube_text(const struct cfr_kube_reader *r, const struct cfr_yaml_node *n
     return rc == CFR_E_LIMIT ? cfr_kube_refuse(r, node->line, key, "is longer than %zu bytes", out->limit) : rc;
 }
 
-/* One line that may go into a header, a path, or an error text. */
+/* True for one line without control characters, fit for a header, a path or an error text. */
 static bool is_line(struct cfr_view text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -126,7 +126,7 @@ int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node 
     return rc;
 }
 
-char *cfr_kube_beside(const struct cfr_kube_reader *r, const char *name)
+char *cfr_kube_resolve(const struct cfr_kube_reader *r, const char *name)
 {
     struct cfr_str s = {.limit = 131072};
     const char *slash = strrchr(r->path, '/');
@@ -147,7 +147,7 @@ int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *m
     int rc = cfr_kube_string(r, map, key, &name);
 
     if (rc == 0 && name != NULL) {
-        *out = cfr_kube_beside(r, name);
+        *out = cfr_kube_resolve(r, name);
         if (*out == NULL)
             rc = cfr_kube_no_memory(r);
     }
@@ -180,7 +180,7 @@ int cfr_kube_data(const struct cfr_kube_reader *r, const struct cfr_yaml_node *m
     cfr_secret_init(&text, CFR_KUBE_VALUE_MAX);
     cfr_secret_init(out, CFR_KUBE_VALUE_MAX);
     rc = cfr_kube_text(r, node, key, &text);
-    /* Folded over several lines it is still the same. */
+    /* It may be folded over several lines. */
     for (size_t i = 0; i < text.len; i++) {
         if (text.p[i] != ' ' && text.p[i] != '\t' && text.p[i] != '\r' && text.p[i] != '\n')
             text.p[n++] = text.p[i];

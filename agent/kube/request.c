@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to API servers. */
+/* Requests to API servers: headers, sending, waiting for an exec plugin, and the retry after a 401. */
 #include "agent/kube/client_private.h"
 #include "base/base64.h"
 #include "base/str.h"
@@ -18,7 +18,7 @@ struct cfr_kube_call {
     struct cfr_kube_call *prev;
     struct cfr_kube_call *next;
     struct cfr_kube *kube;
-    struct cfr_kube_context *place;
+    struct cfr_kube_context *context;
     char *method;
     char *path;
     char *content_type;
@@ -26,15 +26,15 @@ struct cfr_kube_call {
     cfr_kube_fn *done;
     void *ctx;
     void *http;
-    uint64_t waits_for; /* run of the place's plugin, 0 = none */
-    uint64_t login;     /* number of the plugin's credential that was sent */
+    uint64_t waits_for;       /* run of the context's plugin, 0 = none */
+    uint64_t sent_credential; /* number of the plugin's credential that was sent */
     bool retried;
     bool ended; /* DONE is being called */
     double duration_s;
     struct cfr_secret secrets[SECRETS_MAX]; /* as sent: the token; or the password, bare and encoded */
 };
 
-static void destroy(struct cfr_kube_call *c)
+static void free_call(struct cfr_kube_call *c)
 {
     for (size_t i = 0; i < SECRETS_MAX; i++)
         cfr_secret_free(&c->secrets[i]);
@@ -50,7 +50,7 @@ static void link_call(struct cfr_kube_call *c)
     if (c->next != NULL)
         c->next->prev = c;
     c->kube->calls = c;
-    c->place->calls++;
+    c->context->calls++;
 }
 
 static void unlink_call(struct cfr_kube_call *c)
@@ -61,10 +61,10 @@ static void unlink_call(struct cfr_kube_call *c)
         c->kube->calls = c->next;
     if (c->next != NULL)
         c->next->prev = c->prev;
-    c->place->calls--;
+    c->context->calls--;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
 static int start_header(struct cfr_secret *h, const char *name, struct cfr_view value, struct cfr_err *err)
 {
@@ -75,7 +75,7 @@ static int start_header(struct cfr_secret *h, const char *name, struct cfr_view 
     return rc == 0 ? cfr_secret_append(h, value, err) : rc;
 }
 
-static int remember(struct cfr_kube_call *c, const struct cfr_kube_identity *id, struct cfr_err *err)
+static int store_secrets(struct cfr_kube_call *c, const struct cfr_kube_identity *id, struct cfr_err *err)
 {
     ptrdiff_t colon = cfr_view_find(id->basic, ":");
     int rc;
@@ -84,7 +84,7 @@ static int remember(struct cfr_kube_call *c, const struct cfr_kube_identity *id,
         cfr_secret_free(&c->secrets[i]);
         cfr_secret_init(&c->secrets[i], HEADER_MAX);
     }
-    c->login = c->place->login.number;
+    c->sent_credential = c->context->plugin.number;
     if (id->token.n != 0)
         return cfr_secret_append(&c->secrets[0], id->token, err);
     if (colon < 0)
@@ -97,7 +97,7 @@ static int remember(struct cfr_kube_call *c, const struct cfr_kube_identity *id,
 static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_identity *id, struct cfr_secret *headers,
                         size_t *count, struct cfr_err *err)
 {
-    const struct cfr_kube_config *config = &c->place->config;
+    const struct cfr_kube_config *config = &c->context->config;
     int rc = start_header(&headers[(*count)++], "Accept: ", cfr_view_of("application/json"), err);
 
     if (rc == 0 && c->content_type != NULL)
@@ -113,10 +113,10 @@ static int make_headers(const struct cfr_kube_call *c, const struct cfr_kube_ide
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer);
 
-static int send_with(struct cfr_kube_call *c, const struct cfr_kube_identity *id, const char *url,
-                     const struct cfr_secret *headers, size_t count, struct cfr_err *err)
+static int start_http(struct cfr_kube_call *c, const struct cfr_kube_identity *id, const char *url,
+                      const struct cfr_secret *headers, size_t count, struct cfr_err *err)
 {
-    const struct cfr_kube_config *config = &c->place->config;
+    const struct cfr_kube_config *config = &c->context->config;
     struct cfr_http_request r = {
         .method = c->method,
         .url = url,
@@ -138,21 +138,21 @@ static int send_with(struct cfr_kube_call *c, const struct cfr_kube_identity *id
 
 static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
 {
-    struct cfr_kube_identity id = cfr_kube_context_identity(c->place);
+    struct cfr_kube_identity id = cfr_kube_context_identity(c->context);
     struct cfr_str url = {.limit = URL_MAX};
-    struct cfr_secret *headers = calloc(HEADERS_OWN + c->place->config.header_count, sizeof *headers);
+    struct cfr_secret *headers = calloc(HEADERS_OWN + c->context->config.header_count, sizeof *headers);
     size_t count = 0;
     int rc;
 
-    cfr_str_addf(&url, "%s%s", c->place->config.server, c->path);
+    cfr_str_addf(&url, "%s%s", c->context->config.server, c->path);
     if (headers == NULL || url.failed)
         rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     else
-        rc = remember(c, &id, err);
+        rc = store_secrets(c, &id, err);
     if (rc == 0)
         rc = make_headers(c, &id, headers, &count, err);
     if (rc == 0)
-        rc = send_with(c, &id, url.p, headers, count, err);
+        rc = start_http(c, &id, url.p, headers, count, err);
     for (size_t i = 0; i < count; i++)
         cfr_secret_free(&headers[i]);
     free(headers);
@@ -163,30 +163,30 @@ static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
 /* Waits for the plugin's run, which is started unless one is under way. */
 static int wait_for_plugin(struct cfr_kube_call *c, struct cfr_now now, struct cfr_err *err)
 {
-    struct cfr_kube_context *p = c->place;
+    struct cfr_kube_context *p = c->context;
     int rc = 0;
 
-    if (p->login.pidfd < 0)
-        rc = cfr_kube_exec_plugin_start(&p->login, &p->config, cfr_kube_context_identity(p).ca, now,
+    if (p->plugin.pidfd < 0)
+        rc = cfr_kube_exec_plugin_start(&p->plugin, &p->config, cfr_kube_context_identity(p).ca, now,
                                         c->kube->plugin_limit_ms, err);
     if (rc == 0)
-        c->waits_for = p->login.run;
+        c->waits_for = p->plugin.run;
     return rc == 0 ? 0 : cfr_err_prefix(err, "%s", p->kubeconfig);
 }
 
-static int advance(struct cfr_kube_call *c, bool force, struct cfr_err *err)
+static int refresh_and_send(struct cfr_kube_call *c, bool force, struct cfr_err *err)
 {
     struct cfr_now now = cfr_clock_now();
-    int rc = cfr_kube_context_refresh(c->place, force, now, err);
+    int rc = cfr_kube_context_refresh(c->context, force, now, err);
 
     if (rc != 0)
         return rc;
-    if (c->place->config.plugin != NULL && !cfr_kube_exec_plugin_fresh(&c->place->login, now))
+    if (c->context->config.plugin != NULL && !cfr_kube_exec_plugin_fresh(&c->context->plugin, now))
         return wait_for_plugin(c, now, err);
     return send_now(c, err);
 }
 
-/* ---- what comes back ---- */
+/* ---- answers ---- */
 
 static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer)
 {
@@ -202,31 +202,31 @@ static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer
     c->ended = true;
     unlink_call(c);
     c->done(c->ctx, &whole);
-    destroy(c);
+    free_call(c);
 }
 
-static void fail(struct cfr_kube_call *c, int rc, const struct cfr_err *why)
+static void finish_with_error(struct cfr_kube_call *c, int rc, const struct cfr_err *why)
 {
     struct cfr_kube_answer answer = {.error = rc, .err = *why, .retry_after_s = -1};
 
     finish(c, &answer);
 }
 
-/* Who we are is learnt anew and said once more. */
-static void try_again(struct cfr_kube_call *c)
+/* Reads the identity again and repeats the request once. */
+static void send_again(struct cfr_kube_call *c)
 {
     struct cfr_err err = {0};
     int rc;
 
     c->retried = true;
     /* Another call may have done it already. */
-    if (c->login == c->place->login.number)
-        c->place->login.usable = false;
-    rc = advance(c, true, &err);
+    if (c->sent_credential == c->context->plugin.number)
+        c->context->plugin.usable = false;
+    rc = refresh_and_send(c, true, &err);
     if (rc == 0)
         return;
-    (void)cfr_err_prefix(&err, "the API server knows us no longer (401)");
-    fail(c, rc, &err);
+    (void)cfr_err_prefix(&err, "the API server no longer accepts our identity (401)");
+    finish_with_error(c, rc, &err);
 }
 
 static void on_answer(void *ctx, const struct cfr_http_answer *a)
@@ -245,7 +245,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *a)
     c->http = NULL;
     c->duration_s += a->duration_s;
     if (a->error == 0 && a->status == 401 && !c->retried)
-        try_again(c);
+        send_again(c);
     else
         finish(c, &answer);
 }
@@ -255,7 +255,7 @@ static struct cfr_kube_call *next_waiting(const struct cfr_kube *k, const struct
 {
     for (struct cfr_kube_call *c = k->calls; c != NULL; c = c->next) {
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is destroyed has left the list before */
-        if (c->place == p && c->waits_for == run)
+        if (c->context == p && c->waits_for == run)
             return c;
     }
     return NULL;
@@ -274,7 +274,7 @@ void cfr_kube_calls_resume(struct cfr_kube *k, const struct cfr_kube_context *p,
         if (sent == 0)
             sent = send_now(c, &err);
         if (sent != 0)
-            fail(c, sent, &err);
+            finish_with_error(c, sent, &err);
     }
 }
 
@@ -313,11 +313,11 @@ int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where, const
     if (rc == 0)
         rc = copy_request(c, request, &own);
     if (rc == 0) {
-        c->place = cfr_kube_context_of(k, where, cfr_clock_now(), &own);
-        rc = c->place != NULL ? advance(c, false, &own) : CFR_E_NOMEM;
+        c->context = cfr_kube_context_of(k, where, cfr_clock_now(), &own);
+        rc = c->context != NULL ? refresh_and_send(c, false, &own) : CFR_E_NOMEM;
     }
     if (rc != 0) {
-        destroy(c);
+        free_call(c);
         return cfr_err_set(err, rc, "%s", own.text);
     }
     link_call(c);
@@ -332,5 +332,5 @@ void cfr_kube_cancel(struct cfr_kube_call *c)
         return;
     cfr_http_cancel(c->kube->http, c->http);
     unlink_call(c);
-    destroy(c);
+    free_call(c);
 }

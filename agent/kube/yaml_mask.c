@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks in place of long words. */
+/* Masking long words of a YAML text, and finding the originals. */
 #include "agent/kube/yaml_mask_private.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define MARK       "CFRVEIL"
 #define MARK_BYTES (sizeof MARK - 1)
-#define VEIL_BYTES (MARK_BYTES + 16) /* and eight hexadecimal digits each for offset and length */
+#define MASK_BYTES (MARK_BYTES + 16) /* and eight hexadecimal digits each for offset and length */
 /* Shorter ones fit into the library's first buffer, which the caller wipes with the event. */
 #define WORD_MIN 16
 
@@ -16,13 +16,13 @@ static bool is_alnum(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* What means nothing to YAML inside a word, in any style. */
+/* True for characters without a meaning to YAML inside a word, in any style. */
 static bool in_word(char c)
 {
     return c > 0x20 && c < 0x7f && strchr(",[]{}:#'\"\\", c) == NULL;
 }
 
-/* How many characters of an escape sequence stand at P, after its backslash. */
+/* Length of the escape sequence at P, after its backslash. */
 static size_t escape_len(const char *p, size_t n)
 {
     size_t len = 1;
@@ -40,7 +40,7 @@ static size_t escape_len(const char *p, size_t n)
 
 static int append_mark(struct cfr_secret *out, size_t at, size_t len, struct cfr_err *err)
 {
-    char mark[VEIL_BYTES + 1];
+    char mark[MASK_BYTES + 1];
 
     (void)snprintf(mark, sizeof mark, MARK "%08x%08x", (unsigned)at, (unsigned)len);
     return cfr_secret_append_str(out, mark, err);
@@ -79,7 +79,7 @@ int cfr_kube_yaml_mask(struct cfr_view text, struct cfr_secret *out, struct cfr_
 }
 
 /* Eight hexadecimal digits, as append_mark wrote them. */
-static size_t number_at(const char *p)
+static size_t parse_number(const char *p)
 {
     size_t n = 0;
 
@@ -97,12 +97,12 @@ bool cfr_kube_yaml_mask_next(struct cfr_view *rest, struct cfr_view original, st
     if (rest->n == 0)
         return false;
     *piece = (struct cfr_view){rest->p, mark < 0 ? rest->n : (size_t)mark};
-    if (mark == 0 && rest->n >= VEIL_BYTES) {
-        at = number_at(rest->p + MARK_BYTES);
-        len = number_at(rest->p + MARK_BYTES + 8);
-        piece->n = VEIL_BYTES;
-        rest->p += VEIL_BYTES;
-        rest->n -= VEIL_BYTES;
+    if (mark == 0 && rest->n >= MASK_BYTES) {
+        at = parse_number(rest->p + MARK_BYTES);
+        len = parse_number(rest->p + MARK_BYTES + 8);
+        piece->n = MASK_BYTES;
+        rest->p += MASK_BYTES;
+        rest->n -= MASK_BYTES;
         if (at <= original.n && len <= original.n - at)
             *piece = (struct cfr_view){original.p + at, len};
         return true;

@@ -193,7 +193,7 @@ static int keep(struct cfr_service_ca *s, int64_t now_s, struct cfr_err *err)
     if (rc != 0)
         return rc;
     if (cfr_ca_is_ahead(&s->authority, now_s))
-        return cfr_err_set(err, CFR_E_MISSING, "the CA has not begun yet: look at this machine's clock");
+        return cfr_err_set(err, CFR_E_MISSING, "the CA is not valid yet: check this machine's clock");
     need = cfr_ca_need(&s->authority, &rules, now_s);
     rc = need != CFR_CA_NOTHING ? rotate(s, need, now_s, err) : 0;
     set_marker(s);

@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "files/format/format.h"
 #include "files/generation.h"
-#include "files/layout.h"
 #include "files/path.h"
 #include "files/profile.h"
 #include "files/single.h"
@@ -435,14 +434,14 @@ int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c)
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *t = target_at(c, i);
         const char *file = t->file != NULL ? t->file->path : t->profile != NULL ? t->profile->path : NULL;
-        char path[PATH_MAX + sizeof CFR_LAYOUT_DATA + 1];
+        char path[PATH_MAX + sizeof CFR_GENERATION_DATA + 1];
         struct stat st;
         int64_t ns;
 
         if (t->directory == NULL && file == NULL)
             continue;
         (void)snprintf(path, sizeof path, "%s%s", t->directory != NULL ? t->directory : file,
-                       t->directory != NULL ? "/" CFR_LAYOUT_DATA : "");
+                       t->directory != NULL ? "/" CFR_GENERATION_DATA : "");
         /* Renaming changes it. */
         ns = lstat(path, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec : 0;
         if (ns > newest_ns)

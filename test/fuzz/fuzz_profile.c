@@ -3,7 +3,7 @@
  * stays as it is, merging again changes nothing, and what was there but cannot be told apart is refused. */
 #include "fuzz.h"
 
-#include "files/profile.h"
+#include "files/profile_private.h"
 
 #include <string.h>
 

@@ -437,8 +437,8 @@ def test_a_foreign_secret_is_refused_and_adopted(space, agent_factory):
     agent = agent_factory(None)
     agent.configure(into_secret(agent, space))
     agent.start()
-    wait_refused(agent, f"the Secret {space.name}/creds was made by somebody else: publish under another name, or say "
-                        "that it is to be adopted")
+    wait_refused(agent, f"the Secret {space.name}/creds was not made by credfresh: publish under another name, or set "
+                        "adopt: true")
     assert space.secret("creds") == before and not agent.status()["ready"]
     reload_with(agent, into_secret(agent, space, adopt=True))
     eventually(lambda: annotations(space.secret("creds")), lambda: f"the adoption\n{agent.log}")

@@ -2,7 +2,7 @@
 /* Creating, reading, comparing and wiping single files. */
 #include "files_scratch.h"
 
-#include "files/file.h"
+#include "files/file_private.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 /* Opening without following links, making directories, names, users and groups. */
 #include "files_scratch.h"
 
-#include "files/path.h"
+#include "files/path_private.h"
 
 #include <sys/syscall.h>
 

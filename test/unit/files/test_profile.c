@@ -2,7 +2,7 @@
 /* Merging a profile: every other byte stays, and what SDKs read differently is refused. */
 #include "files_scratch.h"
 
-#include "files/profile.h"
+#include "files/profile_private.h"
 
 #include <time.h>
 

@@ -90,8 +90,8 @@ struct bad_case {
 };
 
 static const struct bad_case bad_cases[] = {
-    {"", "what the exec plugin printed is not JSON: it is empty"},
-    {"please log in\n", "what the exec plugin printed is not JSON"},
+    {"", "the output of the exec plugin is not JSON: it is empty"},
+    {"please log in\n", "the output of the exec plugin is not JSON"},
     {HEAD "\"status\":{\"token\":\"a\"}} and more", "something follows"},
     {"{\"apiVersion\":\"" V1 "\",\"kind\":\"Config\"}", "printed no ExecCredential (its kind is \"Config\")"},
     {"{\"apiVersion\":\"" V1 "\"}", "its kind is \"\""},
@@ -109,10 +109,10 @@ static const struct bad_case bad_cases[] = {
     {HEAD "\"status\":{\"token\":\"a\",\"clientKeyData\":\"" KEY "\"}}", "a clientKeyData without"},
     {HEAD "\"status\":{\"clientCertificateData\":\"LS0t\",\"clientKeyData\":\"" KEY "\"}}", "is not PEM"},
     {HEAD "\"status\":{\"clientCertificateData\":\"" CERT "\",\"clientKeyData\":\"LS0t\"}}", "is not PEM"},
-    {HEAD "\"status\":{\"token\":\"a\",\"expirationTimestamp\":\"soon\"}}", "expirationTimestamp is no time"},
-    {HEAD "\"status\":{\"token\":\"a\",\"expirationTimestamp\":1767326645}}", "expirationTimestamp is no time"},
+    {HEAD "\"status\":{\"token\":\"a\",\"expirationTimestamp\":\"soon\"}}", "expirationTimestamp is not a time"},
+    {HEAD "\"status\":{\"token\":\"a\",\"expirationTimestamp\":1767326645}}", "expirationTimestamp is not a time"},
     {HEAD "\"status\":{\"token\":\"a\",\"expirationTimestamp\":\"1970-01-01T00:00:00Z\"}}",
-     "expirationTimestamp is no time"},
+     "expirationTimestamp is not a time"},
     {"{\"kind\":\"the-secret-token-itself\",\"status\":{\"token\":\"the-secret-token-itself\"}}",
      "its kind is \"[removed]\""},
 };
@@ -157,19 +157,19 @@ static void asked(void **state)
     struct cfr_err err = {0};
 
     (void)state;
-    assert_int_equal(cfr_k8s_exec_credential_asked((struct cfr_view){NULL, 0}, &version, &err), 0);
-    assert_string_equal(version, V1);
-    assert_int_equal(cfr_k8s_exec_credential_asked(LITERAL(HEAD "\"spec\":{\"interactive\":false}}"), &version, &err),
-                     0);
+    assert_int_equal(cfr_k8s_exec_credential_version_of((struct cfr_view){NULL, 0}, &version, &err), 0);
     assert_string_equal(version, V1);
     assert_int_equal(
-        cfr_k8s_exec_credential_asked(LITERAL("{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"kind\":"
-                                              "\"ExecCredential\"}"),
-                                      &version, &err),
+        cfr_k8s_exec_credential_version_of(LITERAL(HEAD "\"spec\":{\"interactive\":false}}"), &version, &err), 0);
+    assert_string_equal(version, V1);
+    assert_int_equal(
+        cfr_k8s_exec_credential_version_of(LITERAL("{\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"kind\":"
+                                                   "\"ExecCredential\"}"),
+                                           &version, &err),
         0);
     assert_string_equal(version, V1 "beta1");
     for (size_t i = 0; i < COUNT(bad); i++) {
-        assert_int_equal(cfr_k8s_exec_credential_asked(cfr_view_of(bad[i]), &version, &err), CFR_E_CONFIG);
+        assert_int_equal(cfr_k8s_exec_credential_version_of(cfr_view_of(bad[i]), &version, &err), CFR_E_CONFIG);
         assert_contains(err.text, "KUBERNETES_EXEC_INFO");
     }
 }

@@ -2,7 +2,7 @@
 /* The kubelet's rule for patterns of images. */
 #include "unit.h"
 
-#include "kube/image_match.h"
+#include "kube/image_match_private.h"
 
 struct match_case {
     const char *pattern;
@@ -110,7 +110,7 @@ static const struct check_case checks[] = {
     {"[2001:db8::1]:65535", NULL},
     {"*", NULL},
     {"", "it is empty"},
-    {"https://registry.example.net", "leave out what stands before the host"},
+    {"https://registry.example.net", "leave out everything before the host"},
     {"/team", "it has no host"},
     {":5000", "it has no host"},
     {"registry.example.net:", "port must be a number from 1 to 65535"},

@@ -2,7 +2,7 @@
 /* Names of Kubernetes objects. */
 #include "unit.h"
 
-#include "kube/name.h"
+#include "kube/name_private.h"
 
 static void labels(void **state)
 {

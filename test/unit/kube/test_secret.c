@@ -270,7 +270,7 @@ static void conflicts(void **state)
     conflict("kube/errors/field-manager.json", CFR_E_CONFLICT,
              "the Secret ns-a/cloud-creds: \"helm\" owns .data.token: remove the fields there");
     conflict("kube/errors/field-managers.json", CFR_E_CONFLICT, "\"helm\" owns .data.a, \"helm\" owns .data.b: ");
-    conflict("kube/errors/resource-version.json", CFR_E_UNAVAILABLE, "somebody else wrote it at the same time");
+    conflict("kube/errors/resource-version.json", CFR_E_UNAVAILABLE, "another client wrote it at the same time");
     conflict("kube/errors/being-deleted.json", CFR_E_UNAVAILABLE, "is being deleted");
     conflict("kube/errors/bad-gateway.html", CFR_E_UNAVAILABLE, "tried again");
     conflict(NULL, CFR_E_UNAVAILABLE, "tried again");
@@ -309,8 +309,8 @@ static void many_conflicts(void **state)
     }
     strcat(body, "]}}");
     assert_int_equal(cfr_k8s_secret_apply_conflict(&o, cfr_view_of(body), &err), CFR_E_CONFLICT);
-    assert_contains(err.text, " and more: remove the fields there, publish under another name, or say that it is to "
-                              "be adopted");
+    assert_contains(err.text, " and more: remove the fields there, publish under another name, or set "
+                              "adopt: true");
 }
 
 int main(void)

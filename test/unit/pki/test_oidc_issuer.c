@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "pki/oidc_issuer.h"
 #include "pki/jwks_private.h"
+#include "pki/key_private.h"
 
 #define BEGIN INT64_C(1790000000)
 #define HOUR  3600

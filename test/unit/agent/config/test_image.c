@@ -118,7 +118,7 @@ static void patterns(void **state)
     static const struct refusal cases[] = {
         {HEAD "  - {name: a, match: [], " AWS "}\n", "f:3: image credential a: match: is empty; write at least 1\n"},
         {HEAD "  - {name: a, match: [r.example, \"https://r.example\"], " AWS "}\n",
-         "f:3: image credential a: match: element 2: leave out what stands before the host: write "
+         "f:3: image credential a: match: element 2: leave out everything before the host: write "
          "registry.example.net\n"},
         {HEAD "  - {name: a, match: [\"\"], " AWS "}\n", "f:3: image credential a: match: element 1: it is empty\n"},
         {HEAD "  - {name: a, match: [r.example, s.example, r.example], " AWS "}\n",

@@ -92,7 +92,7 @@ static void test_pod_that_is_none(void **state)
 
 static void test_pod_with_an_ipv6_address(void **state)
 {
-    struct cfr_kube_context p = {.pod_directory = srv.dir, .login = {.pidfd = -1, .out_fd = -1}};
+    struct cfr_kube_context p = {.pod_directory = srv.dir, .plugin = {.pidfd = -1, .out_fd = -1}};
 
     (void)state;
     in_pod();
@@ -424,12 +424,12 @@ static void test_long_unused_places_are_forgotten(void **state)
     p->calls = 1;
     now.boot_ms += INT64_C(48) * 3600 * 1000;
     (void)cfr_kube_context_of(s.kube, &(struct cfr_kube_where){"/b", NULL}, now, NULL);
-    assert_ptr_equal(s.kube->places->next, p);
+    assert_ptr_equal(s.kube->contexts->next, p);
     assert_null(p->next);
     p->calls = 0;
     (void)cfr_kube_context_of(s.kube, &(struct cfr_kube_where){"/c", NULL}, now, NULL);
-    assert_string_equal(s.kube->places->next->kubeconfig, "/b");
-    assert_null(s.kube->places->next->next);
+    assert_string_equal(s.kube->contexts->next->kubeconfig, "/b");
+    assert_null(s.kube->contexts->next->next);
     close_kube(&s);
 }
 

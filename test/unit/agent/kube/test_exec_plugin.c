@@ -55,7 +55,7 @@ static void test_expiry(void **state)
     assert_int_equal(ask_config(&s).status, 200);
     assert_int_equal(runs(), 1);
     /* One that has 10 s or less is used by those who waited for it, and then renewed. */
-    s.kube->places->login.credential.expires_s = cfr_clock_now().wall_ms / 1000 + 10;
+    s.kube->contexts->plugin.credential.expires_s = cfr_clock_now().wall_ms / 1000 + 10;
     assert_int_equal(ask_config(&s).status, 200);
     assert_int_equal(runs(), 2);
     close_kube(&s);
@@ -100,7 +100,7 @@ static void test_a_401_of_an_older_credential(void **state)
     assert_int_equal(ask_config(&s).status, 200);
     put("known", "\n");
     (void)start_call(&s, in_dir("config"), "/api", &r);
-    s.kube->places->login.number++; /* as if another call had renewed it meanwhile */
+    s.kube->contexts->plugin.number++; /* as if another call had renewed it meanwhile */
     wait_for(&s, &r.calls, 1);
     assert_int_equal(r.status, 401);
     assert_int_equal(runs(), 1);
@@ -336,7 +336,7 @@ static void test_huge_output(void **state)
 
     (void)state;
     (void)start_call(&s, in_dir("config"), "/api", &r);
-    fd = s.kube->places->login.out_fd;
+    fd = s.kube->contexts->plugin.out_fd;
     while (waiting < fcntl(fd, F_GETPIPE_SZ) - 4096 && now_ms() < end) {
         turn(&s, 10);
         assert_int_equal(ioctl(fd, FIONREAD, &waiting), 0);
@@ -377,13 +377,13 @@ static void test_cancel_at_every_stage(void **state)
     /* While the second run of a 401 is under way. */
     put("known", "\n");
     c = start_call(&s, in_dir("config"), "/api", &never);
-    while (s.kube->places->login.pidfd < 0)
+    while (s.kube->contexts->plugin.pidfd < 0)
         assert_int_equal(cfr_http_step(s.http, NULL, 0, 10, NULL), 0);
     cfr_kube_cancel(c);
-    while (s.kube->places->login.pidfd >= 0)
+    while (s.kube->contexts->plugin.pidfd >= 0)
         turn(&s, 10);
     /* And the end of everything while one runs. */
-    s.kube->places->login.usable = false;
+    s.kube->contexts->plugin.usable = false;
     (void)start_call(&s, in_dir("config"), "/api", &never);
     close_kube(&s);
     assert_int_equal(never.calls, 0);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The steps that all writers of files share. */
+#ifndef CFR_FILES_FILE_PRIVATE_H
+#define CFR_FILES_FILE_PRIVATE_H
+
+#include "files/file.h"
+
+/* Creates FILE->name below DIR_FD, writes it, sets owner and mode on the descriptor, fsyncs and closes.
+ * CFR_E_CONFLICT if the name exists. On error nothing is left behind. */
+int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
+/* Overwrites FILE->name in place, for a mount point, which cannot be replaced. A reader may see a partial file. */
+int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
+/* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */
+bool cfr_file_same(int dir_fd, const struct cfr_file *file);
+/* Removes the temporary files and directories of NAME (of any name if NULL) that a crash left below DIR_FD. */
+int cfr_file_remove_temps(int dir_fd, const char *name, struct cfr_err *err);
+
+#endif

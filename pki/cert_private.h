@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Making and comparing certificates. */
+#ifndef CFR_PKI_CERT_PRIVATE_H
+#define CFR_PKI_CERT_PRIVATE_H
+
+#include "pki/cert.h"
+
+/* Contents of a new certificate. */
+struct cfr_cert_order {
+    bool ca;                   /* a CA's; else a server's */
+    const char *subject;       /* common name; NULL = none, then there are alternative names */
+    const char *issuer;        /* common name */
+    struct cfr_view key;       /* PEM, private or public, of the subject; or */
+    const struct cfr_cert *of; /* another certificate for the same key; NULL = use KEY */
+    struct cfr_view signer;    /* PEM, private */
+    int64_t now_s;
+    int64_t begins_s; /* at the latest CFR_CERT_BACKDATE_S before NOW_S; 0 = that */
+    int64_t ends_s;
+    const struct cfr_strings *dns_names; /* of a server; both may be NULL */
+    const struct cfr_strings *ip_addresses;
+};
+
+/* Makes and signs a certificate. CFR_E_CONFIG, naming it, for a name that a certificate cannot have. */
+int cfr_cert_make(const struct cfr_cert_order *order, struct cfr_cert *out, struct cfr_err *err);
+int cfr_cert_copy(const struct cfr_cert *from, struct cfr_cert *to, struct cfr_err *err);
+/* True if ISSUER's key signed C, by the identifiers. */
+bool cfr_cert_is_by(const struct cfr_cert *c, const struct cfr_cert *issuer);
+/* True if both have the same key, by the identifiers. */
+bool cfr_cert_same_key(const struct cfr_cert *a, const struct cfr_cert *b);
+/* The common name of the subject into OUT (cut); empty if there is none. */
+int cfr_cert_subject(const struct cfr_cert *c, char *out, size_t size, struct cfr_err *err);
+
+#endif
