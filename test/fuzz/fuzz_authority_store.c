@@ -5,7 +5,8 @@
 #include "utf8.h"
 
 #include "base/json.h"
-#include "pki/bundle.h"
+#include "pki/bundle_private.h"
+#include "pki/cert_private.h"
 
 #include <string.h>
 

@@ -73,8 +73,8 @@ static void bad_requests(void **state)
     bad_request(HEAD "}", "names no image");
     bad_request(HEAD ",\"image\":\"\"}", "names no image");
     bad_request(HEAD ",\"image\":7}", "names no image");
-    bad_request(HEAD ",\"image\":\"a b\"}", "is no image name");
-    bad_request(HEAD ",\"image\":\"a\\u0007\"}", "is no image name");
+    bad_request(HEAD ",\"image\":\"a b\"}", "is not an image name");
+    bad_request(HEAD ",\"image\":\"a\\u0007\"}", "is not an image name");
     memset(large, ' ', CFR_K8S_IMAGE_REQUEST_MAX + 1);
     bad_request(large, "more than 262144 bytes");
     free(large);

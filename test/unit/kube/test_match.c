@@ -130,7 +130,7 @@ static const struct check_case checks[] = {
     {"a b", "its host may have"},
     {"a@b", "its host may have"},
     {"a\\*", "its host may have"},
-    {"registry.example.net/team/*", "may stand in the host only"},
+    {"registry.example.net/team/*", "is allowed in the host only"},
     {"registry.example.net/a?b", "no image name has"},
     {"registry.example.net/a b", "no image name has"},
     {"registry.example.net/\xc3\xa9", "no image name has"},

@@ -153,7 +153,7 @@ static void limits(void **state)
     refuses(&o, CFR_E_CONFIG, "without any key");
     o.keys = twice;
     o.key_count = COUNT(twice);
-    refuses(&o, CFR_E_CONFIG, "\"a\" stands twice");
+    refuses(&o, CFR_E_CONFIG, "\"a\" occurs twice");
     o.keys = large;
     o.key_count = 2;
     refuses(&o, CFR_E_LIMIT, "more than 1048576 bytes");

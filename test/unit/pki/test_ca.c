@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A rotation breaks no trust: OpenSSL verifies every certificate by every bundle of the generations that are kept. */
 #include "ca_sample.h"
+#include "pki/cert_private.h"
+#include "pki/key_private.h"
 
 #include "base/json.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What stands in a certificate. */
 #include "ca_sample.h"
+#include "pki/cert_private.h"
+#include "pki/key_private.h"
 
 #include "base/json.h"
 

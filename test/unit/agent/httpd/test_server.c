@@ -396,9 +396,9 @@ static char *in_dir(char buf[200], const char *name)
     return strcat(buf, name);
 }
 
-static int open_unix(const char *path, struct cfr_server **out, struct cfr_err *err)
+static int open_unix(const char *path, struct seen *seen, struct cfr_server **out, struct cfr_err *err)
 {
-    return cfr_httpd_open(path, true, &(struct cfr_httpd_options){.fn = on_request, .ctx = &seen}, out, err);
+    return cfr_httpd_open(path, true, &(struct cfr_httpd_options){.fn = on_request, .ctx = seen}, out, err);
 }
 
 static void test_unix_socket(void **state)
@@ -412,7 +412,7 @@ static void test_unix_socket(void **state)
     mode_t old = umask(0);
 
     (void)state;
-    assert_int_equal(open_unix(in_dir(path, "sock"), &s, &err), 0);
+    assert_int_equal(open_unix(in_dir(path, "sock"), &seen, &s, &err), 0);
     (void)umask(old);
     assert_string_equal(cfr_httpd_address(s), path);
     assert_int_equal(lstat(path, &st), 0);
@@ -423,7 +423,7 @@ static void test_unix_socket(void **state)
     assert_int_equal(seen.peer.uid, getuid());
     assert_int_equal(seen.peer.gid, getgid());
     assert_int_equal(seen.peer.pid, getpid());
-    assert_int_equal(open_unix(path, &t, &err), CFR_E_CONFLICT);
+    assert_int_equal(open_unix(path, &seen, &t, &err), CFR_E_CONFLICT);
     assert_non_null(strstr(err.text, "another process listens"));
     cfr_httpd_close(s);
     assert_int_equal(lstat(path, &st), -1);
@@ -447,7 +447,7 @@ static void test_unix_socket_leftovers(void **state)
         assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
         assert_int_equal(close(fd), 0);
     }
-    assert_int_equal(open_unix(in_dir(path, "left"), &s, &err), 0);
+    assert_int_equal(open_unix(in_dir(path, "left"), &seen, &s, &err), 0);
     assert_int_equal(lstat(in_dir(path, "lef~"), &st), -1);
     /* Somebody else's socket at our place is not ours to remove. */
     assert_int_equal(unlink(in_dir(path, "left")), 0);
@@ -456,7 +456,7 @@ static void test_unix_socket_leftovers(void **state)
     assert_int_equal(fclose(f), 0);
     cfr_httpd_close(s);
     assert_int_equal(lstat(path, &st), 0);
-    assert_int_equal(open_unix(path, &s, &err), CFR_E_CONFLICT);
+    assert_int_equal(open_unix(path, &seen, &s, &err), CFR_E_CONFLICT);
     assert_non_null(strstr(err.text, "not a socket"));
     assert_int_equal(unlink(path), 0);
 }
@@ -474,16 +474,16 @@ static void test_unix_paths(void **state)
     memset(name, 'n', sizeof name);
     name[107 - n] = '\0';
     assert_int_equal(strlen(in_dir(path, name)), 107);
-    if (open_unix(path, &s, &err) != 0)
+    if (open_unix(path, &seen, &s, &err) != 0)
         fail_msg("%s", err.text);
     (void)ask(s, unix_client(path), "GET / HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n");
     cfr_httpd_close(s);
     name[107 - n] = 'n';
     name[108 - n] = '\0';
-    assert_int_equal(open_unix(in_dir(path, name), &s, &err), CFR_E_CONFIG);
+    assert_int_equal(open_unix(in_dir(path, name), &seen, &s, &err), CFR_E_CONFIG);
     assert_non_null(strstr(err.text, "107"));
-    assert_int_equal(open_unix(in_dir(path, "none/sock"), &s, &err), CFR_E_MISSING);
-    assert_int_equal(open_unix("", &s, &err), CFR_E_CONFIG);
+    assert_int_equal(open_unix(in_dir(path, "none/sock"), &seen, &s, &err), CFR_E_MISSING);
+    assert_int_equal(open_unix("", &seen, &s, &err), CFR_E_CONFIG);
 }
 
 static void test_descriptors_are_not_inherited(void **state)

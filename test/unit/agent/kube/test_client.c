@@ -106,7 +106,7 @@ static void test_pod_with_an_ipv6_address(void **state)
     out_of_pod();
 }
 
-static void test_token_is_read_anew_when_it_changes(void **state)
+static void test_token_is_read_again_when_it_changes(void **state)
 {
     struct setup s = open_kube();
 
@@ -143,7 +143,7 @@ static void rewrite_in_disguise(const char *name, const char *text)
     assert_int_equal(utimensat(AT_FDCWD, in_dir(name), times, 0), 0);
 }
 
-static void test_token_is_read_anew_after_a_401(void **state)
+static void test_token_is_read_again_after_a_401(void **state)
 {
     struct setup s = open_kube();
     struct reply r;
@@ -168,7 +168,7 @@ static void test_token_is_read_anew_after_a_401(void **state)
     close_kube(&s);
 }
 
-static void test_token_is_read_anew_every_minute(void **state)
+static void test_token_is_read_again_every_minute(void **state)
 {
     struct cfr_kube_cached_file f = {.path = NULL};
     struct cfr_now now = cfr_clock_now();
@@ -194,7 +194,7 @@ static void test_token_is_read_anew_every_minute(void **state)
     cfr_kube_cached_file_free(&f);
 }
 
-static void test_ca_is_read_anew(void **state)
+static void test_ca_is_read_again(void **state)
 {
     struct setup s = open_kube();
 
@@ -440,10 +440,10 @@ int main(void)
         cmocka_unit_test(test_pod_with_a_body),
         cmocka_unit_test(test_pod_that_is_none),
         cmocka_unit_test(test_pod_with_an_ipv6_address),
-        cmocka_unit_test(test_token_is_read_anew_when_it_changes),
-        cmocka_unit_test(test_token_is_read_anew_after_a_401),
-        cmocka_unit_test(test_token_is_read_anew_every_minute),
-        cmocka_unit_test(test_ca_is_read_anew),
+        cmocka_unit_test(test_token_is_read_again_when_it_changes),
+        cmocka_unit_test(test_token_is_read_again_after_a_401),
+        cmocka_unit_test(test_token_is_read_again_every_minute),
+        cmocka_unit_test(test_ca_is_read_again),
         cmocka_unit_test(test_kubeconfig),
         cmocka_unit_test(test_kubeconfigs_that_cannot_be_used),
         cmocka_unit_test(test_client_certificate),

@@ -66,7 +66,7 @@ static void test_expiry(void **state)
     close_kube(&s);
 }
 
-static void test_a_401_runs_it_anew(void **state)
+static void test_a_401_runs_it_again(void **state)
 {
     struct setup s = begin(PRINT_TOKEN("SESAME-1", ""));
     struct reply r;
@@ -455,7 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_token_is_kept),
         cmocka_unit_test(test_expiry),
-        cmocka_unit_test(test_a_401_runs_it_anew),
+        cmocka_unit_test(test_a_401_runs_it_again),
         cmocka_unit_test(test_a_401_of_an_older_credential),
         cmocka_unit_test(test_many_share_one_run),
         cmocka_unit_test(test_certificate),
