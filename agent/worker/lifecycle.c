@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define SOONEST_MS 1000 /* the least cap of a pause */
+#define SOONEST_MS 1000 /* the least pause that is foreseen */
 #define REST_MS    250  /* so that what is due exactly then has happened */
 
 static const char *const state_names[CFR_STATE_COUNT] = {
@@ -17,17 +17,6 @@ static const char *const event_names[CFR_EVENT_COUNT] = {
 #define X(name, text) text,
     CFR_EVENT_LIST(X)
 #undef X
-};
-
-/* How long the pauses after failures are. */
-static const struct {
-    int64_t base_ms;
-    int64_t cap_ms;
-} pace[CFR_CLASS_COUNT] = {
-    [CFR_CLASS_NONE] = {1000, 300000},
-    [CFR_CLASS_RETRY] = {1000, 300000},
-    [CFR_CLASS_STOP] = {10000, 600000},
-    [CFR_CLASS_LOCAL] = {2000, 300000},
 };
 
 struct row {
@@ -109,7 +98,7 @@ enum cfr_lifecycle_action cfr_lifecycle_step(struct cfr_lifecycle *c, enum cfr_e
             continue;
         /* Another source may end what made the tries fail. */
         if (c->state == CFR_STATE_WAITING && event == CFR_EVENT_SOURCE)
-            c->failures = 0;
+            c->backoff = (struct cfr_backoff){.failures = 0};
         if (event == CFR_EVENT_SENT || event == CFR_EVENT_GRANTED)
             c->retry_boot_ms = INT64_MAX;
         if (rows[i].action == CFR_ACTION_ACQUIRE)
@@ -139,7 +128,7 @@ static int64_t to_boot(struct cfr_now now, int64_t wall_ms)
 static void schedule(struct cfr_lifecycle *c, struct cfr_now now, int64_t window_ms, struct cfr_refresh_jitter jitter)
 {
     c->published = true;
-    c->failures = 0;
+    c->backoff = (struct cfr_backoff){.failures = 0};
     c->retry_boot_ms = INT64_MAX;
     c->refresh_wall_ms =
         c->long_lived ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
@@ -215,32 +204,12 @@ static int64_t left_of(const struct cfr_lifecycle *c, struct cfr_now now)
     return cfr_lifecycle_valid(c, now) && c->expires_boot_ms != INT64_MAX ? c->expires_boot_ms - now.boot_ms : 0;
 }
 
-static int64_t pause_ms(enum cfr_err_class class, uint32_t failures, int64_t left_ms, double chance)
-{
-    int64_t cap_ms = pace[class].cap_ms;
-
-    /* A life that ends before the cap still sees several tries. */
-    if (left_ms > 0 && left_ms / 2 < cap_ms)
-        cap_ms = left_ms / 2 > SOONEST_MS ? left_ms / 2 : SOONEST_MS;
-    return cfr_refresh_backoff(failures, pace[class].base_ms, cap_ms, chance);
-}
-
 int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
-                             int64_t retry_after_ms, double chance)
+                             int64_t retry_after_s, double chance)
 {
-    int64_t cap_ms = pace[class].cap_ms;
-    int64_t left_ms = left_of(c, now);
-    /* Obeyed, but not until what is published has ended: a day's notice must not cost the credential. */
-    int64_t patience_ms = left_ms / 2 > cap_ms ? left_ms / 2 : cap_ms;
-    int64_t delay_ms = pause_ms(class, c->failures, left_ms, chance);
+    const struct cfr_backoff_cause cause = {.class = class, .retry_after_s = retry_after_s, .left_ms = left_of(c, now)};
+    int64_t delay_ms = cfr_backoff_failed(&c->backoff, &cause, chance);
 
-    if (retry_after_ms > patience_ms)
-        retry_after_ms = patience_ms;
-    /* Jitter on top, or all clients that were given the same number come back together. */
-    if (retry_after_ms >= 0 && delay_ms < retry_after_ms + retry_after_ms / 10)
-        delay_ms = retry_after_ms + (int64_t)((double)retry_after_ms * 0.1 * chance);
-    if (c->failures < UINT32_MAX)
-        c->failures++;
     c->retry_boot_ms = now.boot_ms + delay_ms;
     return delay_ms;
 }
@@ -248,7 +217,7 @@ int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum c
 uint32_t cfr_lifecycle_tries_left(const struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class)
 {
     int64_t at_ms = cfr_lifecycle_deadline(c);
-    uint32_t failures = c->failures;
+    struct cfr_backoff backoff = c->backoff;
     uint32_t tries = 0;
 
     if (!cfr_lifecycle_valid(c, now))
@@ -256,11 +225,11 @@ uint32_t cfr_lifecycle_tries_left(const struct cfr_lifecycle *c, struct cfr_now 
     if (at_ms == INT64_MAX || at_ms < now.boot_ms)
         at_ms = now.boot_ms;
     while (tries < CFR_LIFECYCLE_TRIES_MAX && at_ms < c->expires_boot_ms) {
-        int64_t pause = pause_ms(class, failures, c->expires_boot_ms - at_ms, 1.0);
+        const struct cfr_backoff_cause cause = {.class = class, .left_ms = c->expires_boot_ms - at_ms};
+        int64_t pause_ms = cfr_backoff_failed(&backoff, &cause, 1.0);
 
-        at_ms += pause > SOONEST_MS ? pause : SOONEST_MS;
+        at_ms += pause_ms > SOONEST_MS ? pause_ms : SOONEST_MS;
         tries++;
-        failures++;
     }
     return tries;
 }

@@ -4,6 +4,7 @@
 #ifndef CFR_AGENT_WORKER_LIFECYCLE_PRIVATE_H
 #define CFR_AGENT_WORKER_LIFECYCLE_PRIVATE_H
 
+#include "agent/loop/backoff.h"
 #include "agent/loop/clock.h"
 #include "token/refresh.h"
 
@@ -65,9 +66,9 @@ enum cfr_lifecycle_action {
 struct cfr_lifecycle {
     enum cfr_state state;
     bool published;
-    bool long_lived;              /* it is not renewed for its age alone: see cfr_refresh_lasting_at */
-    bool again;                   /* another try is wanted as soon as the present one ends */
-    uint32_t failures;            /* consecutive */
+    bool long_lived; /* it is not renewed for its age alone: see cfr_refresh_lasting_at */
+    bool again;      /* another try is wanted as soon as the present one ends */
+    struct cfr_backoff backoff;
     struct cfr_refresh_life life; /* wall */
     int64_t expires_boot_ms;
     int64_t refresh_wall_ms;
@@ -93,10 +94,10 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
  * again no sooner than in a minute, or in a quarter of what is left of LIFE. */
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
                         struct cfr_refresh_jitter jitter);
-/* An attempt failed: plans the retry, at most half of what is left of a valid life (or 1 s) away. RETRY_AFTER_MS: what
- * the server asked for, -1 if it did not. Returns the delay. */
+/* An attempt failed: plans the retry by agent/loop/backoff.h. RETRY_AFTER_S: what the server asked for, 0 or less if
+ * nothing. Returns the delay. */
 int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
-                             int64_t retry_after_ms, double chance);
+                             int64_t retry_after_s, double chance);
 
 /* Plans the next try for BOOT_MS. */
 void cfr_lifecycle_retry_at(struct cfr_lifecycle *c, int64_t boot_ms);

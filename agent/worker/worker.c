@@ -346,7 +346,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .error = w->error,
         .error_code = w->error_code,
         .error_s = w->error_s,
-        .failures = w->life.failures,
+        .failures = w->life.backoff.failures,
         .tries_left = cfr_lifecycle_tries_left(&w->life, now, cfr_err_class(w->error_code)),
         .skew_known = w->skew_known,
         .skew_s = w->skew_s,

@@ -7,6 +7,7 @@
 
 #include "agent/hook/hook.h"
 #include "agent/loop/file_watcher.h"
+#include "agent/loop/log_once.h"
 #include "agent/publish/record.h"
 #include "agent/publish/render.h"
 #include "agent/publish/secret_target.h"
@@ -83,7 +84,8 @@ struct cfr_worker {
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
     char *note;                   /* the last note about a mounted Secret; NULL = none */
-    char *error;
+    struct cfr_log_once last_error;
+    char *error; /* in words; NULL = none */
     int error_code;
     int64_t error_s;
     char *last_reason;

@@ -78,46 +78,31 @@ void cfr_worker_clear_error(struct cfr_worker *w)
     free(w->error);
     w->error = NULL;
     w->error_code = 0;
-}
-
-/* The same words but for those that hold digits: request ids and times differ from one failure to the next. */
-static bool same_words(const char *a, const char *b)
-{
-    while (*a != '\0' || *b != '\0') {
-        size_t n = strcspn(a, " ");
-        size_t m = strcspn(b, " ");
-        bool counts = strcspn(a, "0123456789") >= n || strcspn(b, "0123456789") >= m;
-
-        if (counts && (n != m || memcmp(a, b, n) != 0))
-            return false;
-        a += n + strspn(a + n, " ");
-        b += m + strspn(b + m, " ");
-    }
-    return true;
+    w->last_error = (struct cfr_log_once){.code = 0};
 }
 
 void cfr_worker_note_error(struct cfr_worker *w, const struct cfr_err *err, enum cfr_state state, int64_t retry_ms)
 {
-    bool again = w->error != NULL && w->error_code == err->code && same_words(w->error, err->text);
+    bool news = cfr_log_once_is_news(&w->last_error, err);
     char words[CFR_TIME_WORDS_MAX];
     const char *when = retry_ms == INT64_MAX ? "when what was read changes" : cfr_time_words(retry_ms, words);
 
     w->error_s = cfr_clock_now().wall_ms / 1000;
-    cfr_log(again                                         ? CFR_LOG_DEBUG
+    cfr_log(!news                                         ? CFR_LOG_DEBUG
             : cfr_err_class(err->code) == CFR_CLASS_RETRY ? CFR_LOG_WARN
                                                           : CFR_LOG_ERROR,
             w->config->name, cfr_lifecycle_state_name(state), "%s [%s, %s]; next try %s%s%s", err->text,
             cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), retry_ms == INT64_MAX ? "" : "in ",
             when, w->life.published ? "; what is published stays" : "");
-    cfr_worker_clear_error(w);
+    free(w->error);
     w->error = strdup(err->text);
     w->error_code = err->code;
 }
 
 enum cfr_event cfr_worker_fail(struct cfr_worker *w, const struct cfr_err *err, int64_t retry_after_s)
 {
-    int64_t delay_ms = cfr_lifecycle_failed(&w->life, cfr_clock_now(), cfr_err_class(err->code),
-                                            retry_after_s < 0 ? -1 : retry_after_s * 1000, cfr_clock_chance());
+    int64_t delay_ms =
+        cfr_lifecycle_failed(&w->life, cfr_clock_now(), cfr_err_class(err->code), retry_after_s, cfr_clock_chance());
 
     cfr_worker_note_error(w, err, CFR_STATE_BACKOFF, delay_ms);
     return CFR_EVENT_FAILED;

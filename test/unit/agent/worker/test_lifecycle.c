@@ -231,13 +231,13 @@ static void lasting_ones_wait(void **state)
     assert_true(cfr_lifecycle_adopted(&c, start, life, WINDOW, none));
 }
 
-static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t retry_after_ms, double chance)
+static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t retry_after_s, double chance)
 {
     struct cfr_lifecycle c;
 
     cfr_lifecycle_init(&c, false);
-    c.failures = failures;
-    return cfr_lifecycle_failed(&c, start, class, retry_after_ms, chance);
+    c.backoff.failures = failures;
+    return cfr_lifecycle_failed(&c, start, class, retry_after_s, chance);
 }
 
 static void backs_off_by_class(void **state)
@@ -259,8 +259,8 @@ static void backs_off_by_class(void **state)
 static void honours_retry_after_with_jitter(void **state)
 {
     (void)state;
-    assert_int_equal(delay_after(0, CFR_CLASS_RETRY, 40000, 0.0), 40000);
-    assert_in_range(delay_after(0, CFR_CLASS_RETRY, 40000, 0.9), 43000, 44000);
+    assert_int_equal(delay_after(0, CFR_CLASS_RETRY, 40, 0.0), 40000);
+    assert_in_range(delay_after(0, CFR_CLASS_RETRY, 40, 0.9), 43000, 44000);
     /* A server that says "at once" does not make us hammer it. */
     assert_true(delay_after(0, CFR_CLASS_RETRY, 0, 0.0) >= 500);
 }
@@ -273,7 +273,7 @@ static void retries_at_least_twice_in_what_is_left(void **state)
         struct cfr_now now = later(start, life_ms / 5);
         int tries = 0;
 
-        c.failures = 40; /* the pause is at its cap */
+        c.backoff.failures = 40; /* the pause is at its cap */
         while (cfr_lifecycle_valid(&c, now)) {
             int64_t delay_ms = cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 0.99);
 
