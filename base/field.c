@@ -23,7 +23,7 @@ static void *at(void *node, const struct cfr_field *field)
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        if (f->type != CFR_FIELD_ONE_OF && cfr_view_is(key, f->key))
+        if (f->variant == NULL && cfr_view_is(key, f->key))
             return f;
     }
     return NULL;
@@ -33,7 +33,7 @@ const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, st
                                                struct cfr_variant *out)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
-        for (size_t i = 0; f->type == CFR_FIELD_ONE_OF && (*out = f->variant(i)).key != NULL; i++) {
+        for (size_t i = 0; f->variant != NULL && (*out = f->variant(i)).key != NULL; i++) {
             if (cfr_view_is(key, out->key))
                 return f;
         }
@@ -47,7 +47,7 @@ bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field 
         struct cfr_variant v;
         size_t i = 0;
 
-        if (f->type != CFR_FIELD_ONE_OF) {
+        if (f->variant == NULL) {
             *out = *f;
             if (index-- == 0)
                 return true;
@@ -61,6 +61,11 @@ bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field 
             continue;
         *out = (struct cfr_field){
             .key = v.key, .type = CFR_FIELD_MAP, .offset = f->offset, .table = v.table, .doc = v.doc};
+        if (v.most > 1) {
+            out->type = CFR_FIELD_ONE_OR_LIST;
+            out->min = 1;
+            out->max = v.most;
+        }
         return true;
     }
     return false;
@@ -364,6 +369,7 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
     case CFR_FIELD_LIST:
     case CFR_FIELD_ONE_OR_LIST:
     case CFR_FIELD_ONE_OF:
+    case CFR_FIELD_ANY_OF:
         break;
     }
     return cfr_err_set(err, CFR_E_INTERNAL, "%s holds no scalar", field->key);
@@ -435,6 +441,16 @@ static void free_one_of(struct cfr_one_of *one)
     *one = (struct cfr_one_of){0};
 }
 
+static void free_any_of(struct cfr_list *list)
+{
+    struct cfr_one_of *all = list->items;
+
+    for (size_t i = 0; i < list->count; i++)
+        free_one_of(&all[i]);
+    free(all);
+    *list = (struct cfr_list){0};
+}
+
 void cfr_field_free(const struct cfr_table *table, void *node)
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
@@ -460,6 +476,9 @@ void cfr_field_free(const struct cfr_table *table, void *node)
             break;
         case CFR_FIELD_ONE_OF:
             free_one_of(p);
+            break;
+        case CFR_FIELD_ANY_OF:
+            free_any_of(p);
             break;
         case CFR_FIELD_BOOL:
         case CFR_FIELD_INT:

@@ -24,7 +24,8 @@ enum cfr_field_type {
     CFR_FIELD_MAP,         /* pointer to the sub-table's struct, heap; NULL when absent */
     CFR_FIELD_LIST,        /* struct cfr_list of the sub-table's structs */
     CFR_FIELD_ONE_OR_LIST, /* as LIST; a single mapping is a list of one */
-    CFR_FIELD_ONE_OF       /* struct cfr_one_of; not a key itself: any one key of the field's registry */
+    CFR_FIELD_ONE_OF,      /* struct cfr_one_of; not a key itself: any one key of the field's registry */
+    CFR_FIELD_ANY_OF /* struct cfr_list of struct cfr_one_of; as ONE_OF, but each key of the registry is possible */
 };
 
 enum cfr_field_flag {
@@ -73,12 +74,14 @@ struct cfr_variant {
     const struct cfr_table *table; /* of what is below the key */
     const char *doc;
     const void *row; /* the row itself, as long-lived as the registry */
+    int64_t most;    /* ANY_OF: above 1, the key may also have a list of at most so many mappings */
 };
 
 /* The key of a registry that a mapping has, and what is below it. */
 struct cfr_one_of {
     struct cfr_variant variant; /* .key NULL when absent */
     void *config;               /* the variant's table's struct, heap */
+    int line;                   /* 1-based line of the key */
 };
 
 struct cfr_field {
@@ -91,7 +94,7 @@ struct cfr_field {
     int64_t max;
     const char *const *choices;                  /* ENUM: NULL-terminated */
     const struct cfr_table *table;               /* MAP, LIST, ONE_OR_LIST */
-    struct cfr_variant (*variant)(size_t index); /* ONE_OF: the registry; .key NULL after the last row */
+    struct cfr_variant (*variant)(size_t index); /* ONE_OF, ANY_OF: the registry; .key NULL after the last row */
     const char *doc;                             /* one or two sentences for the reference page */
 };
 
@@ -116,13 +119,13 @@ int cfr_field_store(const struct cfr_field *field, void *node, struct cfr_view t
 int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err);
 /* Frees what the fields own, recursively; not the struct itself. Strings are wiped. */
 void cfr_field_free(const struct cfr_table *table, void *node);
-/* The field with this key, or NULL; not for the keys of a ONE_OF. */
+/* The field with this key, or NULL; not for the keys of a registry. */
 const struct cfr_field *cfr_field_find(const struct cfr_table *table, struct cfr_view key);
-/* The ONE_OF field whose registry has KEY, with the row in *OUT; or NULL. */
+/* The ONE_OF or ANY_OF field whose registry has KEY, with the row in *OUT; or NULL. */
 const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, struct cfr_view key,
                                                struct cfr_variant *out);
-/* Sets *OUT to the INDEX-th key that a mapping of TABLE may have, the keys of a registry as MAP fields (in the place of
- * their ONE_OF). False after the last. */
+/* Sets *OUT to the INDEX-th key that a mapping of TABLE may have, the keys of a registry as fields of their own in
+ * the place of its ONE_OF or ANY_OF. False after the last. */
 bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field *out);
 /* The key most like TEXT (a typing error away), or NULL. */
 const char *cfr_field_suggest(const struct cfr_table *table, struct cfr_view text);

@@ -74,7 +74,27 @@ static bool copy_map(const struct cfr_table *table, const void *from, void **to)
 static bool copy_one_of(const struct cfr_one_of *from, struct cfr_one_of *to)
 {
     to->variant = from->variant;
+    to->line = from->line;
     return copy_map(from->variant.table, from->config, &to->config);
+}
+
+static bool copy_any_of(const struct cfr_list *from, struct cfr_list *to)
+{
+    const struct cfr_one_of *all = from->items;
+    struct cfr_one_of *copies;
+    bool good = true;
+
+    *to = (struct cfr_list){0};
+    if (from->count == 0)
+        return true;
+    to->items = copies = calloc(from->count, sizeof *copies);
+    if (copies == NULL)
+        return false;
+    for (size_t i = 0; good && i < from->count; i++) {
+        good = copy_one_of(&all[i], &copies[i]);
+        to->count++;
+    }
+    return good;
 }
 
 static bool copy_field(const struct cfr_field *f, const void *from, void *to)
@@ -93,6 +113,8 @@ static bool copy_field(const struct cfr_field *f, const void *from, void *to)
         return copy_list(f->table, from, to);
     case CFR_FIELD_ONE_OF:
         return copy_one_of(from, to);
+    case CFR_FIELD_ANY_OF:
+        return copy_any_of(from, to);
     case CFR_FIELD_BOOL:
         *(bool *)to = *(const bool *)from;
         return true;

@@ -31,6 +31,7 @@ static const char *type_name(const struct cfr_field *f)
         return "mapping of text";
     case CFR_FIELD_MAP:
     case CFR_FIELD_ONE_OF:
+    case CFR_FIELD_ANY_OF:
         return "mapping";
     case CFR_FIELD_LIST:
         return "list";
@@ -96,6 +97,7 @@ static void add_limits(struct cfr_str *out, const struct cfr_field *f)
     case CFR_FIELD_ENUM:
     case CFR_FIELD_MAP:
     case CFR_FIELD_ONE_OF:
+    case CFR_FIELD_ANY_OF:
         break;
     }
 }

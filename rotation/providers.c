@@ -19,5 +19,6 @@ struct cfr_variant cfr_rotation_variant(size_t index)
 {
     const struct cfr_rotation_provider *p = providers[index];
 
-    return p != NULL ? (struct cfr_variant){p->name, p->table, p->doc, p} : (struct cfr_variant){.key = NULL};
+    return p != NULL ? (struct cfr_variant){.key = p->name, .table = p->table, .doc = p->doc, .row = p}
+                     : (struct cfr_variant){.key = NULL};
 }

@@ -242,12 +242,13 @@ static bool bind_sub(struct cfr_config_diagnostics *ps, const struct cfr_field *
 }
 
 static bool bind_one_of(struct cfr_config_diagnostics *ps, const struct cfr_variant *variant,
-                        const struct cfr_yaml_node *value, struct cfr_one_of *to, const struct scope *scope)
+                        const struct cfr_yaml_node *key, struct cfr_one_of *to, const struct scope *scope)
 {
     const struct cfr_field as = {.key = variant->key, .type = CFR_FIELD_MAP, .table = variant->table};
 
     to->variant = *variant;
-    return bind_sub(ps, &as, value, &to->config, scope);
+    to->line = key->line;
+    return bind_sub(ps, &as, key->next, &to->config, scope);
 }
 
 static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
@@ -276,6 +277,46 @@ static bool bind_list(struct cfr_config_diagnostics *ps, const struct cfr_field 
     return true;
 }
 
+static bool add_one_of(struct cfr_config_diagnostics *ps, const struct cfr_one_of *one, struct cfr_list *to)
+{
+    struct cfr_one_of *more = realloc(to->items, (to->count + 1) * sizeof *more);
+
+    if (more == NULL) {
+        ps->nomem = true;
+        return false;
+    }
+    to->items = more;
+    more[to->count++] = *one;
+    return true;
+}
+
+/* Mappings of one key of the registry; each becomes an item of its own. */
+static bool bind_any_of(struct cfr_config_diagnostics *ps, const struct cfr_variant *variant,
+                        const struct cfr_yaml_node *key, struct cfr_list *to, const struct scope *scope)
+{
+    const struct cfr_field as = {
+        .key = variant->key, .type = CFR_FIELD_ONE_OR_LIST, .table = variant->table, .min = 1, .max = variant->most};
+    struct cfr_list all = {0};
+    bool sound;
+
+    if (variant->most <= 1 && !wants(ps, &as, key->next, CFR_YAML_MAP, scope))
+        return false;
+    sound = bind_list(ps, &as, key->next, &all, scope);
+    for (size_t i = 0; i < all.count; i++) {
+        void *item = (char *)all.items + i * variant->table->size;
+        struct cfr_one_of one = {*variant, allocate(ps, 1, variant->table->size), key->line};
+
+        if (one.config != NULL)
+            memcpy(one.config, item, variant->table->size);
+        if (one.config == NULL || !add_one_of(ps, &one, to)) {
+            cfr_field_free(variant->table, item);
+            free(one.config);
+        }
+    }
+    free(all.items);
+    return sound;
+}
+
 /* False when the value could not be taken at all; trouble deeper down is told apart from that. */
 static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        void *node, const struct scope *scope)
@@ -298,7 +339,8 @@ static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field
     case CFR_FIELD_DURATION:
     case CFR_FIELD_MODE:
     case CFR_FIELD_ENUM:
-    case CFR_FIELD_ONE_OF: /* its keys are no field's: see bind_pair */
+    case CFR_FIELD_ONE_OF: /* their keys are no field's: see bind_pair */
+    case CFR_FIELD_ANY_OF:
         break;
     }
     return bind_scalar(ps, f, value, node, scope);
@@ -335,6 +377,18 @@ static const struct cfr_field *find_field(const struct cfr_table *table, struct 
     return f != NULL ? f : cfr_field_find_variant(table, key, out);
 }
 
+/* The line of KEY among what an ANY_OF has so far; 0 = it is not there. */
+static int line_of(const struct cfr_list *list, const char *key)
+{
+    const struct cfr_one_of *all = list->items;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(all[i].variant.key, key) == 0)
+            return all[i].line;
+    }
+    return 0;
+}
+
 /* What bind_map knows of each field of its table. */
 struct seen {
     int line;        /* of its key, 0 = not there */
@@ -349,6 +403,8 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
     const struct cfr_field *f;
     struct cfr_variant variant = {.key = NULL};
     const char *name;
+    int before;
+    void *to;
     ptrdiff_t i;
 
     if (key->kind != CFR_YAML_SCALAR) {
@@ -370,13 +426,15 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
         problem(ps, scope, key->line, name, "the table of a %s is too long", table->name);
         return false;
     }
-    if (seen[i].line != 0 && strcmp(seen[i].key, name) != 0) {
+    to = (char *)node + f->offset;
+    before = f->type == CFR_FIELD_ANY_OF ? line_of(to, name) : seen[i].line;
+    if (before != 0 && f->type == CFR_FIELD_ONE_OF && strcmp(seen[i].key, name) != 0) {
         problem(ps, scope, key->line, name, "cannot be combined with %s, on line %d; keep one of the two", seen[i].key,
-                seen[i].line);
+                before);
         return false;
     }
-    if (seen[i].line != 0) {
-        problem(ps, scope, key->line, name, "is given twice, first on line %d; remove one", seen[i].line);
+    if (before != 0) {
+        problem(ps, scope, key->line, name, "is given twice, first on line %d; remove one", before);
         return false;
     }
     seen[i].line = key->line;
@@ -385,8 +443,10 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
         problem(ps, scope, key->line, name, "has no value; write one, or leave the key out");
         return false;
     }
-    if (variant.key != NULL)
-        return bind_one_of(ps, &variant, key->next, (struct cfr_one_of *)(void *)((char *)node + f->offset), scope);
+    if (f->type == CFR_FIELD_ONE_OF)
+        return bind_one_of(ps, &variant, key, to, scope);
+    if (f->type == CFR_FIELD_ANY_OF)
+        return bind_any_of(ps, &variant, key, to, scope);
     return bind_value(ps, f, key->next, node, scope);
 }
 

@@ -72,7 +72,7 @@ static void default_log(struct cfr_config *config, struct cfr_config_diagnostics
     config->log->format = CFR_LOG_TEXT;
 }
 
-static void mark_served(void *ctx, const struct cfr_config_use *use)
+static void mark_served(void *ctx, const struct cfr_sdk_use *use)
 {
     struct cfr_config_credential *c = use->credential != NULL ? cfr_config_find(ctx, use->credential) : NULL;
 
@@ -80,32 +80,18 @@ static void mark_served(void *ctx, const struct cfr_config_use *use)
         c->served = true;
 }
 
-static void default_path(struct cfr_sdk_aws_container *c, struct cfr_config_diagnostics *ps)
-{
-    struct cfr_str path = {.limit = 256};
-
-    if (c->path != NULL || c->credential == NULL)
-        return;
-    cfr_str_addf(&path, "/aws/%s", c->credential);
-    c->path = path.p;
-    ps->nomem = ps->nomem || path.failed;
-}
-
 static void default_endpoints(struct cfr_config *config, struct cfr_config_diagnostics *ps)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
-        struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
-        struct cfr_config_aws_container *all = e->aws_container.items;
-        struct cfr_config_app_service *app = e->azure_app_service;
+        const struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
+        const struct cfr_sdk_shape *shape;
+        void *found;
 
-        for (size_t k = 0; k < e->aws_container.count; k++) {
-            default_path(&all[k].serve, ps);
-            all[k].serve.authorization_file = all[k].authorization != NULL ? all[k].authorization->file : NULL;
+        for (size_t k = 0; (shape = cfr_config_shape_at(e, k, &found)) != NULL; k++) {
+            ps->nomem = ps->nomem || (shape->complete != NULL && shape->complete(found, NULL) != 0);
+            shape->each_use(found, mark_served, config);
         }
-        if (app != NULL)
-            app->serve.header_file = app->header != NULL ? app->header->file : NULL;
     }
-    cfr_config_each_use(config, mark_served, config);
 }
 
 /* Defaults that the tables cannot express, because they depend on other keys. */

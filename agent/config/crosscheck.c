@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROOF "file of an endpoint"
+#define CLIENT_SECRET "file of an endpoint"
 
 static const struct cfr_config_publish *target_at(const struct cfr_config_credential *c, size_t i)
 {
@@ -99,19 +99,21 @@ static void claim_acknowledged(struct claims *list, const struct cfr_config_cred
         claim(list, &(struct claim){all[i].file, CLAIM_ACKNOWLEDGED, "", c, all[i].node.line});
 }
 
-static void count_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+static void count_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
+                         const struct cfr_sdk_client_secret *secret)
 {
     (void)endpoint;
-    (void)proof;
+    (void)secret;
     ++*(size_t *)ctx;
 }
 
 /* What we make is ours alone; what somebody else makes is not written, and may be shown to several. */
-static void claim_proof(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+static void claim_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
+                         const struct cfr_sdk_client_secret *secret)
 {
     (void)endpoint;
-    if (!proof->existing)
-        claim(ctx, &(struct claim){proof->file, CLAIM_OWN, PROOF, NULL, proof->node.line});
+    if (!secret->existing)
+        claim(ctx, &(struct claim){secret->file, CLAIM_OWN, CLIENT_SECRET, NULL, secret->node.line});
 }
 
 static bool collect_claims(const struct cfr_config *config, struct claims *list)
@@ -120,7 +122,7 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
 
     for (size_t i = 0; i < config->credentials.count; i++)
         room += 2 + 3 * cfr_config_at(config, i)->publish.count + cfr_config_at(config, i)->acknowledge.count;
-    cfr_config_each_proof(config, count_proof, &room);
+    cfr_config_each_client_secret(config, count_secret, &room);
     list->items = calloc(room, sizeof *list->items);
     if (list->items == NULL)
         return false;
@@ -130,7 +132,7 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     if (config->service_ca != NULL)
         claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL,
                                     config->service_ca->node.line});
-    cfr_config_each_proof(config, claim_proof, list);
+    cfr_config_each_client_secret(config, claim_secret, list);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
@@ -184,7 +186,7 @@ static bool lies_in(const char *path, const char *directory)
 /* "credential registry on line 12", as the other party of a conflict. */
 static void tell_party(struct cfr_str *s, const struct claim *c)
 {
-    if (c->credential == NULL && strcmp(c->name, PROOF) == 0)
+    if (c->credential == NULL && strcmp(c->name, CLIENT_SECRET) == 0)
         cfr_str_addf(s, "that of an endpoint (line %d)", c->line);
     else if (c->credential == NULL)
         cfr_str_addf(s, "%s of this configuration", c->name);

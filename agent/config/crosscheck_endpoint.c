@@ -50,53 +50,55 @@ static bool below(const char *path, const char *prefix)
     return strncasecmp(path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* The shape on E that PATH would be taken from, or NULL. */
-static const char *taken_by(const struct cfr_config_endpoint *e, const char *path)
+/* A path of its own belongs to nothing else at E. */
+static void check_shape_path(const struct cfr_config_endpoint *e, size_t index, struct cfr_config_diagnostics *ps)
 {
-    if (e->ec2_imds != NULL && below(path, "/latest"))
-        return "ec2_imds";
-    if (e->gce_metadata != NULL && below(path, "/computeMetadata"))
-        return "gce_metadata";
-    if (e->azure_imds != NULL && below(path, "/metadata"))
-        return "azure_imds";
-    return e->azure_app_service != NULL && below(path, "/msi") ? "azure_app_service" : NULL;
-}
+    void *own;
+    void *other;
+    const struct cfr_sdk_shape *shape = cfr_config_shape_at(e, index, &own);
+    const char *path = shape->path != NULL ? shape->path(own) : NULL;
+    const struct cfr_sdk_shape *with;
 
-static void check_container_paths(const struct cfr_config_endpoint *e, struct cfr_config_diagnostics *ps)
-{
-    const struct cfr_config_aws_container *all = e->aws_container.items;
+    for (size_t k = 0; path != NULL && (with = cfr_config_shape_at(e, k, &other)) != NULL; k++) {
+        const char *same = k < index && with->path != NULL ? with->path(other) : NULL;
 
-    for (size_t i = 0; i < e->aws_container.count; i++) {
-        const char *path = all[i].serve.path;
-        const char *shape = path != NULL ? taken_by(e, path) : NULL;
-
-        if (shape != NULL)
-            cfr_config_diagnostics_add(ps, all[i].serve.node.line,
-                                       "endpoint %s: aws_container.path: %s belongs to %s there; choose another",
-                                       name_of(e), path, shape);
-        for (size_t k = 0; k < i && path != NULL; k++) {
-            if (all[k].serve.path != NULL && strcmp(all[k].serve.path, path) == 0)
-                cfr_config_diagnostics_add(
-                    ps, all[i].serve.node.line,
-                    "endpoint %s: aws_container.path: %s is also that of line %d; choose another", name_of(e), path,
-                    all[k].serve.node.line);
-        }
+        if (with->prefix != NULL && below(path, with->prefix))
+            cfr_config_diagnostics_add(ps, ((const struct cfr_node *)own)->line,
+                                       "endpoint %s: %s.path: %s belongs to %s there; choose another", name_of(e),
+                                       shape->name, path, with->name);
+        if (same != NULL && strcmp(same, path) == 0)
+            cfr_config_diagnostics_add(ps, ((const struct cfr_node *)own)->line,
+                                       "endpoint %s: %s.path: %s is also that of line %d; choose another", name_of(e),
+                                       shape->name, path, ((const struct cfr_node *)other)->line);
     }
 }
 
-struct name_walk {
+struct walk {
     const struct cfr_config *config;
+    const struct cfr_config_endpoint *endpoint; /* while its uses are called for */
     struct cfr_config_diagnostics *ps;
 };
 
-static void check_use_name(void *ctx, const struct cfr_config_use *u)
+static void each_use(struct walk *w, cfr_sdk_use_fn *each)
 {
-    const struct name_walk *w = ctx;
+    for (size_t i = 0; i < w->config->endpoints.count; i++) {
+        const struct cfr_sdk_shape *shape;
+        void *found;
+
+        w->endpoint = cfr_config_endpoint_at(w->config, i);
+        for (size_t k = 0; (shape = cfr_config_shape_at(w->endpoint, k, &found)) != NULL; k++)
+            shape->each_use(found, each, w);
+    }
+}
+
+static void check_use_name(void *ctx, const struct cfr_sdk_use *u)
+{
+    const struct walk *w = ctx;
 
     if (u->credential != NULL && cfr_config_find(w->config, u->credential) == NULL)
         cfr_config_diagnostics_add(w->ps, u->line,
                                    "endpoint %s: %s: there is no credential %.63s; write the name of one that there is",
-                                   name_of(u->endpoint), u->key, u->credential);
+                                   name_of(w->endpoint), u->key, u->credential);
 }
 
 static bool in_state_dir(const struct cfr_config *config, const char *path)
@@ -107,9 +109,9 @@ static bool in_state_dir(const struct cfr_config *config, const char *path)
 }
 
 /* Where it is meant for others, who cannot reach it there. */
-static void check_proof_place(void *ctx, const struct cfr_config_endpoint *e, const struct cfr_config_proof *p)
+static void check_secret_place(void *ctx, const struct cfr_config_endpoint *e, const struct cfr_sdk_client_secret *p)
 {
-    const struct name_walk *w = ctx;
+    const struct walk *w = ctx;
 
     if (in_state_dir(w->config, p->file) &&
         (p->owner != NULL || p->group != NULL || (p->mode != -1 && (p->mode & 077) != 0)))
@@ -148,70 +150,70 @@ static void check_sockets(const struct cfr_config *config, struct cfr_config_dia
 
 void cfr_config_check_endpoints(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
-    struct name_walk names = {config, problems};
+    struct walk walk = {config, NULL, problems};
 
     check_addresses(config, problems);
-    for (size_t i = 0; i < config->endpoints.count; i++)
-        check_container_paths(cfr_config_endpoint_at(config, i), problems);
-    cfr_config_each_use(config, check_use_name, &names);
-    cfr_config_each_proof(config, check_proof_place, &names);
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        const struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
+
+        for (size_t k = 0; k < e->shapes.count; k++)
+            check_shape_path(e, k, problems);
+    }
+    each_use(&walk, check_use_name);
+    cfr_config_each_client_secret(config, check_secret_place, &walk);
     check_sockets(config, problems);
 }
 
 /* ---- credentials that fit their shapes ---- */
 
 /* The identity token is for the audience that its exchange names, and for no other. */
-static bool check_audience(const struct cfr_config_credential *c, const struct cfr_config_use *u,
-                           struct cfr_config_diagnostics *ps)
+static void check_audience(const struct walk *w, const struct cfr_config_credential *c, const struct cfr_sdk_use *u)
 {
     const void *found = NULL;
     const struct cfr_sts_provider *provider = cfr_config_provider(c, &found);
     const struct cfr_gcp *gcp = found;
 
     if (provider != &cfr_gcp_provider || c->secret != NULL)
-        return true;
+        return;
     if (u->audience != NULL && (gcp->id_token_audience == NULL || strcmp(gcp->id_token_audience, u->audience) != 0)) {
-        cfr_config_diagnostics_add(ps, u->line,
+        cfr_config_diagnostics_add(w->ps, u->line,
                                    "endpoint %s: %s: %s has %s%.100s, not %.100s; write that as `audience`, or another "
                                    "`id_token_audience` in its exchange",
-                                   name_of(u->endpoint), u->key, c->name,
+                                   name_of(w->endpoint), u->key, c->name,
                                    gcp->id_token_audience != NULL ? "an identity token for " : "no identity token",
                                    gcp->id_token_audience != NULL ? gcp->id_token_audience : "", u->audience);
-        return false;
     }
     if (u->audience == NULL && !gcp->access_token) {
         cfr_config_diagnostics_add(
-            ps, u->line,
+            w->ps, u->line,
             "endpoint %s: %s: %s has no access token; write `access_token: true` in its exchange, or "
             "name it under `identities` only",
-            name_of(u->endpoint), u->key, c->name);
-        return false;
+            name_of(w->endpoint), u->key, c->name);
     }
-    return true;
 }
 
-static void check_use_fits(void *ctx, const struct cfr_config_use *u)
+static void check_use_fits(void *ctx, const struct cfr_sdk_use *u)
 {
-    const struct name_walk *w = ctx;
+    const struct walk *w = ctx;
     const struct cfr_config_credential *c = cfr_config_find(w->config, u->credential);
 
     if (c == NULL ||
         (cfr_config_may_have(c, u->field) && c->mint == NULL && !(c->secret != NULL && c->secret->pass_on))) {
         if (c != NULL)
-            (void)check_audience(c, u, w->ps);
+            check_audience(w, c, u);
         return;
     }
     cfr_config_diagnostics_add(
         w->ps, u->line,
         "endpoint %s: %s: needs %s, which credential %s does not have; write the name of one whose exchange gives it",
-        name_of(u->endpoint), u->key, u->field, c->name);
+        name_of(w->endpoint), u->key, u->field, c->name);
 }
 
 void cfr_config_check_served(const struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
-    struct name_walk walk = {config, problems};
+    struct walk walk = {config, NULL, problems};
 
-    cfr_config_each_use(config, check_use_fits, &walk);
+    each_use(&walk, check_use_fits);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 

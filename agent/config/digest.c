@@ -56,6 +56,16 @@ static uint64_t add_one_of(uint64_t h, const struct cfr_one_of *one)
     return one->config != NULL ? add_number(h, cfr_config_digest(one->variant.table, one->config, 0)) : h;
 }
 
+static uint64_t add_any_of(uint64_t h, const struct cfr_list *list)
+{
+    const struct cfr_one_of *all = list->items;
+
+    h = add_number(h, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        h = add_one_of(h, &all[i]);
+    return h;
+}
+
 static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *value)
 {
     const void *map;
@@ -81,6 +91,8 @@ static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *val
         return add_list(h, f->table, value);
     case CFR_FIELD_ONE_OF:
         return add_one_of(h, value);
+    case CFR_FIELD_ANY_OF:
+        return add_any_of(h, value);
     case CFR_FIELD_MAP:
         break;
     }

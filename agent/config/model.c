@@ -151,84 +151,32 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
     return family != NULL && strncmp(needs, family, n) == 0 && needs[n] == '_';
 }
 
-/* ---- walks ---- */
-
-struct use_walk {
-    void (*each)(void *ctx, const struct cfr_config_use *use);
-    void *ctx;
-    const struct cfr_config_endpoint *endpoint;
-};
-
-static void use(const struct use_walk *w, const char *key, const char *credential, int line, const char *field,
-                const char *audience)
+const struct cfr_sdk_shape *cfr_config_shape_at(const struct cfr_config_endpoint *e, size_t index, void **shape_config)
 {
-    w->each(w->ctx, &(struct cfr_config_use){w->endpoint, credential, key, line, field, audience});
+    const struct cfr_one_of *all = e->shapes.items;
+
+    if (index >= e->shapes.count)
+        return NULL;
+    *shape_config = all[index].config;
+    return all[index].variant.row;
 }
 
-static void each_account(const struct use_walk *w, const struct cfr_sdk_gce_account *a)
-{
-    if (a->credential != NULL)
-        use(w, "gce_metadata.accounts.credential", a->credential, a->node.line, CFR_FIELD_GCP_ACCESS_TOKEN, NULL);
-    for (size_t i = 0; i < a->identities.count; i++) {
-        const struct cfr_sdk_gce_identity *id = (const struct cfr_sdk_gce_identity *)a->identities.items + i;
-
-        use(w, "gce_metadata.accounts.identities.credential", id->credential, id->node.line, CFR_FIELD_GCP_ID_TOKEN,
-            id->audience);
-    }
-}
-
-static void each_identity(const struct use_walk *w, const char *key, const struct cfr_sdk_azure *a)
-{
-    for (size_t i = 0; i < a->identities.count; i++) {
-        const struct cfr_sdk_azure_identity *id = (const struct cfr_sdk_azure_identity *)a->identities.items + i;
-
-        use(w, key, id->credential, id->node.line, CFR_FIELD_AZURE_ACCESS_TOKEN, NULL);
-    }
-}
-
-static void each_of(const struct use_walk *w, const struct cfr_config_endpoint *e)
-{
-    for (size_t i = 0; i < e->aws_container.count; i++) {
-        const struct cfr_config_aws_container *c = (const struct cfr_config_aws_container *)e->aws_container.items + i;
-
-        use(w, "aws_container.credential", c->serve.credential, c->serve.node.line, CFR_FIELD_AWS_ACCESS_KEY_ID, NULL);
-    }
-    if (e->ec2_imds != NULL)
-        use(w, "ec2_imds.credential", e->ec2_imds->credential, e->ec2_imds->node.line, CFR_FIELD_AWS_ACCESS_KEY_ID,
-            NULL);
-    for (size_t i = 0; e->gce_metadata != NULL && i < e->gce_metadata->accounts.count; i++)
-        each_account(w, (const struct cfr_sdk_gce_account *)e->gce_metadata->accounts.items + i);
-    if (e->azure_imds != NULL)
-        each_identity(w, "azure_imds.identities.credential", e->azure_imds);
-    if (e->azure_app_service != NULL)
-        each_identity(w, "azure_app_service.identities.credential", &e->azure_app_service->serve);
-}
-
-void cfr_config_each_use(const struct cfr_config *config, void (*each)(void *ctx, const struct cfr_config_use *use),
-                         void *ctx)
-{
-    struct use_walk w = {each, ctx, NULL};
-
-    for (size_t i = 0; i < config->endpoints.count; i++) {
-        w.endpoint = cfr_config_endpoint_at(config, i);
-        each_of(&w, w.endpoint);
-    }
-}
-
-void cfr_config_each_proof(const struct cfr_config *config,
-                           void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
-                                        const struct cfr_config_proof *proof),
-                           void *ctx)
+void cfr_config_each_client_secret(const struct cfr_config *config,
+                                   void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
+                                                const struct cfr_sdk_client_secret *secret),
+                                   void *ctx)
 {
     for (size_t i = 0; i < config->endpoints.count; i++) {
         const struct cfr_config_endpoint *e = cfr_config_endpoint_at(config, i);
-        const struct cfr_config_aws_container *all = e->aws_container.items;
+        const struct cfr_sdk_shape *shape;
+        void *found;
 
-        for (size_t k = 0; k < e->aws_container.count; k++) {
-            if (all[k].authorization != NULL)
-                each(ctx, e, all[k].authorization);
+        for (size_t k = 0; (shape = cfr_config_shape_at(e, k, &found)) != NULL; k++) {
+            const struct cfr_sdk_client_secret *secret =
+                shape->client_secret != NULL ? shape->client_secret(found) : NULL;
+
+            if (secret != NULL)
+                each(ctx, e, secret);
         }
-        if (e->azure_app_service != NULL && e->azure_app_service->header != NULL)
-            each(ctx, e, e->azure_app_service->header);
     }
 }

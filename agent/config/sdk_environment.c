@@ -268,21 +268,12 @@ static void add_target(struct collect *c, const struct cfr_config_publish *t, bo
 static void add_endpoint(struct collect *c, const struct cfr_config_endpoint *e)
 {
     const struct cfr_azure *azure = azure_of(c->credential);
-    const char *client = azure != NULL ? azure->client_id : NULL;
-    const char *name = c->credential->name;
+    const char *client_id = azure != NULL ? azure->client_id : NULL;
+    const struct cfr_sdk_shape *shape;
+    void *found;
 
-    for (size_t i = 0; c->rc == 0 && i < e->aws_container.count; i++)
-        c->rc = cfr_sdk_env_aws_container(c->out,
-                                          &((const struct cfr_config_aws_container *)e->aws_container.items + i)->serve,
-                                          e->listen, name, c->err);
-    if (c->rc == 0 && e->ec2_imds != NULL)
-        c->rc = cfr_sdk_env_ec2_imds(c->out, e->ec2_imds, e->listen, name, c->err);
-    if (c->rc == 0 && e->gce_metadata != NULL)
-        c->rc = cfr_sdk_env_gce_metadata(c->out, e->gce_metadata, e->listen, name, c->err);
-    if (c->rc == 0 && e->azure_imds != NULL)
-        c->rc = cfr_sdk_env_azure(c->out, e->azure_imds, e->listen, name, client, c->err);
-    if (c->rc == 0 && e->azure_app_service != NULL)
-        c->rc = cfr_sdk_env_azure(c->out, &e->azure_app_service->serve, e->listen, name, client, c->err);
+    for (size_t i = 0; c->rc == 0 && (shape = cfr_config_shape_at(e, i, &found)) != NULL; i++)
+        c->rc = shape->env(c->out, found, e->listen, c->credential->name, client_id, c->err);
 }
 
 static void add_region(struct collect *c)

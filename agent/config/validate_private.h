@@ -19,11 +19,6 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err);
 /* agent/config/validate_image.c */
 int cfr_config_rules_image(const void *node, struct cfr_err *err);
 /* agent/config/validate_endpoint.c */
-int cfr_config_rules_proof(const void *node, struct cfr_err *err);
-int cfr_config_rules_container(const void *node, struct cfr_err *err);
-int cfr_config_rules_ec2(const void *node, struct cfr_err *err);
-int cfr_config_rules_gce(const void *node, struct cfr_err *err);
-int cfr_config_rules_gce_account(const void *node, struct cfr_err *err);
 int cfr_config_rules_endpoint(const void *node, struct cfr_err *err);
 /* agent/config/validate_source.c */
 int cfr_config_rules_bound(const void *node, struct cfr_err *err);

@@ -41,7 +41,7 @@ struct opening {
     int rc;
 };
 
-static void count_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *proof)
+static void count_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_sdk_client_secret *proof)
 {
     (void)endpoint;
     (void)proof;
@@ -83,7 +83,7 @@ static int put(const struct proof *p, bool *changed, struct cfr_err *err)
     return cfr_single_publish(p->path, &file, false, changed, err);
 }
 
-static int learn_owner(const struct cfr_config_proof *c, struct proof *p, struct cfr_err *err)
+static int learn_owner(const struct cfr_sdk_client_secret *c, struct proof *p, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -98,7 +98,7 @@ static int learn_owner(const struct cfr_config_proof *c, struct proof *p, struct
     return rc;
 }
 
-static int make(const struct cfr_config_proof *c, struct proof *p, struct cfr_err *err)
+static int make(const struct cfr_sdk_client_secret *c, struct proof *p, struct cfr_err *err)
 {
     bool changed = false;
     bool kept = cfr_file_read(c->file, &p->content, NULL) == 0 && is_well_formed(cfr_secret_view(&p->content));
@@ -155,7 +155,7 @@ static struct proof *find(const struct cfr_proofs *p, const char *path)
     return NULL;
 }
 
-static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_config_proof *c)
+static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_sdk_client_secret *c)
 {
     struct opening *o = ctx;
     struct proof *p = &o->proofs->items[o->proofs->count];
@@ -186,14 +186,14 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_pr
     size_t room = 1;
 
     *out = NULL;
-    cfr_config_each_proof(config, count_one, &room);
+    cfr_config_each_client_secret(config, count_one, &room);
     if (o.proofs != NULL)
         o.proofs->items = calloc(room, sizeof *o.proofs->items);
     if (o.proofs == NULL || o.proofs->items == NULL) {
         free(o.proofs);
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     }
-    cfr_config_each_proof(config, open_one, &o);
+    cfr_config_each_client_secret(config, open_one, &o);
     if (o.rc != 0) {
         cfr_daemon_client_secret_close(o.proofs);
         return o.rc;

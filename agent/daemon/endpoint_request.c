@@ -73,54 +73,30 @@ static struct cfr_view secret_file(void *ctx, const char *path)
 
 /* ---- endpoints ---- */
 
-/* Names that resolve nowhere but on Google's machines and where somebody points them here on purpose. */
-static bool is_gce_name(struct cfr_view host)
-{
-    static const char *const names[] = {"metadata.google.internal",    "metadata.google.internal.",    "metadata",
-                                        "metadata.google.internal:80", "metadata.google.internal.:80", "metadata:80"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (cfr_view_is_nocase(host, names[i]))
-            return true;
-    }
-    return false;
-}
-
 static bool host_fits(const struct cfr_daemon_listener *l, const struct cfr_sdk_endpoint_request *r)
 {
     struct cfr_view host = cfr_sdk_endpoint_asked(r, "Host");
+    bool fits = cfr_sdk_endpoint_host_is(host, cfr_httpd_address(l->server));
+    const struct cfr_sdk_shape *shape;
+    void *config;
 
-    return cfr_sdk_endpoint_host_is(host, cfr_httpd_address(l->server)) ||
-           (l->config->gce_metadata != NULL && is_gce_name(host));
+    for (size_t i = 0; !fits && (shape = cfr_config_shape_at(l->config, i, &config)) != NULL; i++)
+        fits = shape->is_host != NULL && shape->is_host(host);
+    return fits;
 }
 
-static const char *ask_containers(const struct cfr_config_endpoint *c, const struct cfr_sdk_endpoint_request *r,
-                                  const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
-{
-    const struct cfr_config_aws_container *all = c->aws_container.items;
-
-    for (size_t i = 0; i < c->aws_container.count; i++) {
-        if (cfr_sdk_aws_container(&all[i].serve, r, w, out))
-            return "aws_container";
-    }
-    return NULL;
-}
-
-/* The shape that has answered, or NULL. GCE's comes last, for it takes `/`, too. */
+/* The name of the shape that has answered, or NULL. */
 static const char *ask_shapes(const struct cfr_config_endpoint *c, const struct cfr_sdk_endpoint_request *r,
                               const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    const char *shape = ask_containers(c, r, w, out);
+    const struct cfr_sdk_shape *shape;
+    void *config;
 
-    if (shape != NULL)
-        return shape;
-    if (c->ec2_imds != NULL && cfr_sdk_ec2_imds(c->ec2_imds, r, w, out))
-        return "ec2_imds";
-    if (c->azure_imds != NULL && cfr_sdk_azure_imds(c->azure_imds, r, w, out))
-        return "azure_imds";
-    if (c->azure_app_service != NULL && cfr_sdk_azure_app_service(&c->azure_app_service->serve, r, w, out))
-        return "azure_app_service";
-    return c->gce_metadata != NULL && cfr_sdk_gce_metadata(c->gce_metadata, r, w, out) ? "gce_metadata" : NULL;
+    for (size_t i = 0; (shape = cfr_config_shape_at(c, i, &config)) != NULL; i++) {
+        if (shape->answer(config, r, w, out))
+            return shape->name;
+    }
+    return NULL;
 }
 
 bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *peer,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* AWS container credentials: one address that answers with the keys. */
-#include "serve/sdk/endpoint.h"
-
 #include "serve/sdk/aws_shape_private.h"
+#include "serve/sdk/env_private.h"
+#include "serve/sdk/shape_private.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* True if the client shows what the file holds. SDKs send the content of their token file as it is, with no scheme
  * before it; they take 401 and 403 for final, and 503 for a reason to try again. */
@@ -12,7 +15,7 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
     struct cfr_view shown = cfr_sdk_endpoint_asked(r, "Authorization");
     struct cfr_view wanted;
 
-    if (c->authorization_file == NULL)
+    if (c->authorization == NULL)
         return true;
     if (shown.p == NULL) {
         cfr_sdk_aws_error(out, 401, "MissingAuthorization",
@@ -20,7 +23,7 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
         out->refused = "it has no Authorization header";
         return false;
     }
-    wanted = w->secret_file(w->ctx, c->authorization_file);
+    wanted = w->secret_file(w->ctx, c->authorization->file);
     if (wanted.n == 0) {
         cfr_sdk_aws_error(out, 503, "AuthorizationUnavailable",
                           "the authorization file is empty or cannot be read now, so that nobody can be authorized");
@@ -36,9 +39,10 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
     return true;
 }
 
-bool cfr_sdk_aws_container(const struct cfr_sdk_aws_container *c, const struct cfr_sdk_endpoint_request *r,
-                           const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
+static bool answer(const void *config, const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
+                   struct cfr_sdk_endpoint_answer *out)
 {
+    const struct cfr_sdk_aws_container *c = config;
     struct cfr_offer offer;
 
     if (!cfr_view_is(r->path, c->path))
@@ -55,3 +59,111 @@ bool cfr_sdk_aws_container(const struct cfr_sdk_aws_container *c, const struct c
     cfr_sdk_endpoint_text(out, "}\n");
     return true;
 }
+
+/* ---- its configuration ---- */
+
+static int check(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sdk_aws_container *c = node;
+    const char *path = c->path;
+    size_t n = path != NULL ? strlen(path) : 0;
+
+    if (path == NULL)
+        return 0;
+    if (path[0] != '/' || path[n - 1] == '/' || !cfr_sdk_shape_is_plain(path, "/._~-"))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "path: write one that begins with / and does not end with it, of letters, digits and ._~-, such as "
+            "/aws/registry");
+    if (strstr(path, "//") != NULL || strstr(path, "/./") != NULL || strstr(path, "/../") != NULL ||
+        (n >= 2 && strcmp(path + n - 2, "/.") == 0) || (n >= 3 && strcmp(path + n - 3, "/..") == 0))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "path: has an empty, . or .. part, which clients take out; write it without");
+    return 0;
+}
+
+#define AT(member) offsetof(struct cfr_sdk_aws_container, member)
+static const struct cfr_field fields[] = {
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
+    {FIELD(path, STRING), .min = 2, .max = 128, .doc = "Path of the URL. Default: `/aws/` and the credential's name."},
+    {FIELD(authorization, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
+     .doc = "What the client's Authorization header must hold; its file is the SDK's "
+            "`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table table = {
+    .name = "AWS container endpoint",
+    .size = sizeof(struct cfr_sdk_aws_container),
+    .fields = fields,
+    .check = check,
+    .doc = "AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK asks again in time.",
+};
+
+static const char *path_of(const void *config)
+{
+    return ((const struct cfr_sdk_aws_container *)config)->path;
+}
+
+static int complete(void *config, struct cfr_err *err)
+{
+    struct cfr_sdk_aws_container *c = config;
+    struct cfr_str path = {.limit = 256};
+
+    if (c->path != NULL || c->credential == NULL)
+        return 0;
+    cfr_str_addf(&path, "/aws/%s", c->credential);
+    c->path = path.p;
+    return path.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory") : 0;
+}
+
+static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)
+{
+    const struct cfr_sdk_aws_container *c = config;
+
+    each(ctx, &(struct cfr_sdk_use){.credential = c->credential,
+                                    .key = "aws_container.credential",
+                                    .line = c->node.line,
+                                    .field = CFR_FIELD_AWS_ACCESS_KEY_ID});
+}
+
+static const struct cfr_sdk_client_secret *client_secret(const void *config)
+{
+    return ((const struct cfr_sdk_aws_container *)config)->authorization;
+}
+
+static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen, const char *credential,
+                   const char *client_id, struct cfr_err *err)
+{
+    const struct cfr_sdk_aws_container *c = config;
+    char path[256];
+    int rc;
+
+    (void)client_id;
+    if (!cfr_sdk_shape_names(c->credential, credential))
+        return 0;
+    /* A second address would have its own secret: half of one and half of the other would not work. */
+    if (cfr_sdk_env_has_way(e, CFR_SDK_ENV_AWS_CONTAINER))
+        return cfr_sdk_shape_note_second(e, listen, cfr_sdk_shape_given(c->path) ? c->path : "", err);
+    (void)snprintf(path, sizeof path, "%s%s", cfr_sdk_shape_given(c->path) ? c->path : "/aws/",
+                   cfr_sdk_shape_given(c->path) ? "" : credential);
+    rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_CONTAINER, "AWS_CONTAINER_CREDENTIALS_FULL_URI", listen, path, err);
+    if (rc == 0 && c->authorization != NULL)
+        rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_CONTAINER, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                             c->authorization->file, err);
+    return rc;
+}
+
+const struct cfr_sdk_shape cfr_sdk_aws_container_shape = {
+    .name = "aws_container",
+    .doc = "AWS container credentials, each with a path of its own.",
+    .table = &table,
+    .most = 256,
+    .path = path_of,
+    .complete = complete,
+    .each_use = each_use,
+    .client_secret = client_secret,
+    .answer = answer,
+    .env = add_env,
+};

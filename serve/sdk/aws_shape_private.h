@@ -4,7 +4,7 @@
 #ifndef CFR_SERVE_SDK_AWS_SHAPE_PRIVATE_H
 #define CFR_SERVE_SDK_AWS_SHAPE_PRIVATE_H
 
-#include "serve/sdk/endpoint.h"
+#include "serve/sdk/endpoint_private.h"
 
 #define CFR_SDK_AWS_JSON "application/json" /* exactly: the SDK for Go reads errors of no other type */
 #define CFR_SDK_AWS_TEXT "text/plain"

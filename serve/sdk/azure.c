@@ -3,7 +3,8 @@
  * /msi/token. Source: the pages on managed identities (virtual machines, App Service), and what the SDKs send and read.
  */
 #include "serve/sdk/azure_resource_private.h"
-#include "serve/sdk/endpoint.h"
+#include "serve/sdk/env_private.h"
+#include "serve/sdk/shape_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -317,10 +318,10 @@ static void answer(struct ask *a)
         no_token(a);
 }
 
-bool cfr_sdk_azure_imds(const struct cfr_sdk_azure *c, const struct cfr_sdk_endpoint_request *r,
+static bool answer_imds(const void *config, const struct cfr_sdk_endpoint_request *r,
                         const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    struct ask a = {.config = c, .request = r, .world = w, .out = out};
+    struct ask a = {.config = config, .request = r, .world = w, .out = out};
 
     if (!is_below(r->path, "/metadata"))
         return false;
@@ -336,10 +337,10 @@ bool cfr_sdk_azure_imds(const struct cfr_sdk_azure *c, const struct cfr_sdk_endp
     return true;
 }
 
-bool cfr_sdk_azure_app_service(const struct cfr_sdk_azure *c, const struct cfr_sdk_endpoint_request *r,
+static bool answer_app_service(const void *config, const struct cfr_sdk_endpoint_request *r,
                                const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    struct ask a = {.config = c, .request = r, .world = w, .out = out, .app_service = true};
+    struct ask a = {.config = config, .request = r, .world = w, .out = out, .app_service = true};
     struct cfr_view shown = cfr_sdk_endpoint_asked(r, "X-IDENTITY-HEADER");
     struct cfr_view wanted;
 
@@ -351,7 +352,7 @@ bool cfr_sdk_azure_app_service(const struct cfr_sdk_azure *c, const struct cfr_s
         shown = cfr_sdk_endpoint_asked(r, "Secret");
         a.legacy = shown.p != NULL;
     }
-    wanted = w->secret_file(w->ctx, c->header_file);
+    wanted = w->secret_file(w->ctx, a.config->header != NULL ? a.config->header->file : NULL);
     if (wanted.p == NULL) {
         not_now(&a, &(struct cfr_offer){.why = "what clients have to show cannot be read at this moment",
                                         .retry_after_s = 1});
@@ -363,3 +364,143 @@ bool cfr_sdk_azure_app_service(const struct cfr_sdk_azure *c, const struct cfr_s
     }
     return true;
 }
+
+/* ---- its configuration ---- */
+
+#define AT(member) offsetof(struct cfr_sdk_azure_identity, member)
+static const struct cfr_field identity_fields[] = {
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
+    {FIELD(client_id, STRING), .min = 1, .max = 64,
+     .doc = "What a client selects it by. Default: that of the exchange."},
+    {FIELD(object_id, STRING), .min = 1, .max = 64, .doc = "As `client_id`. Default: it cannot be selected so."},
+    {FIELD(resource_id, STRING), .min = 1, .max = 1024,
+     .doc = "As `client_id`: `/subscriptions/...`. Default: it cannot be selected so."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table identity_table = {
+    .name = "identity",
+    .size = sizeof(struct cfr_sdk_azure_identity),
+    .fields = identity_fields,
+    .doc = "A managed identity.",
+};
+
+#define AT(member) offsetof(struct cfr_sdk_azure, member)
+static const struct cfr_field imds_fields[] = {
+    {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
+     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = "The identities. The first one answers where a client selects none."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table imds_table = {
+    .name = "Azure metadata endpoint",
+    .size = sizeof(struct cfr_sdk_azure),
+    .fields = imds_fields,
+    .doc = "Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). It knows "
+           "no secret "
+           "of the client's: everybody who can connect has the credentials.",
+};
+
+#define AT(member) offsetof(struct cfr_sdk_azure, member)
+static const struct cfr_field app_service_fields[] = {
+    {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
+     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = "The identities. The first one answers where a client selects none."},
+    {FIELD(header, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
+     .doc = "What the client's X-IDENTITY-HEADER must hold: the SDK's `IDENTITY_HEADER`."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table app_service_table = {
+    .name = "Azure App Service endpoint",
+    .size = sizeof(struct cfr_sdk_azure),
+    .fields = app_service_fields,
+    .doc = "Managed identities as Azure App Service has them (`IDENTITY_ENDPOINT` with the path /msi/token).",
+};
+
+static void each_identity(const struct cfr_sdk_azure *c, const char *key, cfr_sdk_use_fn *each, void *ctx)
+{
+    for (size_t i = 0; i < c->identities.count; i++)
+        each(ctx, &(struct cfr_sdk_use){.credential = identity_at(c, i)->credential,
+                                        .key = key,
+                                        .line = identity_at(c, i)->node.line,
+                                        .field = CFR_FIELD_AZURE_ACCESS_TOKEN});
+}
+
+static void each_imds_use(const void *config, cfr_sdk_use_fn *each, void *ctx)
+{
+    each_identity(config, "azure_imds.identities.credential", each, ctx);
+}
+
+static void each_app_service_use(const void *config, cfr_sdk_use_fn *each, void *ctx)
+{
+    each_identity(config, "azure_app_service.identities.credential", each, ctx);
+}
+
+static const struct cfr_sdk_client_secret *client_secret(const void *config)
+{
+    return ((const struct cfr_sdk_azure *)config)->header;
+}
+
+static int set_azure(struct cfr_sdk_env *e, const struct cfr_sdk_azure *c, const char *listen, struct cfr_err *err)
+{
+    int rc;
+
+    if (c->header == NULL)
+        return cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AZURE_IMDS, "AZURE_POD_IDENTITY_AUTHORITY_HOST", listen, "", err);
+    rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AZURE_APP_SERVICE, "IDENTITY_ENDPOINT", listen, "/msi/token", err);
+    return rc != 0 ? rc
+                   : cfr_sdk_env_set_file(e, CFR_SDK_ENV_AZURE_APP_SERVICE, "IDENTITY_HEADER", c->header->file, err);
+}
+
+static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen, const char *credential,
+                   const char *client_id, struct cfr_err *err)
+{
+    const struct cfr_sdk_azure *c = config;
+    enum cfr_sdk_env_way way = c->header != NULL ? CFR_SDK_ENV_AZURE_APP_SERVICE : CFR_SDK_ENV_AZURE_IMDS;
+    const struct cfr_sdk_azure_identity *id;
+    size_t i = 0;
+    int rc;
+
+    while (i < c->identities.count && !cfr_sdk_shape_names(identity_at(c, i)->credential, credential))
+        i++;
+    if (i == c->identities.count)
+        return 0;
+    if (cfr_sdk_env_has_way(e, way))
+        return cfr_sdk_shape_note_second(e, listen, "", err);
+    id = identity_at(c, i);
+    client_id = cfr_sdk_shape_given(id->client_id) ? id->client_id : client_id;
+    if (i != 0 && !cfr_sdk_shape_given(client_id))
+        return cfr_sdk_env_note(
+            e, err,
+            "http://%s serves it to those who select it by its object or resource ID, which no variable can "
+            "say: write its client_id there",
+            listen);
+    rc = set_azure(e, c, listen, err);
+    if (rc == 0 && cfr_sdk_shape_given(client_id))
+        rc = cfr_sdk_env_set(e, way, "AZURE_CLIENT_ID", client_id, err);
+    return rc;
+}
+
+const struct cfr_sdk_shape cfr_sdk_azure_imds_shape = {
+    .name = "azure_imds",
+    .doc = "Azure's instance metadata.",
+    .table = &imds_table,
+    .prefix = "/metadata",
+    .each_use = each_imds_use,
+    .answer = answer_imds,
+    .env = add_env,
+};
+
+const struct cfr_sdk_shape cfr_sdk_azure_app_service_shape = {
+    .name = "azure_app_service",
+    .doc = "Azure App Service's managed identities.",
+    .table = &app_service_table,
+    .prefix = "/msi",
+    .each_use = each_app_service_use,
+    .client_secret = client_secret,
+    .answer = answer_app_service,
+    .env = add_env,
+};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* EC2's instance metadata, version 2: session tokens, the role's keys, the region. Nothing is invented: what is not
  * known (instance-id, availability zone) is not found. */
-#include "serve/sdk/endpoint.h"
-
 #include "serve/sdk/aws_shape_private.h"
-#include "serve/sdk/ec2_token.h"
+#include "serve/sdk/ec2_token_private.h"
+#include "serve/sdk/shape_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -250,10 +249,10 @@ static bool in_session(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
     return false;
 }
 
-bool cfr_sdk_ec2_imds(const struct cfr_sdk_ec2_imds *c, const struct cfr_sdk_endpoint_request *r,
-                      const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
+static bool answer_request(const void *config, const struct cfr_sdk_endpoint_request *r,
+                           const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    const struct ask a = {c, r, w};
+    const struct ask a = {config, r, w};
 
     if (!cfr_view_is(r->path, ROOT) && !cfr_view_starts(r->path, ROOT "/"))
         return false;
@@ -265,3 +264,81 @@ bool cfr_sdk_ec2_imds(const struct cfr_sdk_ec2_imds *c, const struct cfr_sdk_end
         answer(&a, out);
     return true;
 }
+
+/* ---- its configuration ---- */
+
+static int check(const void *node, struct cfr_err *err)
+{
+    const struct cfr_sdk_ec2_imds *e = node;
+
+    if (e->role != NULL && !cfr_sdk_shape_is_plain(e->role, "_+=,.@-"))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "role: has a character that no role's name has; use letters, digits and _+=,.@-");
+    if (e->region != NULL && !cfr_sdk_shape_is_plain(e->region, "-"))
+        return cfr_err_set(err, CFR_E_CONFIG, "region: is none; write one such as eu-west-1");
+    return 0;
+}
+
+#define AT(member) offsetof(struct cfr_sdk_ec2_imds, member)
+static const struct cfr_field fields[] = {
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
+    {FIELD(role, STRING), .min = 1, .max = 128,
+     .doc = "The role's name in the listing. Default: that of the role that the credential is of, else the "
+            "credential's name."},
+    {FIELD(region, STRING), .min = 1, .max = 63,
+     .doc = "The region that it says the machine is in. Default: it says none."},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table table = {
+    .name = "EC2 metadata endpoint",
+    .size = sizeof(struct cfr_sdk_ec2_imds),
+    .fields = fields,
+    .check = check,
+    .doc = "EC2's instance metadata service, version 2, for what knows nothing better. It knows no secret of the "
+           "client's: "
+           "everybody who can connect has the credential.",
+};
+
+static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)
+{
+    const struct cfr_sdk_ec2_imds *c = config;
+
+    each(ctx, &(struct cfr_sdk_use){.credential = c->credential,
+                                    .key = "ec2_imds.credential",
+                                    .line = c->node.line,
+                                    .field = CFR_FIELD_AWS_ACCESS_KEY_ID});
+}
+
+static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen, const char *credential,
+                   const char *client_id, struct cfr_err *err)
+{
+    const struct cfr_sdk_ec2_imds *c = config;
+    int rc;
+
+    (void)client_id;
+    if (!cfr_sdk_shape_names(c->credential, credential))
+        return 0;
+    if (cfr_sdk_env_has_way(e, CFR_SDK_ENV_AWS_IMDS))
+        return cfr_sdk_shape_note_second(e, listen, "", err);
+    rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT", listen, "", err);
+    if (rc == 0 && listen[0] == '[')
+        rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", err);
+    /* Half of the SDKs read the one, half the other. */
+    if (rc == 0 && cfr_sdk_shape_given(c->region))
+        rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_REGION", c->region, err);
+    if (rc == 0 && cfr_sdk_shape_given(c->region))
+        rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_DEFAULT_REGION", c->region, err);
+    return rc;
+}
+
+const struct cfr_sdk_shape cfr_sdk_ec2_imds_shape = {
+    .name = "ec2_imds",
+    .doc = "EC2's instance metadata.",
+    .table = &table,
+    .prefix = ROOT,
+    .each_use = each_use,
+    .answer = answer_request,
+    .env = add_env,
+};

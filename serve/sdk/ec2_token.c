@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Session tokens of the instance metadata. */
-#include "serve/sdk/ec2_token.h"
+#include "serve/sdk/ec2_token_private.h"
 
 #include <inttypes.h>
 #include <openssl/core_names.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the shapes of the local endpoints share: making an answer, reading a query, comparing. */
-#include "serve/sdk/endpoint.h"
+#include "serve/sdk/endpoint_private.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

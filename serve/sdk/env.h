@@ -4,8 +4,7 @@
 #ifndef CFR_SERVE_SDK_ENV_H
 #define CFR_SERVE_SDK_ENV_H
 
-#include "serve/sdk/endpoint.h"
-
+#include "base/err.h"
 #include "base/str.h"
 
 #define CFR_SDK_ENV_VARIABLES_MAX 48
@@ -47,27 +46,12 @@ struct cfr_sdk_env {
  * so. CFR_E_NOMEM, CFR_E_LIMIT. */
 int cfr_sdk_env_set(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *value,
                     struct cfr_err *err);
-/* As cfr_sdk_env_set: the value is the content of the file PATH. */
-int cfr_sdk_env_set_file(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *path,
-                         struct cfr_err *err);
 /* Adds a sentence once; more than CFR_SDK_ENV_NOTES_MAX are dropped. */
 int cfr_sdk_env_note(struct cfr_sdk_env *e, struct cfr_err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 const struct cfr_sdk_env_variable *cfr_sdk_env_find(const struct cfr_sdk_env *e, const char *name);
 bool cfr_sdk_env_has_way(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way);
 void cfr_sdk_env_free(struct cfr_sdk_env *e);
-
-/* One shape that answers on LISTEN (ADDRESS:PORT as configured) for CREDENTIAL. Does nothing if the shape does not
- * serve it. CFR_E_NOMEM, CFR_E_LIMIT. */
-int cfr_sdk_env_aws_container(struct cfr_sdk_env *e, const struct cfr_sdk_aws_container *c, const char *listen,
-                              const char *credential, struct cfr_err *err);
-int cfr_sdk_env_ec2_imds(struct cfr_sdk_env *e, const struct cfr_sdk_ec2_imds *c, const char *listen,
-                         const char *credential, struct cfr_err *err);
-int cfr_sdk_env_gce_metadata(struct cfr_sdk_env *e, const struct cfr_sdk_gce_metadata *c, const char *listen,
-                             const char *credential, struct cfr_err *err);
-/* CLIENT_ID: of the exchange, where the identity names none; or NULL. */
-int cfr_sdk_env_azure(struct cfr_sdk_env *e, const struct cfr_sdk_azure *c, const char *listen, const char *credential,
-                      const char *client_id, struct cfr_err *err);
 
 /* Where a program with E's variables will run, as far as it can be seen from here. */
 struct cfr_sdk_env_place {

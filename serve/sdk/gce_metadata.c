@@ -3,12 +3,13 @@
  * answered where. https://cloud.google.com/compute/docs/metadata/querying-metadata */
 #include "serve/sdk/gce_private.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TREE_PATH     "/computeMetadata"
-#define ACCOUNTS_PATH TREE_PATH "/v1/instance/service-accounts/"
+#define ACCOUNTS_PATH CFR_SDK_GCE_PATH "/v1/instance/service-accounts/"
 
 static void say(struct cfr_sdk_gce_ask *a, int status, const char *text)
 {
@@ -175,7 +176,7 @@ static void answer(struct cfr_sdk_gce_ask *a)
 static void finish(struct cfr_sdk_gce_ask *a)
 {
     struct cfr_sdk_endpoint_answer *out = a->out;
-    uint64_t etag = a->etag != 0 ? a->etag : cfr_sdk_gce_tree_hash(0, cfr_secret_view(&out->body));
+    uint64_t etag = a->etag != 0 ? a->etag : cfr_hash_add(CFR_HASH_START, out->body.p, out->body.len);
     char text[24];
 
     cfr_sdk_endpoint_header(out, "Metadata-Flavor", cfr_view_of("Google"));
@@ -189,15 +190,15 @@ static void finish(struct cfr_sdk_gce_ask *a)
 
 static bool is_ours(struct cfr_view path)
 {
-    size_t n = sizeof TREE_PATH - 1;
+    size_t n = sizeof CFR_SDK_GCE_PATH - 1;
 
-    return cfr_view_is(path, "/") || (cfr_view_starts(path, TREE_PATH) && (path.n == n || path.p[n] == '/'));
+    return cfr_view_is(path, "/") || (cfr_view_starts(path, CFR_SDK_GCE_PATH) && (path.n == n || path.p[n] == '/'));
 }
 
-bool cfr_sdk_gce_metadata(const struct cfr_sdk_gce_metadata *c, const struct cfr_sdk_endpoint_request *r,
-                          const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
+bool cfr_sdk_gce_answer(const void *config, const struct cfr_sdk_endpoint_request *r,
+                        const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_sdk_gce_ask ask = {.config = c, .request = r, .world = w, .out = out};
+    struct cfr_sdk_gce_ask ask = {.config = config, .request = r, .world = w, .out = out};
     bool root = cfr_view_is(r->path, "/");
 
     if (!is_ours(r->path))
@@ -206,7 +207,7 @@ bool cfr_sdk_gce_metadata(const struct cfr_sdk_gce_metadata *c, const struct cfr
         if (root) {
             cfr_sdk_endpoint_start(out, 200, CFR_SDK_GCE_TEXT_TYPE);
             cfr_sdk_endpoint_text(out, "computeMetadata/\n");
-        } else if (cfr_sdk_gce_tree_make(&ask.tree, c, w)) {
+        } else if (cfr_sdk_gce_tree_make(&ask.tree, config, w)) {
             answer(&ask);
         } else {
             say(&ask, 500, "memory is short");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the GCE metadata shape share: the directory tree, made anew for each request from the
- * configuration, and the answers at its leaves. Not for others. */
+/* What the files of the GCE metadata shape share: the directory tree, made for each request from the
+ * configuration, and the answers at its leaves. */
 #ifndef CFR_SERVE_SDK_GCE_PRIVATE_H
 #define CFR_SERVE_SDK_GCE_PRIVATE_H
 
-#include "serve/sdk/endpoint.h"
+#include "serve/sdk/shape_private.h"
 
+#define CFR_SDK_GCE_PATH      "/computeMetadata"
 #define CFR_SDK_GCE_TEXT_TYPE "application/text"
 #define CFR_SDK_GCE_JSON_TYPE "application/json"
 #define CFR_SDK_GCE_HTML_TYPE "text/html" /* errors with a fixed text, and identity tokens, as the original has it */
@@ -64,14 +65,19 @@ struct cfr_sdk_gce_ask {
     uint64_t etag; /* of an answer whose own bytes must not be hashed; 0 = hash the body */
 };
 
+/* gce_metadata.c: the shape's answer. */
+bool cfr_sdk_gce_answer(const void *config, const struct cfr_sdk_endpoint_request *r,
+                        const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out);
+
 /* gce_tree.c. False when memory is short; to be freed in any case. */
 bool cfr_sdk_gce_tree_make(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata *c,
                            const struct cfr_sdk_endpoint_world *w);
 void cfr_sdk_gce_tree_free(struct cfr_sdk_gce_tree *t);
 /* The node at PATH ("/computeMetadata/v1/...", percent-encoded), or CFR_SDK_GCE_NO_NODE. *SLASH: PATH ends with one. */
 size_t cfr_sdk_gce_tree_find(const struct cfr_sdk_gce_tree *t, struct cfr_view path, bool *slash);
-/* 64-bit FNV-1a of BYTES, beginning from HASH (0 = anew). Tells answers apart; no protection. */
-uint64_t cfr_sdk_gce_tree_hash(uint64_t hash, struct cfr_view bytes);
+
+/* HASH (base/hash.h) with TEXT mixed in, which may be NULL. */
+uint64_t cfr_sdk_gce_hash_text(uint64_t hash, const char *text);
 
 /* gce_list.c: adds to the body. Names of one directory, one a line, directories with a slash. */
 void cfr_sdk_gce_list_names(const struct cfr_sdk_gce_tree *t, size_t node, struct cfr_sdk_endpoint_answer *out);

@@ -2,6 +2,8 @@
 /* Access tokens and identity tokens of the GCE metadata shape: which credential answers, and with how much life. */
 #include "serve/sdk/gce_private.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,11 +86,11 @@ static struct cfr_view token_in(struct cfr_sdk_gce_ask *a, const struct cfr_offe
 static uint64_t etag_of(const struct cfr_offer *offer, const char *audience)
 {
     char life[64];
-    uint64_t hash = cfr_sdk_gce_tree_hash(0, cfr_view_of(offer->credential));
+    uint64_t hash = cfr_sdk_gce_hash_text(CFR_HASH_START, offer->credential);
 
     (void)snprintf(life, sizeof life, " %" PRId64 " %" PRId64 " ", offer->issued_s, offer->expires_s);
-    hash = cfr_sdk_gce_tree_hash(hash, cfr_view_of(life));
-    return cfr_sdk_gce_tree_hash(hash, cfr_view_of(audience));
+    hash = cfr_sdk_gce_hash_text(hash, life);
+    return cfr_sdk_gce_hash_text(hash, audience);
 }
 
 /* ---- access tokens ---- */

@@ -2,6 +2,8 @@
 /* The directory tree of the GCE metadata shape: what is at which path. */
 #include "serve/sdk/gce_private.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +12,12 @@
 #define FIXED_NODES    18  /* all but what is below service-accounts/ */
 #define ACCOUNT_NODES  6   /* an account's directory and its leaves */
 #define NAME_MAX_BYTES 512 /* longer than any email or alias */
-#define HASH_START     UINT64_C(0xcbf29ce484222325)
 
 static const char cloud_platform[] = "https://www.googleapis.com/auth/cloud-platform";
 
-uint64_t cfr_sdk_gce_tree_hash(uint64_t hash, struct cfr_view bytes)
+uint64_t cfr_sdk_gce_hash_text(uint64_t hash, const char *text)
 {
-    if (hash == 0)
-        hash = HASH_START;
-    for (size_t i = 0; i < bytes.n; i++)
-        hash = (hash ^ (unsigned char)bytes.p[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return cfr_hash_add(hash, text, text != NULL ? strlen(text) : 0);
 }
 
 static const struct cfr_sdk_gce_account *account_at(const struct cfr_sdk_gce_metadata *c, size_t i)
@@ -241,9 +238,9 @@ static void derive(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_metadata
         keep_if(t->instance_id, snprintf(t->instance_id, sizeof t->instance_id, "%s", c->instance_id),
                 sizeof t->instance_id);
     } else if (c->instance_name != NULL) {
-        id = cfr_sdk_gce_tree_hash(0, cfr_view_of(number));
-        id = cfr_sdk_gce_tree_hash(cfr_sdk_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(zone));
-        id = cfr_sdk_gce_tree_hash(cfr_sdk_gce_tree_hash(id, cfr_view_of("/")), cfr_view_of(c->instance_name));
+        id = cfr_sdk_gce_hash_text(CFR_HASH_START, number);
+        id = cfr_sdk_gce_hash_text(cfr_sdk_gce_hash_text(id, "/"), zone);
+        id = cfr_sdk_gce_hash_text(cfr_sdk_gce_hash_text(id, "/"), c->instance_name);
         /* Below 2^63, for clients that read it into a signed number, and never 0. */
         (void)snprintf(t->instance_id, sizeof t->instance_id, "%" PRIu64, (id >> 1) | 1);
     }

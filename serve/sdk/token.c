@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The generic shape: what one credential holds, as JSON or as its token alone. */
-#include "serve/sdk/endpoint.h"
+#include "serve/sdk/endpoint_private.h"
 
 #include "base/time.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Any request to any shape of the local endpoints. The input is a byte that chooses the shape, one that chooses what
  * there is to offer, a line "METHOD PATH?QUERY", lines "Name: value" up to an empty one, and a body. */
+#include "serve/sdk/ec2_token_private.h"
+#include "serve/sdk/shape_private.h"
+
 #include "fuzz.h"
 
 #include "base/json.h"
-#include "serve/sdk/ec2_token.h"
 #include "serve/sdk/endpoint.h"
 
 #include <string.h>
@@ -62,7 +64,8 @@ static struct cfr_sdk_azure_identity identities[] = {
     {.credential = name, .client_id = number, .object_id = object_id, .resource_id = resource_id},
 };
 
-static const struct cfr_sdk_aws_container container = {.credential = name, .path = path, .authorization_file = file};
+static const struct cfr_sdk_aws_container container = {
+    .credential = name, .path = path, .authorization = &(struct cfr_sdk_client_secret){.file = file}};
 static const struct cfr_sdk_ec2_imds imds[] = {{.credential = name, .region = place},
                                                {.credential = name, .role = role}};
 static const struct cfr_sdk_gce_metadata gce = {.project_id = place,
@@ -73,7 +76,8 @@ static const struct cfr_sdk_gce_metadata gce = {.project_id = place,
                                                 .cluster_name = name,
                                                 .accounts = {accounts, COUNT(accounts)}};
 static const struct cfr_sdk_azure azure = {.identities = {identities, COUNT(identities)}};
-static const struct cfr_sdk_azure app_service = {.identities = {identities, COUNT(identities)}, .header_file = file};
+static const struct cfr_sdk_azure app_service = {.identities = {identities, COUNT(identities)},
+                                                 .header = &(struct cfr_sdk_client_secret){.file = file}};
 
 static bool offer(void *ctx, const char *credential, struct cfr_offer *out)
 {
@@ -136,16 +140,16 @@ static bool call(unsigned shape, const struct cfr_sdk_endpoint_request *r, const
 {
     switch (shape % 7) {
     case 0:
-        return cfr_sdk_aws_container(&container, r, w, out);
+        return cfr_sdk_aws_container_shape.answer(&container, r, w, out);
     case 1:
     case 2:
-        return cfr_sdk_ec2_imds(&imds[shape % 7 - 1], r, w, out);
+        return cfr_sdk_ec2_imds_shape.answer(&imds[shape % 7 - 1], r, w, out);
     case 3:
-        return cfr_sdk_gce_metadata(&gce, r, w, out);
+        return cfr_sdk_gce_metadata_shape.answer(&gce, r, w, out);
     case 4:
-        return cfr_sdk_azure_imds(&azure, r, w, out);
+        return cfr_sdk_azure_imds_shape.answer(&azure, r, w, out);
     case 5:
-        return cfr_sdk_azure_app_service(&app_service, r, w, out);
+        return cfr_sdk_azure_app_service_shape.answer(&app_service, r, w, out);
     default:
         return cfr_sdk_token(r, w, out);
     }

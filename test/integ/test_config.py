@@ -303,9 +303,10 @@ def test_online_token_of_another_issuer(machine, shared_cloud):
 def test_the_reference_mentions_every_key():
     page = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
     root = pathlib.Path(__file__).resolve().parents[2]
-    sources = [*sorted((root / "agent/config").glob("schema*.c")), *sorted((root / "sts").glob("*/*config.c"))]
+    sources = [*sorted((root / "agent/config").glob("schema*.c")), *sorted((root / "sts").glob("*/*config.c")),
+               *sorted((root / "serve/sdk").glob("*.c"))]
     text = "\n".join(line for path in sources for line in path.read_text().splitlines() if "#define" not in line)
-    text = re.sub(r"FIELD\(\w+, ONE_OF\)", "", text)  # no key itself, but any of a registry's
+    text = re.sub(r"FIELD\(\w+, (ONE|ANY)_OF\)", "", text)  # no keys themselves, but those of a registry
     keys = {a or b for a, b in re.findall(r'\.key = "(\w+)"|\bFIELD\w*\("?(\w+)"?,', text)}
     assert {"timeout", "command", "role_arn", "keep_previous"} <= keys
     assert len(keys) > 50

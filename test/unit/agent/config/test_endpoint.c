@@ -2,6 +2,11 @@
 /* The configuration of local endpoints and of the token socket: what is read, and what every mistake is told. */
 #include "config_text.h"
 
+#include "agent/config/bind_private.h"
+#include "agent/config/sdk_environment.h"
+
+#include <stdlib.h>
+
 #define HEAD  "version: 1\ncredentials:\n"
 #define TOKEN "token: {file: /t/token}"
 #define AWS                                                                                                            \
@@ -42,32 +47,50 @@ static const char everything[] = HEAD AWS AZURE GCP(", id_token_audience: https:
           "  - listen: \"[fd00:ec2::23]:80\"\n"
           "    aws_container: {credential: a, authorization: {file: /run/auth2}}\n";
 
+/* The INDEX-th configuration of the shape NAME at E. */
+static const void *shape_of(const struct cfr_config_endpoint *e, const char *name, size_t index)
+{
+    const struct cfr_sdk_shape *shape;
+    void *found;
+
+    for (size_t i = 0; (shape = cfr_config_shape_at(e, i, &found)) != NULL; i++) {
+        if (strcmp(shape->name, name) == 0 && index-- == 0)
+            return found;
+    }
+    fail_msg("no %s number %zu", name, index);
+    abort();
+}
+
 static void test_everything_is_read(void **state)
 {
     struct cfr_config *c = parse(everything);
     const struct cfr_config_endpoint *e = cfr_config_endpoint_at(c, 0);
-    const struct cfr_config_aws_container *containers = e->aws_container.items;
-    const struct cfr_sdk_gce_account *account = e->gce_metadata->accounts.items;
+    const struct cfr_sdk_aws_container *first = shape_of(e, "aws_container", 0);
+    const struct cfr_sdk_aws_container *second = shape_of(e, "aws_container", 1);
+    const struct cfr_sdk_gce_metadata *gce = shape_of(e, "gce_metadata", 0);
+    const struct cfr_sdk_gce_account *account = gce->accounts.items;
     const struct cfr_sdk_gce_identity *identity = account->identities.items;
+    const struct cfr_sdk_azure *imds = shape_of(e, "azure_imds", 0);
 
     (void)state;
     assert_int_equal(c->endpoints.count, 2);
     assert_null(cfr_config_endpoint_at(c, 2));
     assert_string_equal(e->listen, "127.0.0.1:9911");
-    assert_int_equal(e->aws_container.count, 2);
-    assert_string_equal(containers[0].serve.path, "/aws/a");
-    assert_string_equal(containers[0].serve.authorization_file, "/run/auth");
-    assert_int_equal(containers[0].authorization->mode, 0640);
-    assert_int_equal(containers[1].authorization->mode, -1);
-    assert_string_equal(containers[1].serve.path, "/v1/creds");
-    assert_true(containers[1].authorization->existing);
-    assert_string_equal(e->ec2_imds->role, "registry");
-    assert_string_equal(e->gce_metadata->numeric_project_id, "123456789");
+    assert_int_equal(e->shapes.count, 6);
+    assert_string_equal(first->path, "/aws/a");
+    assert_string_equal(first->authorization->file, "/run/auth");
+    assert_int_equal(first->authorization->mode, 0640);
+    assert_int_equal(second->authorization->mode, -1);
+    assert_string_equal(second->path, "/v1/creds");
+    assert_true(second->authorization->existing);
+    assert_string_equal(((const struct cfr_sdk_ec2_imds *)shape_of(e, "ec2_imds", 0))->role, "registry");
+    assert_string_equal(gce->numeric_project_id, "123456789");
     assert_string_equal(account->aliases.items[0], "worker");
     assert_string_equal(identity->audience, "https://app.example");
-    assert_int_equal(e->azure_imds->identities.count, 1);
-    assert_null(e->azure_imds->header_file);
-    assert_string_equal(e->azure_app_service->serve.header_file, "/run/header");
+    assert_int_equal(imds->identities.count, 1);
+    assert_null(imds->header);
+    assert_string_equal(((const struct cfr_sdk_azure *)shape_of(e, "azure_app_service", 0))->header->file,
+                        "/run/header");
     for (size_t i = 0; i < 3; i++)
         assert_true(cfr_config_at(c, i)->served);
     assert_false(cfr_config_at(c, 3)->served);
@@ -147,8 +170,16 @@ static void test_addresses(void **state)
          "f:7: endpoint 127.0.0.1:9911: listen: another endpoint has it, on line 5; put the shapes of both into one, "
          "or choose "
          "another port\n"},
+        {HEAD AWS AT "    ec2_imds: {credential: a}\n    azure_imds: {identities: []}\n    ec2_imds: {credential: a}\n",
+         "f:7: endpoint number 1: azure_imds.identities: is empty; write at least 1\n"
+         "f:8: endpoint number 1: ec2_imds: is given twice, first on line 6; remove one\n"},
+        {HEAD AWS AT "    ec2_imds: [{credential: a}]\n",
+         "f:6: endpoint number 1: ec2_imds: a mapping is wanted here, not a list; write `credential: ...` below it, "
+         "indented\n"},
+        {HEAD AWS AT "    shapes: {}\n", "f:6: endpoint number 1: unknown key shapes; this endpoint has: listen, "
+                                         "aws_container, ec2_imds, gce_metadata, azure_imds, azure_app_service\n"},
         {HEAD AWS AT, "f:5: endpoint number 1: serves nothing; write one or more of `aws_container`, `ec2_imds`, "
-                      "`gce_metadata`, `azure_imds` and `azure_app_service`\n"},
+                      "`gce_metadata`, `azure_imds`, `azure_app_service`\n"},
     }));
 }
 
@@ -272,12 +303,76 @@ static void test_digests(void **state)
     cfr_config_free(with);
 }
 
+/* ---- a shape is a row: nothing of the configuration knows which there are ---- */
+
+struct toy {
+    struct cfr_node node;
+    char *credential;
+};
+
+static const struct cfr_field toy_fields[] = {
+    {.key = "credential", .type = CFR_FIELD_STRING, .offset = offsetof(struct toy, credential)}, {.key = NULL}};
+static const struct cfr_table toy_table = {.name = "toy", .size = sizeof(struct toy), .fields = toy_fields};
+
+static int toy_env(struct cfr_sdk_env *e, const void *config, const char *listen, const char *credential,
+                   const char *client_id, struct cfr_err *err)
+{
+    const struct toy *t = config;
+
+    (void)client_id;
+    return strcmp(t->credential, credential) == 0 ? cfr_sdk_env_set(e, CFR_SDK_ENV_OTHER_FILE, "TOY_HOST", listen, err)
+                                                  : 0;
+}
+
+static const struct cfr_sdk_shape toy_shape = {.name = "toy", .table = &toy_table, .most = 2, .env = toy_env};
+
+static struct cfr_variant toy_variant(size_t index)
+{
+    return index == 0 ? (struct cfr_variant){.key = toy_shape.name,
+                                             .table = toy_shape.table,
+                                             .row = &toy_shape,
+                                             .most = toy_shape.most}
+                      : (struct cfr_variant){.key = NULL};
+}
+
+static void test_a_toy_shape(void **state)
+{
+    static const struct cfr_field fields[] = {{.key = "shapes",
+                                               .type = CFR_FIELD_ANY_OF,
+                                               .offset = offsetof(struct cfr_config_endpoint, shapes),
+                                               .variant = toy_variant},
+                                              {.key = NULL}};
+    static const struct cfr_table table = {
+        .name = "endpoint", .size = sizeof(struct cfr_config_endpoint), .fields = fields};
+    static const char text[] = "toy: [{credential: b}, {credential: a}]\n";
+    struct cfr_config_endpoint e = {.listen = (char[]){"127.0.0.1:1"}};
+    struct cfr_config config = {.endpoints = {&e, 1}};
+    struct cfr_config_credential credential = {.name = (char[]){"a"}};
+    struct cfr_config_diagnostics ps = {0};
+    struct cfr_sdk_env env;
+    struct cfr_yaml *doc;
+    int line;
+
+    (void)state;
+    assert_int_equal(cfr_yaml_parse(cfr_view_of(text), &doc, &line, NULL), 0);
+    cfr_config_bind(&table, cfr_yaml_root(doc), &e, &ps);
+    cfr_yaml_free(doc);
+    assert_int_equal(ps.count, 0);
+    assert_int_equal(e.shapes.count, 2);
+    assert_int_equal(cfr_config_sdk_environment(&config, &credential, &env, NULL), 0);
+    assert_int_equal(env.count, 1);
+    assert_string_equal(cfr_sdk_env_find(&env, "TOY_HOST")->value, "127.0.0.1:1");
+    cfr_sdk_env_free(&env);
+    cfr_field_free(&table, &e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_is_read), cmocka_unit_test(test_who_may_ask),
         cmocka_unit_test(test_addresses),          cmocka_unit_test(test_paths),
         cmocka_unit_test(test_credentials_fit),    cmocka_unit_test(test_digests),
+        cmocka_unit_test(test_a_toy_shape),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

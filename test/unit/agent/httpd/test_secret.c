@@ -51,7 +51,7 @@ static bool on_secret(void *ctx, const struct cfr_httpd_peer *peer, const struct
     keep(s->peer, sizeof s->peer, cfr_view_of(r->peer));
     s->known = peer->known;
     cfr_sdk_endpoint_start(out, 200, "text/plain");
-    cfr_sdk_endpoint_header(out, "X-More", cfr_view_of("yes"));
+    out->headers[out->header_count++] = (struct cfr_sdk_endpoint_header){"X-More", "yes"};
     cfr_sdk_endpoint_text(out, "keys");
     return true;
 }

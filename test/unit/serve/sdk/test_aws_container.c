@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* AWS container credentials: requests and their answers. */
+#include "serve/sdk/shape_private.h"
+
 #include "endpoint_fixture.h"
 
 #define PASSWORD "Bearer the password"
@@ -79,8 +81,9 @@ static struct cfr_sdk_aws_container config(void)
     static char credential[] = "registry";
     static char path[] = "/aws/registry";
     static char file[] = "/run/auth";
+    static struct cfr_sdk_client_secret authorization = {.file = file};
 
-    return (struct cfr_sdk_aws_container){.credential = credential, .path = path, .authorization_file = file};
+    return (struct cfr_sdk_aws_container){.credential = credential, .path = path, .authorization = &authorization};
 }
 
 static void check_extra(const struct cfr_sdk_endpoint_answer *a, const char *extra)
@@ -107,7 +110,7 @@ static void check_row(const struct row *row)
 
     (void)snprintf(headers, sizeof headers, "%s", row->headers);
     fixture_fill(&f, row->offer);
-    assert_true(cfr_sdk_aws_container(&c, &r, &w, &a));
+    assert_true(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
     if (a.status != row->status || strcmp(ask_body(&a), row->body) != 0)
         fail_msg("%s: %d %s", row->fact, a.status, ask_body(&a));
     assert_string_equal(a.content_type, "application/json");
@@ -141,7 +144,7 @@ static void test_paths(void **state)
         struct cfr_sdk_endpoint_request r = fixture_request("GET", others[i], headers);
         struct cfr_sdk_endpoint_answer a = {0};
 
-        assert_false(cfr_sdk_aws_container(&c, &r, &w, &a));
+        assert_false(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
         assert_int_equal(a.status, 0);
         assert_null(a.body.p);
     }
@@ -162,7 +165,7 @@ static void test_authorization_file_unreadable(void **state)
         struct cfr_sdk_endpoint_answer a = {0};
 
         fixture_fill(&f, OFFER_SESSION);
-        assert_true(cfr_sdk_aws_container(&c, &r, &w, &a));
+        assert_true(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
         assert_int_equal(a.status, 503);
         assert_string_equal(ask_answer_header(&a, "Retry-After"), "1");
         assert_contains(ask_body(&a), "\"Code\":\"AuthorizationUnavailable\"");
@@ -184,9 +187,9 @@ static void test_no_authorization_wanted(void **state)
     struct cfr_sdk_endpoint_answer a = {0};
 
     (void)state;
-    c.authorization_file = NULL;
+    c.authorization = NULL;
     fixture_fill(&f, OFFER_SESSION);
-    assert_true(cfr_sdk_aws_container(&c, &r, &w, &a));
+    assert_true(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
     assert_int_equal(a.status, 200);
     assert_null(f.secret_path);
     cfr_sdk_endpoint_answer_free(&a);

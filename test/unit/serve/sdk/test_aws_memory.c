@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The shapes of AWS while memory is short, and what they leave behind in it. */
+#include "serve/sdk/ec2_token_private.h"
+#include "serve/sdk/shape_private.h"
+
 #include "endpoint_fixture.h"
 #include "heap_watch.h"
 
@@ -13,14 +16,15 @@ typedef bool ask_fn(const struct fixture *f, char *session, struct cfr_sdk_endpo
 
 static bool ask_container(const struct fixture *f, char *session, struct cfr_sdk_endpoint_answer *a)
 {
-    const struct cfr_sdk_aws_container c = {.credential = registry, .path = path, .authorization_file = file};
+    const struct cfr_sdk_aws_container c = {
+        .credential = registry, .path = path, .authorization = &(struct cfr_sdk_client_secret){.file = file}};
     struct fixture look = *f;
     struct cfr_sdk_endpoint_world w = fixture_world(&look);
     char headers[] = "Authorization: the password\n";
     struct cfr_sdk_endpoint_request r = fixture_request("GET", path, headers);
 
     (void)session;
-    return cfr_sdk_aws_container(&c, &r, &w, a);
+    return cfr_sdk_aws_container_shape.answer(&c, &r, &w, a);
 }
 
 static bool ask_imds(const struct fixture *f, char *session, struct cfr_sdk_endpoint_answer *a)
@@ -31,7 +35,7 @@ static bool ask_imds(const struct fixture *f, char *session, struct cfr_sdk_endp
     struct cfr_sdk_endpoint_request r =
         fixture_request("GET", "/latest/meta-data/iam/security-credentials/reporting", session);
 
-    return cfr_sdk_ec2_imds(&c, &r, &w, a);
+    return cfr_sdk_ec2_imds_shape.answer(&c, &r, &w, a);
 }
 
 static bool ask_session(const struct fixture *f, char *session, struct cfr_sdk_endpoint_answer *a)
@@ -43,7 +47,7 @@ static bool ask_session(const struct fixture *f, char *session, struct cfr_sdk_e
     struct cfr_sdk_endpoint_request r = fixture_request("PUT", "/latest/api/token", headers);
 
     (void)session;
-    return cfr_sdk_ec2_imds(&c, &r, &w, a);
+    return cfr_sdk_ec2_imds_shape.answer(&c, &r, &w, a);
 }
 
 /* Whole, or an error; never cut, and never a success with less. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Azure's two local endpoints: one row for each fact that a client may rely on. */
+#include "serve/sdk/shape_private.h"
+
 #include "heap_fuse.h"
 #include "serve_ask.h"
 
@@ -139,15 +141,24 @@ static struct cfr_sdk_azure_identity aws[] = {{.credential = (char[]){"aws"}}};
     {                                                                                                                  \
         array, COUNT(array)                                                                                            \
     }
-static const struct cfr_sdk_azure two = {.identities = LIST(identities), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_waiting = {.identities = LIST(waiting), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_expired = {.identities = LIST(expired), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_silent = {.identities = LIST(silent), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_nowhere = {.identities = LIST(nowhere), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_noon = {.identities = LIST(noon), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_midnight = {.identities = LIST(midnight), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_endless = {.identities = LIST(endless), .header_file = (char[]){"/run/header"}};
-static const struct cfr_sdk_azure of_aws = {.identities = LIST(aws), .header_file = (char[]){"/run/header"}};
+static const struct cfr_sdk_azure two = {.identities = LIST(identities),
+                                         .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_waiting = {
+    .identities = LIST(waiting), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_expired = {
+    .identities = LIST(expired), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_silent = {
+    .identities = LIST(silent), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_nowhere = {
+    .identities = LIST(nowhere), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_noon = {
+    .identities = LIST(noon), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_midnight = {
+    .identities = LIST(midnight), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_endless = {
+    .identities = LIST(endless), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
+static const struct cfr_sdk_azure of_aws = {.identities = LIST(aws),
+                                            .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
 
 /* ---- the rows ---- */
 
@@ -334,9 +345,6 @@ static const struct row app_rows[] = {
     {"a wrong secret", OLD ARM, "secret: x", 401, WRONG_KEY, false, NULL},
 };
 
-typedef bool shape(const struct cfr_sdk_azure *c, const struct cfr_sdk_endpoint_request *r,
-                   const struct cfr_sdk_endpoint_world *w, struct cfr_sdk_endpoint_answer *out);
-
 /* Every answer is one JSON object whose values are texts, but for the number that App Service has in its errors. */
 static void check_json(const char *fact, const struct cfr_sdk_endpoint_answer *a)
 {
@@ -353,11 +361,11 @@ static void check_json(const char *fact, const struct cfr_sdk_endpoint_answer *a
     cfr_json_free(doc);
 }
 
-static void check_row(const struct row *row, shape *serve)
+static void check_row(const struct row *row, const struct cfr_sdk_shape *shape)
 {
     struct cfr_sdk_endpoint_request r = ask_request(row->request, row->headers);
     struct cfr_sdk_endpoint_answer a = {0};
-    bool mine = serve(row->config != NULL ? row->config : &two, &r, &world, &a);
+    bool mine = shape->answer(row->config != NULL ? row->config : &two, &r, &world, &a);
 
     if (mine != (row->status != 0))
         fail_msg("%s: %s", row->fact, mine ? "was taken" : "was not taken");
@@ -384,14 +392,14 @@ static void test_imds(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(imds_rows); i++)
-        check_row(&imds_rows[i], cfr_sdk_azure_imds);
+        check_row(&imds_rows[i], &cfr_sdk_azure_imds_shape);
 }
 
 static void test_app_service(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(app_rows); i++)
-        check_row(&app_rows[i], cfr_sdk_azure_app_service);
+        check_row(&app_rows[i], &cfr_sdk_azure_app_service_shape);
 }
 
 static void test_retry_after(void **state)
@@ -400,10 +408,10 @@ static void test_retry_after(void **state)
     struct cfr_sdk_endpoint_answer a = {0};
 
     (void)state;
-    assert_true(cfr_sdk_azure_imds(&of_waiting, &r, &world, &a));
+    assert_true(cfr_sdk_azure_imds_shape.answer(&of_waiting, &r, &world, &a));
     assert_string_equal(ask_answer_header(&a, "Retry-After"), "17");
     r = ask_request(IMDS ARM "&client_id=" LATE, META);
-    assert_true(cfr_sdk_azure_imds(&of_expired, &r, &world, &a));
+    assert_true(cfr_sdk_azure_imds_shape.answer(&of_expired, &r, &world, &a));
     assert_string_equal(ask_answer_header(&a, "Retry-After"), "1");
     cfr_sdk_endpoint_answer_free(&a);
 }
@@ -426,7 +434,7 @@ static void test_secret_file(void **state)
         struct cfr_sdk_endpoint_answer a = {0};
 
         secret = rows[i].content;
-        assert_true(cfr_sdk_azure_app_service(&two, &r, &world, &a));
+        assert_true(cfr_sdk_azure_app_service_shape.answer(&two, &r, &world, &a));
         assert_int_equal(a.status, rows[i].status);
         if (a.status != 200)
             assert_non_null(a.refused);
@@ -446,7 +454,7 @@ static void test_long(void **state)
         (void)snprintf(request, sizeof request, IMDS "https://management.azure.com%0*d", pad, 0);
         struct cfr_sdk_endpoint_request r = ask_request(request, META);
 
-        assert_true(cfr_sdk_azure_imds(&two, &r, &world, &a));
+        assert_true(cfr_sdk_azure_imds_shape.answer(&two, &r, &world, &a));
         assert_int_equal(a.status, 400);
         if (pad == 1100)
             assert_contains(ask_body(&a), "too long");
@@ -468,10 +476,10 @@ static void test_memory(void **state)
         struct cfr_sdk_endpoint_answer a = {0};
         int failed = 0;
 
-        assert_true(cfr_sdk_azure_imds(&two, &r, &world, &whole));
+        assert_true(cfr_sdk_azure_imds_shape.answer(&two, &r, &world, &whole));
         for (long n = 0; n < 20; n++) {
             fuse = n;
-            assert_true(cfr_sdk_azure_imds(&two, &r, &world, &a));
+            assert_true(cfr_sdk_azure_imds_shape.answer(&two, &r, &world, &a));
             fuse = -1;
             if (a.status == 500) {
                 failed++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* EC2's instance metadata, version 2: requests and their answers. */
+#include "serve/sdk/ec2_token_private.h"
+#include "serve/sdk/shape_private.h"
+
 #include "endpoint_fixture.h"
 
 #define ROLES    "/latest/meta-data/iam/security-credentials/"
@@ -106,7 +109,7 @@ static void ask(const struct cfr_sdk_ec2_imds *c, struct fixture *f, struct cfr_
     struct cfr_sdk_endpoint_world w = fixture_world(f);
 
     *a = (struct cfr_sdk_endpoint_answer){0};
-    assert_true(cfr_sdk_ec2_imds(c, &r, &w, a));
+    assert_true(cfr_sdk_ec2_imds_shape.answer(c, &r, &w, a));
     assert_string_equal(ask_answer_header(a, "Cache-Control"), "no-store");
     assert_int_equal(ask_answer_header(a, "Retry-After") != NULL, a->status == 503);
     assert_int_equal(ask_answer_header(a, "Allow") != NULL, a->status == 405);
@@ -223,7 +226,7 @@ static void test_paths(void **state)
         struct cfr_sdk_endpoint_request r = fixture_request("GET", others[i], none);
         struct cfr_sdk_endpoint_answer a = {0};
 
-        assert_false(cfr_sdk_ec2_imds(&plain, &r, &w, &a));
+        assert_false(cfr_sdk_ec2_imds_shape.answer(&plain, &r, &w, &a));
         assert_int_equal(a.status, 0);
     }
 }
@@ -240,7 +243,7 @@ static void test_no_signer(void **state)
 
     (void)state;
     w.signer = NULL;
-    assert_true(cfr_sdk_ec2_imds(&plain, &r, &w, &a));
+    assert_true(cfr_sdk_ec2_imds_shape.answer(&plain, &r, &w, &a));
     assert_int_equal(a.status, 500);
     assert_int_equal(cfr_sdk_ec2_token_make(NULL, "registry", FIXTURE_NOW_S, &made), CFR_E_INTERNAL);
     assert_int_equal(made.len, 0);

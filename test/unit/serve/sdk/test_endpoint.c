@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the shapes of the local endpoints share. */
+#include "serve/sdk/shape_private.h"
+
 #include "endpoint_fixture.h"
 
 static void test_answer(void **state)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The variables of each shape, and the warnings of what wins over them: one row for each fact. */
+#include "serve/sdk/env_private.h"
+#include "serve/sdk/shape_private.h"
+
 #include "serve/sdk/env.h"
 #include "heap_fuse.h"
 #include "unit.h"
@@ -25,37 +28,40 @@ static struct cfr_sdk_azure_identity identities[] = {
 };
 
 static const struct cfr_sdk_aws_container container = {
-    .credential = (char[]){"app"}, .path = (char[]){"/creds/app"}, .authorization_file = (char[]){"/run/auth"}};
+    .credential = (char[]){"app"},
+    .path = (char[]){"/creds/app"},
+    .authorization = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/auth"}}};
 static const struct cfr_sdk_aws_container bare = {.credential = (char[]){"app"}};
 static const struct cfr_sdk_ec2_imds ec2 = {.credential = (char[]){"app"}, .region = (char[]){"eu-west-1"}};
 static const struct cfr_sdk_ec2_imds ec2_bare = {.credential = (char[]){"app"}};
 static const struct cfr_sdk_gce_metadata gce = {.accounts = LIST(accounts)};
 static const struct cfr_sdk_gce_metadata gce_project = {.project_id = (char[]){"shop"}, .accounts = LIST(accounts)};
 static const struct cfr_sdk_azure imds = {.identities = LIST(identities)};
-static const struct cfr_sdk_azure service = {.identities = LIST(identities), .header_file = (char[]){"/run/header"}};
+static const struct cfr_sdk_azure service = {
+    .identities = LIST(identities), .header = &(struct cfr_sdk_client_secret){.file = (char[]){"/run/header"}}};
 
 static int add(struct cfr_sdk_env *e, const char *shape, const char *credential)
 {
     const char *v4 = "127.0.0.1:9911";
 
     if (strcmp(shape, "container") == 0)
-        return cfr_sdk_env_aws_container(e, &container, v4, credential, NULL);
+        return cfr_sdk_aws_container_shape.env(e, &container, v4, credential, NULL, NULL);
     if (strcmp(shape, "container without") == 0)
-        return cfr_sdk_env_aws_container(e, &bare, "[::1]:80", credential, NULL);
+        return cfr_sdk_aws_container_shape.env(e, &bare, "[::1]:80", credential, NULL, NULL);
     if (strcmp(shape, "ec2") == 0)
-        return cfr_sdk_env_ec2_imds(e, &ec2, v4, credential, NULL);
+        return cfr_sdk_ec2_imds_shape.env(e, &ec2, v4, credential, NULL, NULL);
     if (strcmp(shape, "ec2 without") == 0)
-        return cfr_sdk_env_ec2_imds(e, &ec2_bare, "[fd00:ec2::254]:80", credential, NULL);
+        return cfr_sdk_ec2_imds_shape.env(e, &ec2_bare, "[fd00:ec2::254]:80", credential, NULL, NULL);
     if (strcmp(shape, "gce") == 0)
-        return cfr_sdk_env_gce_metadata(e, &gce, v4, credential, NULL);
+        return cfr_sdk_gce_metadata_shape.env(e, &gce, v4, credential, NULL, NULL);
     if (strcmp(shape, "gce project") == 0)
-        return cfr_sdk_env_gce_metadata(e, &gce_project, v4, credential, NULL);
+        return cfr_sdk_gce_metadata_shape.env(e, &gce_project, v4, credential, NULL, NULL);
     if (strcmp(shape, "azure imds") == 0)
-        return cfr_sdk_env_azure(e, &imds, v4, credential, NULL, NULL);
+        return cfr_sdk_azure_imds_shape.env(e, &imds, v4, credential, NULL, NULL);
     if (strcmp(shape, "azure imds client") == 0)
-        return cfr_sdk_env_azure(e, &imds, v4, credential, "c-exchange", NULL);
+        return cfr_sdk_azure_imds_shape.env(e, &imds, v4, credential, "c-exchange", NULL);
     assert_string_equal(shape, "app service");
-    return cfr_sdk_env_azure(e, &service, v4, credential, NULL, NULL);
+    return cfr_sdk_azure_app_service_shape.env(e, &service, v4, credential, NULL, NULL);
 }
 
 #define GCE                                                                                                            \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The GCE metadata shape: who may ask, and what is where. One row for each fact that clients may rely on. */
+#include "serve/sdk/shape_private.h"
+
 #include "gce_sample.h"
 
 #include "base/json.h"

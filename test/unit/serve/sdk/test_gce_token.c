@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tokens of the GCE metadata shape: whose, with how much life, and never half of one. */
+#include "serve/sdk/shape_private.h"
+
 #include "gce_sample.h"
 
 #define TOKEN(name, life) "{\"access_token\":\"ya29." name "\",\"expires_in\":" life ",\"token_type\":\"Bearer\"}"
