@@ -3,16 +3,14 @@
 #include "rotation/aws.h"
 
 #include "base/str.h"
-#include "rotation/rest_private.h"
+#include "wire/aws.h"
+#include "wire/form.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define USER_NAME_MAX       128
 #define REGIONS_MAX         40
-#define REGION_MAX          63
-#define URL_MAX             2048
-#define FORM_TYPE           "application/x-www-form-urlencoded"
 #define IAM_VERSION         "2010-05-08"
 #define STS_VERSION         "2011-06-15"
 #define REGION_MARK         "{region}"
@@ -27,9 +25,9 @@ static const struct cfr_field fields[] = {
      .doc = "Where consumers use the key. Each learns of a new one at its own time: it is tried in all of "
             "them before it is "
             "published. The first is published as the region."},
-    {FIELD(endpoint, STRING), .min = 8, .max = URL_MAX,
+    {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = "URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com."},
-    {FIELD(sts_endpoint, STRING), .min = 8, .max = URL_MAX,
+    {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = "URL of the STS that new keys are tried at; `{region}` in it stands for each of the regions. "
             "Default: theirs, such as "
             "https://sts.us-east-1.amazonaws.com."},
@@ -38,31 +36,12 @@ static const struct cfr_field fields[] = {
 };
 #undef AT
 
-/* By the beginning of its regions' names; the last is everybody else's. A region of "" stands for the one
- * that was named. */
-static const struct partition {
-    const char *prefix;
-    const char *iam;
-    const char *iam_region;
-    const char *suffix;
-} partitions[] = {
-    {"cn-", "iam.cn-north-1.amazonaws.com.cn", "cn-north-1", "amazonaws.com.cn"},
-    {"us-gov-", "iam.us-gov.amazonaws.com", "us-gov-west-1", "amazonaws.com"},
-    {"eusc-", "iam.eusc-de-east-1.amazonaws.eu", "eusc-de-east-1", "amazonaws.eu"},
-    {"us-iso-", "iam.us-iso-east-1.c2s.ic.gov", "us-iso-east-1", "c2s.ic.gov"},
-    {"us-isob-", "iam.us-isob-east-1.sc2s.sgov.gov", "us-isob-east-1", "sc2s.sgov.gov"},
-    {"eu-isoe-", "iam.eu-isoe-west-1.cloud.adc-e.uk", "eu-isoe-west-1", "cloud.adc-e.uk"},
-    {"us-isof-", "iam.us-isof-south-1.csp.hci.ic.gov", "us-isof-south-1", "csp.hci.ic.gov"},
-    {"", "iam.amazonaws.com", "us-east-1", "amazonaws.com"},
-};
-
-static const struct partition *partition_of(const char *region)
+/* A region of an unknown form is one of the commercial partition that is newer than the table. */
+static const struct cfr_wire_aws_partition *partition_of(const char *region)
 {
-    const struct partition *p = partitions;
+    const struct cfr_wire_aws_partition *p = cfr_wire_aws_partition(region);
 
-    while (strncmp(region, p->prefix, strlen(p->prefix)) != 0)
-        p++;
-    return p;
+    return p != NULL ? p : cfr_wire_aws_partition_named(cfr_view_of("aws"));
 }
 
 /* ---- rules ---- */
@@ -70,14 +49,6 @@ static const struct partition *partition_of(const char *region)
 static bool is_alphanumeric(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-/* It becomes part of a host's name. */
-static bool is_region(const char *text)
-{
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-    return n != 0 && n <= REGION_MAX && text[n] == '\0' && text[0] != '-' && text[n - 1] != '-';
 }
 
 static int check_user(const char *name, struct cfr_err *err)
@@ -96,7 +67,7 @@ static int check_user(const char *name, struct cfr_err *err)
 static int check_regions(const struct cfr_strings *regions, struct cfr_err *err)
 {
     for (size_t i = 0; i < regions->count; i++) {
-        if (!is_region(regions->items[i]))
+        if (!cfr_wire_aws_region_ok(cfr_view_of(regions->items[i])))
             return cfr_err_set(err, CFR_E_CONFIG, "regions: \"%.64s\" is no region; write one such as us-east-1",
                                regions->items[i]);
         if (partition_of(regions->items[i]) != partition_of(regions->items[0]))
@@ -108,44 +79,42 @@ static int check_regions(const struct cfr_strings *regions, struct cfr_err *err)
     return 0;
 }
 
-/* A URL in which `{region}` is replaced by REGION. */
-static void add_url(struct cfr_str *url, const char *text, const char *region)
+/* A custom endpoint as it is called and signed; in the STS of REGION, or NULL. */
+static int parse_endpoint(const char *key, const char *url, const char *region, struct cfr_wire_aws_endpoint *out,
+                          struct cfr_err *err)
 {
-    const char *mark = strstr(text, REGION_MARK);
-
-    if (mark != NULL)
-        cfr_str_addf(url, "%.*s%s%s", (int)(mark - text), text, region, mark + strlen(REGION_MARK));
-    else
-        cfr_str_addz(url, text);
-}
-
-static int check_sts_endpoint(const struct cfr_rotation_aws *c, struct cfr_err *err)
-{
-    struct cfr_str url = {.limit = URL_MAX + 128};
+    struct cfr_str text = {.limit = CFR_AWS_ENDPOINT_MAX + 128};
+    const char *mark = region != NULL ? strstr(url, REGION_MARK) : NULL;
     int rc;
 
-    if (c->sts_endpoint == NULL || c->regions.count == 0)
-        return 0;
-    add_url(&url, c->sts_endpoint, c->regions.items[0]);
-    rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                    : cfr_rotation_rest_check_url("sts_endpoint", url.p, err);
-    cfr_str_free(&url);
+    if (mark != NULL)
+        cfr_str_addf(&text, "%.*s%s%s", (int)(mark - url), url, region, mark + strlen(REGION_MARK));
+    else
+        cfr_str_addz(&text, url);
+    if (text.failed)
+        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    else
+        rc = cfr_wire_aws_endpoint_parse(text.p, out, err);
+    cfr_str_free(&text);
+    if (rc != 0)
+        (void)cfr_err_prefix(err, "%s", key);
     return rc;
 }
 
 static int check(const void *node, struct cfr_err *err)
 {
     const struct cfr_rotation_aws *c = node;
+    struct cfr_wire_aws_endpoint at;
     int rc = 0;
 
     if (c->user_name != NULL)
         rc = check_user(c->user_name, err);
     if (rc == 0)
         rc = check_regions(&c->regions, err);
-    if (rc == 0)
-        rc = cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
-    if (rc == 0)
-        rc = check_sts_endpoint(c, err);
+    if (rc == 0 && c->endpoint != NULL)
+        rc = parse_endpoint("endpoint", c->endpoint, NULL, &at, err);
+    if (rc == 0 && c->sts_endpoint != NULL && c->regions.count != 0)
+        rc = parse_endpoint("sts_endpoint", c->sts_endpoint, c->regions.items[0], &at, err);
     return rc;
 }
 
@@ -162,118 +131,88 @@ const struct cfr_table cfr_rotation_aws_table = {
 
 /* ---- requests ---- */
 
-static int add(struct cfr_secret *body, const char *key, struct cfr_view value, struct cfr_err *err)
+static int read_keys(const struct cfr_grant *g, struct cfr_wire_aws_keys *out, struct cfr_err *err)
 {
-    int rc = body->len != 0 ? cfr_secret_append_str(body, "&", err) : 0;
-
-    rc = rc != 0 ? rc : cfr_secret_append_str(body, key, err);
-    rc = rc != 0 ? rc : cfr_secret_append_str(body, "=", err);
-    return rc != 0 ? rc : cfr_secret_append_percent(body, value, err);
-}
-
-static int add_operation(struct cfr_secret *body, const char *action, const char *version, struct cfr_err *err)
-{
-    int rc = add(body, "Action", cfr_view_of(action), err);
-
-    return rc != 0 ? rc : add(body, "Version", cfr_view_of(version), err);
-}
-
-static int set_url(struct cfr_rotation_request *out, struct cfr_str *url, struct cfr_err *err)
-{
-    if (url->failed) {
-        cfr_str_free(url);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    }
-    out->url = url->p;
-    return 0;
-}
-
-static int set_keys(struct cfr_rotation_request *out, const struct cfr_grant *g, struct cfr_err *err)
-{
+    *out = (struct cfr_wire_aws_keys){.id = {NULL, 0}};
     if (g != NULL) {
-        out->sign_id = cfr_rotation_admin_field(g, CFR_FIELD_AWS_ACCESS_KEY_ID);
-        out->sign_secret = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY);
-        out->sign_session = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SESSION_TOKEN);
+        out->id = cfr_rotation_admin_field(g, CFR_FIELD_AWS_ACCESS_KEY_ID);
+        out->secret = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY);
+        out->session_token = cfr_rotation_admin_field(g, CFR_FIELD_AWS_SESSION_TOKEN);
     }
-    if (out->sign_id.n != 0 && out->sign_secret.n != 0)
+    if (out->id.n != 0 && out->secret.n != 0)
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
                        "`with` has no keys of AWS: it must be an exchange with `aws`, or a mounted Secret with "
                        "aws_access_key_id and aws_secret_access_key that is passed on");
 }
 
-/* What the operation says besides its name. */
-static int add_details(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
-                       struct cfr_secret *body, struct cfr_err *err)
-{
-    int rc = 0;
-
-    if (ask->op != CFR_ROTATION_LAST_USED)
-        rc = add(body, "UserName", cfr_view_of(c->user_name), err);
-    if (rc == 0 && ask->id != NULL && ask->op != CFR_ROTATION_LIST && ask->op != CFR_ROTATION_CREATE)
-        rc = add(body, "AccessKeyId", cfr_view_of(ask->id), err);
-    if (rc == 0 && ask->op == CFR_ROTATION_DEACTIVATE)
-        rc = add(body, "Status", cfr_view_of("Inactive"), err);
-    if (rc == 0 && ask->op == CFR_ROTATION_LIST && page[0] != '\0')
-        rc = add(body, "Marker", cfr_view_of(page), err);
-    return rc;
-}
-
-static int build_iam(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
-                     struct cfr_rotation_request *out, struct cfr_err *err)
+static int add_parameters(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
+                          struct cfr_secret *body, struct cfr_err *err)
 {
     static const char *const actions[] = {
         [CFR_ROTATION_LIST] = "ListAccessKeys",        [CFR_ROTATION_CREATE] = "CreateAccessKey",
         [CFR_ROTATION_DEACTIVATE] = "UpdateAccessKey", [CFR_ROTATION_LAST_USED] = "GetAccessKeyLastUsed",
-        [CFR_ROTATION_DELETE] = "DeleteAccessKey",
+        [CFR_ROTATION_DELETE] = "DeleteAccessKey",     [CFR_ROTATION_VERIFY] = "GetCallerIdentity",
     };
-    const struct partition *p = partition_of(c->regions.items[0]);
-    struct cfr_str url = {.limit = URL_MAX + 64};
-    int rc;
+    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    bool one =
+        ask->op == CFR_ROTATION_DEACTIVATE || ask->op == CFR_ROTATION_LAST_USED || ask->op == CFR_ROTATION_DELETE;
+    int rc = cfr_form_add(body, "Action", cfr_view_of(actions[ask->op]), err);
 
-    if (c->endpoint != NULL)
-        cfr_str_addz(&url, c->endpoint);
-    else
-        cfr_str_addf(&url, "https://%s/", p->iam);
-    rc = set_url(out, &url, err);
-    out->sign_service = "iam";
-    out->sign_region = p->iam_region;
     if (rc == 0)
-        rc = set_keys(out, ask->admin, err);
-    if (rc == 0)
-        rc = add_operation(&out->body, actions[ask->op], IAM_VERSION, err);
-    return rc != 0 ? rc : add_details(c, ask, page, &out->body, err);
+        rc = cfr_form_add(body, "Version", cfr_view_of(iam ? IAM_VERSION : STS_VERSION), err);
+    if (rc == 0 && iam && ask->op != CFR_ROTATION_LAST_USED)
+        rc = cfr_form_add(body, "UserName", cfr_view_of(c->user_name), err);
+    if (rc == 0 && one && ask->id != NULL)
+        rc = cfr_form_add(body, "AccessKeyId", cfr_view_of(ask->id), err);
+    if (rc == 0 && ask->op == CFR_ROTATION_DEACTIVATE)
+        rc = cfr_form_add(body, "Status", cfr_view_of("Inactive"), err);
+    if (rc == 0 && ask->op == CFR_ROTATION_LIST)
+        rc = cfr_form_add(body, "Marker", cfr_view_of(page), err);
+    return rc;
 }
 
-static int build_sts(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
-                     struct cfr_rotation_request *out, struct cfr_err *err)
+/* Where IAM is, or the STS of the place in which a new key is tried. */
+static int find_endpoint(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                         struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
-    const char *region = c->regions.items[ask->place];
-    struct cfr_str url = {.limit = URL_MAX + 128};
-    int rc;
+    bool iam = ask->op != CFR_ROTATION_VERIFY;
+    const char *region = c->regions.items[iam ? 0 : ask->place];
+    const struct cfr_wire_aws_partition *p = partition_of(region);
+    const char *custom = iam ? c->endpoint : c->sts_endpoint;
+    int rc = 0;
 
-    if (c->sts_endpoint != NULL)
-        add_url(&url, c->sts_endpoint, region);
+    *out = (struct cfr_wire_aws_endpoint){.path = "/", .tls = true};
+    if (custom != NULL)
+        rc = parse_endpoint(iam ? "endpoint" : "sts_endpoint", custom, iam ? NULL : region, out, err);
+    else if (iam)
+        (void)snprintf(out->host, sizeof out->host, "%s", p->iam_host);
     else
-        cfr_str_addf(&url, "https://sts.%s.%s/", region, partition_of(region)->suffix);
-    rc = set_url(out, &url, err);
-    out->sign_service = "sts";
-    out->sign_region = region;
-    if (rc == 0)
-        rc = set_keys(out, ask->fresh, err);
-    return rc != 0 ? rc : add_operation(&out->body, "GetCallerIdentity", STS_VERSION, err);
+        (void)snprintf(out->host, sizeof out->host, "sts.%s.%s", region, p->dns_suffix);
+    (void)snprintf(out->region, sizeof out->region, "%s", iam ? p->iam_region : region);
+    return rc;
 }
 
-static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
-                 struct cfr_rotation_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
+                 struct cfr_err *err)
 {
     const struct cfr_rotation_aws *c = config;
+    struct cfr_wire_aws_endpoint at;
+    struct cfr_wire_aws_keys keys;
+    struct cfr_wire_aws_call call = {.endpoint = &at,
+                                     .service = ask->op == CFR_ROTATION_VERIFY ? "sts" : "iam",
+                                     .content_type = CFR_FORM_TYPE,
+                                     .keys = &keys,
+                                     .now_s = ask->now_s};
+    int rc = find_endpoint(c, ask, &at, err);
 
-    out->method = "POST";
-    out->content_type = FORM_TYPE;
     out->ca_file = c->ca_file;
     cfr_secret_init(&out->body, CFR_ROTATION_BODY_MAX);
-    return ask->op == CFR_ROTATION_VERIFY ? build_sts(c, ask, out, err) : build_iam(c, ask, page, out, err);
+    if (rc == 0)
+        rc = read_keys(ask->op == CFR_ROTATION_VERIFY ? ask->fresh : ask->admin, &keys, err);
+    if (rc == 0)
+        rc = add_parameters(c, ask, page, &out->body, err);
+    return rc != 0 ? rc : cfr_wire_aws_request(&call, out, err);
 }
 
 static const char *subject(const void *config)

@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "base/xml.h"
 #include "rotation/aws.h"
+#include "wire/aws.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,6 @@
     "iam:UpdateAccessKey, "                                                                                            \
     "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for {who}"
 #define ENDED   "the session that `with` has is over; is it still refreshed?"
-#define CLOCK   "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
-#define SLOWER  "AWS limits the rate of calls; it is tried again"
 #define LATER   "AWS is unavailable; it is tried again"
 #define NOT_YET "AWS does not know the new key there yet; it is tried again"
 
@@ -51,19 +50,12 @@ static const struct cfr_error_table_row rows[] = {
      "the endpoint belongs to another partition; check `regions` and `endpoint`"},
     {"SignatureDoesNotMatch", "signature we calculated", 0, CFR_E_REJECTED,
      "the secret access key that `with` has is not the one of its key id"},
-    {"SignatureDoesNotMatch", NULL, 0, CFR_E_REJECTED, CLOCK},
-    {"RequestExpired", NULL, 0, CFR_E_REJECTED, CLOCK},
     {"InvalidAction", NULL, 0, CFR_E_REJECTED, "there is no IAM at this endpoint; check `endpoint`"},
     {"EntityTemporarilyUnmodifiable", NULL, 0, CFR_E_UNAVAILABLE,
      "the user is being changed by somebody else; it is tried again"},
     {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE,
      "the user is being changed by somebody else; it is tried again"},
-    {"Throttling", NULL, 0, CFR_E_THROTTLED, SLOWER},
-    {"ThrottlingException", NULL, 0, CFR_E_THROTTLED, SLOWER},
-    {"RequestLimitExceeded", NULL, 0, CFR_E_THROTTLED, SLOWER},
     {"ServiceFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
-    {"InternalFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {0},
 };
 
@@ -178,7 +170,7 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
     return take_result(r, path + n + 7, text, err);
 }
 
-static int read_body(const struct cfr_rotation_reply *reply, struct reading *r, struct cfr_err *err)
+static int read_body(const struct cfr_wire_reply *reply, struct reading *r, struct cfr_err *err)
 {
     struct cfr_view body = cfr_view_trim(reply->body);
 
@@ -191,15 +183,19 @@ static int read_body(const struct cfr_rotation_reply *reply, struct reading *r, 
 /* ---- judging ---- */
 
 static int refuse(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
-                  const struct cfr_rotation_reply *reply, const struct reading *r, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct reading *r, struct cfr_err *err)
 {
     const struct cfr_grant *keys = ask->op == CFR_ROTATION_VERIFY ? ask->fresh : ask->admin;
     const struct cfr_view secrets[] = {
         keys != NULL ? cfr_rotation_admin_field(keys, CFR_FIELD_AWS_SECRET_ACCESS_KEY) : (struct cfr_view){NULL, 0},
         keys != NULL ? cfr_rotation_admin_field(keys, CFR_FIELD_AWS_SESSION_TOKEN) : (struct cfr_view){NULL, 0},
     };
+    const struct cfr_error_table_row *const tables[] = {
+        ask->op == CFR_ROTATION_VERIFY ? verify_rows : rows,
+        rows,
+        cfr_wire_aws_error_rows,
+    };
     struct cfr_error_table refusal = {
-        .rows = rows,
         .status = reply->status,
         .code = cfr_view_of(r->code),
         .message = cfr_view_of(r->message),
@@ -210,9 +206,10 @@ static int refuse(const struct cfr_rotation_aws *c, const struct cfr_rotation_as
         .secret_count = sizeof secrets / sizeof secrets[0],
     };
 
-    if (ask->op == CFR_ROTATION_VERIFY &&
-        cfr_error_table_find(verify_rows, refusal.status, refusal.code, refusal.message) != NULL)
-        refusal.rows = verify_rows;
+    for (size_t i = 0; refusal.rows == NULL && i < sizeof tables / sizeof tables[0]; i++) {
+        if (cfr_error_table_find(tables[i], refusal.status, refusal.code, refusal.message) != NULL)
+            refusal.rows = tables[i];
+    }
     return cfr_error_table_set(&refusal, err);
 }
 
@@ -272,7 +269,7 @@ static int judge_use(const struct cfr_rotation_aws *c, const struct reading *r, 
 }
 
 static int judge(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_rotation_reply *reply, struct reading *r, struct cfr_err *err)
+                 const struct cfr_wire_reply *reply, struct reading *r, struct cfr_err *err)
 {
     bool gone = reply->status == 404 && strcmp(r->code, "NoSuchEntity") == 0;
 
@@ -291,8 +288,8 @@ static int judge(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask
     return ask->op == CFR_ROTATION_VERIFY ? judge_use(c, r, err) : 0;
 }
 
-int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask,
-                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out, struct cfr_err *err)
+int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                           struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     static const char *const operations[] = {
         [CFR_ROTATION_LIST] = "ListAccessKeys",

@@ -119,24 +119,28 @@ static void put_url(const struct cfr_rotation_azure *c, const struct cfr_rotatio
 }
 
 static int put_body(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
-                    struct cfr_rotation_request *out, struct cfr_err *err)
+                    struct cfr_wire_request *out, struct cfr_err *err)
 {
-    struct cfr_rotation_pen pen = cfr_rotation_rest_body(out, err);
+    struct cfr_writer w = cfr_rotation_rest_body(out, err);
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_rotation_rest_put(&pen,
-                          ask->op == CFR_ROTATION_CREATE ? "{\"passwordCredential\":{\"displayName\":" : "{\"keyId\":");
-    cfr_rotation_rest_put_json(&pen, ask->op == CFR_ROTATION_CREATE ? ask->name : ask->id);
-    if (ask->op == CFR_ROTATION_CREATE && c->lifetime_ms > 0) {
-        cfr_rotation_rest_put(&pen, ",\"endDateTime\":");
-        cfr_rotation_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
+    cfr_writer_object(&w, NULL);
+    if (ask->op == CFR_ROTATION_CREATE) {
+        cfr_writer_object(&w, "passwordCredential");
+        cfr_writer_string(&w, "displayName", cfr_view_of(ask->name));
+        if (c->lifetime_ms > 0)
+            cfr_writer_string(&w, "endDateTime",
+                              cfr_view_of(cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when)));
+        cfr_writer_close(&w);
+    } else {
+        cfr_writer_string(&w, "keyId", cfr_view_of(ask->id));
     }
-    cfr_rotation_rest_put(&pen, ask->op == CFR_ROTATION_CREATE ? "}}" : "}");
-    return pen.rc;
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
-static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
-                 struct cfr_rotation_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
+                 struct cfr_err *err)
 {
     const struct cfr_rotation_azure *c = config;
     struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 256};

@@ -136,7 +136,7 @@ static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotati
 /* ---- judging ---- */
 
 static int refuse(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
-                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
     const struct cfr_view token = cfr_rotation_azure_token(c, ask->admin);
     const struct cfr_error_table r = {
@@ -157,7 +157,7 @@ static int refuse(const struct cfr_rotation_azure *c, const struct cfr_rotation_
 }
 
 /* The secret, or the whole application, is not there any more. */
-static bool is_gone(const struct cfr_rotation_reply *reply, const struct cfr_json *error)
+static bool is_gone(const struct cfr_wire_reply *reply, const struct cfr_json *error)
 {
     return (reply->status == 400 &&
             cfr_view_find(cfr_rotation_rest_text(error, "message"), "No password credential found") >= 0) ||
@@ -165,7 +165,7 @@ static bool is_gone(const struct cfr_rotation_reply *reply, const struct cfr_jso
 }
 
 static int judge(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
@@ -180,9 +180,8 @@ static int judge(const struct cfr_rotation_azure *c, const struct cfr_rotation_a
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, ask, doc, out, err) : 0;
 }
 
-int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask,
-                             const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
-                             struct cfr_err *err)
+int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                             struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing client secrets"
                         : ask->op == CFR_ROTATION_CREATE ? "addPassword"

@@ -102,8 +102,8 @@ static void put_url(const struct cfr_rotation_gcp *c, const struct cfr_rotation_
         cfr_str_addz(url, ":disable");
 }
 
-static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
-                 struct cfr_rotation_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
+                 struct cfr_err *err)
 {
     static const char *const methods[] = {[CFR_ROTATION_LIST] = "GET",
                                           [CFR_ROTATION_CREATE] = "POST",
@@ -111,7 +111,7 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
                                           [CFR_ROTATION_DELETE] = "DELETE"};
     const struct cfr_rotation_gcp *c = config;
     struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 1024};
-    struct cfr_rotation_pen pen;
+    struct cfr_writer w;
     int rc;
 
     (void)page;
@@ -126,12 +126,14 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
                                      "`with` has no access token of Google: it must be an exchange with `gcp`", err);
     if (rc != 0 || (ask->op != CFR_ROTATION_CREATE && ask->op != CFR_ROTATION_DEACTIVATE))
         return rc;
-    pen = cfr_rotation_rest_body(out, err);
-    cfr_rotation_rest_put(
-        &pen, ask->op == CFR_ROTATION_CREATE
-                  ? "{\"privateKeyType\":\"TYPE_GOOGLE_CREDENTIALS_FILE\",\"keyAlgorithm\":\"KEY_ALG_RSA_2048\"}"
-                  : "{}");
-    return pen.rc;
+    w = cfr_rotation_rest_body(out, err);
+    cfr_writer_object(&w, NULL);
+    if (ask->op == CFR_ROTATION_CREATE) {
+        cfr_writer_string(&w, "privateKeyType", cfr_view_of("TYPE_GOOGLE_CREDENTIALS_FILE"));
+        cfr_writer_string(&w, "keyAlgorithm", cfr_view_of("KEY_ALG_RSA_2048"));
+    }
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static int trial(const void *config, const struct cfr_rotation_ask *ask, struct cfr_rotation_trial *out,

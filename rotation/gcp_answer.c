@@ -159,7 +159,7 @@ static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *do
 /* ---- judging ---- */
 
 static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
-                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
     const struct cfr_view token = cfr_rotation_admin_field(ask->admin, CFR_FIELD_GCP_ACCESS_TOKEN);
     struct cfr_error_table r = {
@@ -180,7 +180,7 @@ static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_as
 }
 
 static int judge(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
@@ -199,8 +199,8 @@ static int judge(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask
     return ask->op == CFR_ROTATION_CREATE ? read_made(c, doc, out, err) : 0;
 }
 
-int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *ask,
-                           const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out, struct cfr_err *err)
+int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
+                           struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     static const char *const operations[] = {
         [CFR_ROTATION_LIST] = "keys.list", [CFR_ROTATION_CREATE] = "keys.create",

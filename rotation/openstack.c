@@ -115,29 +115,33 @@ static int put_url(const struct cfr_rotation_openstack *c, const struct cfr_rota
 }
 
 static int put_body(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
-                    struct cfr_rotation_request *out, struct cfr_err *err)
+                    struct cfr_wire_request *out, struct cfr_err *err)
 {
-    struct cfr_rotation_pen pen = cfr_rotation_rest_body(out, err);
+    struct cfr_writer w = cfr_rotation_rest_body(out, err);
     char when[CFR_TIME_RFC3339_MAX];
 
-    cfr_rotation_rest_put(&pen, "{\"application_credential\":{\"name\":");
-    cfr_rotation_rest_put_json(&pen, ask->name);
-    cfr_rotation_rest_put(&pen, c->unrestricted ? ",\"unrestricted\":true" : ",\"unrestricted\":false");
+    cfr_writer_object(&w, NULL);
+    cfr_writer_object(&w, "application_credential");
+    cfr_writer_string(&w, "name", cfr_view_of(ask->name));
+    cfr_writer_bool(&w, "unrestricted", c->unrestricted);
+    if (c->roles.count != 0)
+        cfr_writer_array(&w, "roles");
     for (size_t i = 0; i < c->roles.count; i++) {
-        cfr_rotation_rest_put(&pen, i == 0 ? ",\"roles\":[{\"name\":" : ",{\"name\":");
-        cfr_rotation_rest_put_json(&pen, c->roles.items[i]);
-        cfr_rotation_rest_put(&pen, i + 1 == c->roles.count ? "}]" : "}");
+        cfr_writer_object(&w, NULL);
+        cfr_writer_string(&w, "name", cfr_view_of(c->roles.items[i]));
+        cfr_writer_close(&w);
     }
-    if (c->lifetime_ms > 0) {
-        cfr_rotation_rest_put(&pen, ",\"expires_at\":");
-        cfr_rotation_rest_put_json(&pen, cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when));
-    }
-    cfr_rotation_rest_put(&pen, "}}");
-    return pen.rc;
+    if (c->roles.count != 0)
+        cfr_writer_close(&w);
+    if (c->lifetime_ms > 0)
+        cfr_writer_string(&w, "expires_at", cfr_view_of(cfr_time_format(ask->now_s + c->lifetime_ms / 1000, when)));
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
-static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page,
-                 struct cfr_rotation_request *out, struct cfr_err *err)
+static int build(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
+                 struct cfr_err *err)
 {
     const struct cfr_rotation_openstack *c = config;
     struct cfr_str url = {.limit = CFR_ROTATION_URL_MAX + 1024};

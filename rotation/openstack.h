@@ -26,7 +26,7 @@ struct cfr_view cfr_rotation_openstack_user(const struct cfr_rotation_openstack 
 
 /* rotation/openstack_answer.c: the provider's parse. */
 int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_ask *ask,
-                                 const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                                 const struct cfr_wire_reply *reply, struct cfr_rotation_answer *out,
                                  struct cfr_err *err);
 
 #endif

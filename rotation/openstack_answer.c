@@ -144,7 +144,7 @@ static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_ro
 /* ---- judging ---- */
 
 static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
-                  const struct cfr_rotation_reply *reply, const struct cfr_json *error, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct cfr_json *error, struct cfr_err *err)
 {
     const struct cfr_view token = cfr_rotation_admin_field(ask->admin, CFR_FIELD_OPENSTACK_TOKEN);
     const struct cfr_error_table r = {
@@ -163,7 +163,7 @@ static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotat
 }
 
 static int judge(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_rotation_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
                  struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
@@ -180,7 +180,7 @@ static int judge(const struct cfr_rotation_openstack *c, const struct cfr_rotati
 }
 
 int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_ask *ask,
-                                 const struct cfr_rotation_reply *reply, struct cfr_rotation_answer *out,
+                                 const struct cfr_wire_reply *reply, struct cfr_rotation_answer *out,
                                  struct cfr_err *err)
 {
     const char *doing = ask->op == CFR_ROTATION_LIST     ? "listing application credentials"

@@ -7,16 +7,16 @@
 
 #include "base/field.h"
 #include "base/grant.h"
+#include "wire/request.h"
 
-#define CFR_ROTATION_ID_MAX      132          /* with its NUL; of what the cloud calls a key */
-#define CFR_ROTATION_NAME_MAX    96           /* of what we call it, where the cloud takes names */
-#define CFR_ROTATION_NAME_OURS   "credfresh-" /* how the names of our keys begin */
-#define CFR_ROTATION_MAKER_MAX   320          /* of whom the cloud says that he made it */
-#define CFR_ROTATION_KEYS_MAX    64           /* that a list may hold; clouds allow 2 to 20 */
-#define CFR_ROTATION_NEXT_MAX    1024         /* of what names the next page of a list */
-#define CFR_ROTATION_HEADERS_MAX 8            /* with those that a signature adds */
-#define CFR_ROTATION_BODY_MAX    65536        /* of a request */
-#define CFR_ROTATION_ANSWER_MAX  262144       /* of an answer: larger ones are refused while they arrive */
+#define CFR_ROTATION_ID_MAX     132          /* with its NUL; of what the cloud calls a key */
+#define CFR_ROTATION_NAME_MAX   96           /* of what we call it, where the cloud takes names */
+#define CFR_ROTATION_NAME_OURS  "credfresh-" /* how the names of our keys begin */
+#define CFR_ROTATION_MAKER_MAX  320          /* of whom the cloud says that he made it */
+#define CFR_ROTATION_KEYS_MAX   64           /* that a list may hold; clouds allow 2 to 20 */
+#define CFR_ROTATION_NEXT_MAX   1024         /* of what names the next page of a list */
+#define CFR_ROTATION_BODY_MAX   65536        /* of a request */
+#define CFR_ROTATION_ANSWER_MAX 262144       /* of an answer: larger ones are refused while they arrive */
 
 enum cfr_rotation_op {
     CFR_ROTATION_LIST,   /* every key that may be in our way, whoever made it */
@@ -52,30 +52,6 @@ struct cfr_rotation_ask {
         *admin; /* what the credential named `with` was granted: whoever may do this; not for VERIFY */
     const struct cfr_grant *fresh; /* for VERIFY: what CREATE gave */
     size_t place;                  /* for VERIFY: which of the provider's places, from 0 */
-};
-
-struct cfr_rotation_request {
-    const char *method; /* literal */
-    char *url;          /* heap */
-    struct cfr_secret
-        headers[CFR_ROTATION_HEADERS_MAX]; /* "Name: value", each; the one that authorises among them, but see sign */
-    size_t header_count;
-    struct cfr_secret body;
-    const char *content_type; /* literal: of the body, which no header names; NULL = none */
-    const char *ca_file;      /* borrowed from the configuration; NULL = the system's */
-    /* The caller signs it (AWS Signature Version 4) with these keys; sign_service NULL = it goes as it is. */
-    const char *sign_service; /* literal */
-    const char *sign_region;  /* borrowed or literal */
-    struct cfr_view sign_id;  /* borrowed from the ask, as the next two */
-    struct cfr_view sign_secret;
-    struct cfr_view sign_session; /* empty for long-lived keys */
-};
-
-struct cfr_rotation_reply {
-    long status;
-    struct cfr_view content_type;
-    struct cfr_view body;
-    struct cfr_view request_id;
 };
 
 /* What an answer says; which members are set depends on the operation. Zero-initialised is empty; freed by
@@ -122,11 +98,11 @@ struct cfr_rotation_provider {
     size_t (*places)(const void *config);
     /* Builds the request into the zeroed OUT; PAGE is the former answer's `next`, or "". The caller frees OUT also
      * after an error. CFR_E_CONFIG if the ask's `admin` holds nothing that fits this cloud. */
-    int (*build)(const void *config, const struct cfr_rotation_ask *ask, const char *page,
-                 struct cfr_rotation_request *out, struct cfr_err *err);
+    int (*build)(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
+                 struct cfr_err *err);
     /* Reads the answer. CFR_E_LIMIT: no more keys can be made until one is removed. Whether an error to CREATE says
      * that nothing was made is told by the status alone; see cfr_rotation_is_certain. */
-    int (*parse)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_rotation_reply *reply,
+    int (*parse)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                  struct cfr_rotation_answer *out, struct cfr_err *err);
     /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted
      * yet and that it never will be look the same: an error of any kind but LOCAL is a failed try. */
@@ -139,10 +115,6 @@ struct cfr_view cfr_rotation_admin_field(const struct cfr_grant *g, const char *
 /* True if a CREATE that was answered with STATUS (0 = no answer came) made nothing for certain: the server refused it
  * (4xx but 408, 425, 429 and 499). */
 bool cfr_rotation_is_certain(long status);
-/* Appends a "Name: value" header. */
-int cfr_rotation_request_header(struct cfr_rotation_request *r, const char *name, struct cfr_view value,
-                                struct cfr_err *err);
-void cfr_rotation_request_free(struct cfr_rotation_request *r);
 void cfr_rotation_answer_free(struct cfr_rotation_answer *a);
 
 #endif

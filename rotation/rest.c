@@ -47,8 +47,7 @@ void cfr_rotation_rest_part(struct cfr_str *url, const char *text)
     }
 }
 
-int cfr_rotation_rest_begin(struct cfr_rotation_request *out, const char *method, struct cfr_str *url,
-                            struct cfr_err *err)
+int cfr_rotation_rest_begin(struct cfr_wire_request *out, const char *method, struct cfr_str *url, struct cfr_err *err)
 {
     out->method = method;
     if (url->failed) {
@@ -66,8 +65,8 @@ static bool is_token(struct cfr_view token)
     return token.n != 0 && token.n < TOKEN_MAX && cfr_view_printable(token) && memchr(token.p, ' ', token.n) == NULL;
 }
 
-int cfr_rotation_rest_token(struct cfr_rotation_request *out, const char *name, const char *prefix,
-                            struct cfr_view token, const char *missing, struct cfr_err *err)
+int cfr_rotation_rest_token(struct cfr_wire_request *out, const char *name, const char *prefix, struct cfr_view token,
+                            const char *missing, struct cfr_err *err)
 {
     struct cfr_secret value;
     int rc;
@@ -79,28 +78,19 @@ int cfr_rotation_rest_token(struct cfr_rotation_request *out, const char *name, 
     if (rc == 0)
         rc = cfr_secret_append(&value, token, err);
     if (rc == 0)
-        rc = cfr_rotation_request_header(out, name, cfr_secret_view(&value), err);
+        rc = cfr_wire_request_header(out, name, cfr_secret_view(&value), err);
     cfr_secret_free(&value);
     return rc;
 }
 
-struct cfr_rotation_pen cfr_rotation_rest_body(struct cfr_rotation_request *out, struct cfr_err *err)
+struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cfr_err *err)
 {
-    out->content_type = "application/json";
     cfr_secret_init(&out->body, CFR_ROTATION_BODY_MAX);
-    return (struct cfr_rotation_pen){&out->body, err, 0};
-}
-
-void cfr_rotation_rest_put(struct cfr_rotation_pen *pen, const char *text)
-{
-    if (pen->rc == 0)
-        pen->rc = cfr_secret_append_str(pen->out, text, pen->err);
-}
-
-void cfr_rotation_rest_put_json(struct cfr_rotation_pen *pen, const char *text)
-{
-    if (pen->rc == 0)
-        pen->rc = cfr_secret_append_json(pen->out, cfr_view_of(text), pen->err);
+    return (struct cfr_writer){
+        .secret = &out->body,
+        .err = err,
+        .rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of("application/json"), err),
+    };
 }
 
 /* ---- what is answered ---- */

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/error_table.h"
 #include "base/str.h"
+#include "base/writer.h"
 #include "rotation/provider.h"
 
 #define CFR_ROTATION_URL_MAX 2048 /* of what a configuration may hold */
@@ -18,25 +19,14 @@ void cfr_rotation_rest_base(struct cfr_str *url, const char *base);
 /* Appends TEXT percent-encoded. */
 void cfr_rotation_rest_part(struct cfr_str *url, const char *text);
 /* Begins OUT with METHOD and URL, which is moved from. */
-int cfr_rotation_rest_begin(struct cfr_rotation_request *out, const char *method, struct cfr_str *url,
-                            struct cfr_err *err);
+int cfr_rotation_rest_begin(struct cfr_wire_request *out, const char *method, struct cfr_str *url, struct cfr_err *err);
 /* The header that authorises: NAME, and PREFIX with TOKEN. CFR_E_CONFIG, with MISSING as its text, if TOKEN
  * is empty or no token. */
-int cfr_rotation_rest_token(struct cfr_rotation_request *out, const char *name, const char *prefix,
-                            struct cfr_view token, const char *missing, struct cfr_err *err);
+int cfr_rotation_rest_token(struct cfr_wire_request *out, const char *name, const char *prefix, struct cfr_view token,
+                            const char *missing, struct cfr_err *err);
 
-/* A body being written: the first error stays, and what follows it does nothing. */
-struct cfr_rotation_pen {
-    struct cfr_secret *out;
-    struct cfr_err *err;
-    int rc;
-};
-
-/* Starts OUT's body, of JSON. */
-struct cfr_rotation_pen cfr_rotation_rest_body(struct cfr_rotation_request *out, struct cfr_err *err);
-void cfr_rotation_rest_put(struct cfr_rotation_pen *pen, const char *text);
-/* As a JSON string with its quotes. */
-void cfr_rotation_rest_put_json(struct cfr_rotation_pen *pen, const char *text);
+/* Starts OUT's body, of JSON, and its Content-Type. */
+struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cfr_err *err);
 
 /* A member's text, trimmed by nothing; empty where there is none. */
 struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key);

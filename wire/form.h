@@ -5,7 +5,7 @@
 
 #include "base/secret.h"
 
-#define CFR_STS_FORM_TYPE "application/x-www-form-urlencoded"
+#define CFR_FORM_TYPE "application/x-www-form-urlencoded"
 
 /* Appends `KEY=VALUE`, percent-encoded, after a `&` unless BODY is empty. An empty VALUE adds nothing. */
 int cfr_form_add(struct cfr_secret *body, const char *key, struct cfr_view value, struct cfr_err *err);

@@ -278,7 +278,7 @@ static void judge_passed_on(const struct look *l, const struct cfr_source_inputs
 {
     struct cfr_grant grant = {0};
     struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant};
-    struct cfr_rotation_request request = {.method = NULL};
+    struct cfr_wire_request request = {.method = NULL};
     struct cfr_err err = {0};
     int rc = cfr_source_inputs_grant(m, &grant, &err);
 
@@ -289,7 +289,7 @@ static void judge_passed_on(const struct look *l, const struct cfr_source_inputs
     else
         cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s has what it takes to ask for keys of %s",
                        l->c->mint->with, l->provider->name);
-    cfr_rotation_request_free(&request);
+    cfr_wire_request_free(&request);
     cfr_grant_free(&grant);
 }
 

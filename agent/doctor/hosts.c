@@ -33,7 +33,7 @@ static bool known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host
     return false;
 }
 
-static void add(struct cfr_doctor_hosts *h, const struct cfr_sts_request *r)
+static void add(struct cfr_doctor_hosts *h, const struct cfr_wire_request *r)
 {
     struct cfr_doctor_host one = {.ca_file = r->ca_file, .link_local = r->link_local};
 
@@ -64,14 +64,14 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
     *out = (struct cfr_doctor_hosts){.count = 0};
     pretend(&x.grant);
     for (x.step = 0; rc == 0 && x.step < STEPS_MAX; x.step++) {
-        struct cfr_sts_request request = {0};
+        struct cfr_wire_request request = {0};
 
         rc = c->provider->build(&x, &in, &request, &out->err);
         if (rc == 0)
             add(out, &request);
         else if (x.step == 0)
             out->error = rc;
-        cfr_sts_request_free(&request);
+        cfr_wire_request_free(&request);
     }
     cfr_sts_exchange_free(&x);
 }

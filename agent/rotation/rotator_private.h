@@ -29,7 +29,7 @@ struct cfr_rotator_call {
     char id[CFR_ROTATION_ID_MAX];
     size_t place;
     unsigned pages;
-    struct cfr_rotation_request request;
+    struct cfr_wire_request request;
     struct cfr_rotation_answer answer; /* of the pages so far */
     void *handle;                      /* NULL = none is under way; a trial may be */
     struct cfr_trial *trial;           /* for VERIFY, where that is an exchange; NULL = none is under way */

@@ -2,15 +2,9 @@
 /* Requests to the cloud whose keys are rotated. */
 #include "agent/rotation/rotator_private.h"
 
-#include "sts/aws/endpoint.h"
-#include "wire/sigv4.h"
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define REQUEST_TIMEOUT_MS 30000
-#define AUTHORIZATION_MAX  1024
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer);
 
@@ -44,78 +38,25 @@ static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out,
                        name, offer.why != NULL ? offer.why : "try again in a moment");
 }
 
-/* ---- signing ---- */
-
-static int add_signature(struct cfr_rotation_request *r, const struct cfr_aws_endpoint *at,
-                         struct cfr_secret *authorization, struct cfr_err *err)
-{
-    struct cfr_sigv4_request sign = {
-        .method = r->method,
-        .path = at->path,
-        .host = at->host,
-        .content_type = r->content_type,
-        .body = cfr_secret_view(&r->body),
-        .region = r->sign_region,
-        .service = r->sign_service,
-        .access_key_id = r->sign_id,
-        .secret_access_key = r->sign_secret,
-        .session_token = r->sign_session,
-        .now_s = cfr_clock_now().wall_ms / 1000,
-    };
-    char date[CFR_SIGV4_DATE_MAX];
-    int rc = cfr_sigv4_sign(&sign, date, authorization, err);
-
-    rc = rc != 0 ? rc : cfr_rotation_request_header(r, "X-Amz-Date", cfr_view_of(date), err);
-    if (rc == 0 && r->sign_session.n != 0)
-        rc = cfr_rotation_request_header(r, "X-Amz-Security-Token", r->sign_session, err);
-    return rc != 0 ? rc : cfr_rotation_request_header(r, "Authorization", cfr_secret_view(authorization), err);
-}
-
-static int sign(struct cfr_rotation_request *r, struct cfr_err *err)
-{
-    struct cfr_aws_endpoint at;
-    struct cfr_secret authorization;
-    char url[2 * CFR_AWS_ENDPOINT_MAX + 16];
-    int rc = cfr_aws_endpoint_parse(r->url, &at, err);
-
-    if (rc != 0)
-        return cfr_err_prefix(err, "the endpoint %.100s", r->url);
-    /* As it is signed. */
-    (void)snprintf(url, sizeof url, "%s://%s%s", at.tls ? "https" : "http", at.host, at.path);
-    free(r->url);
-    r->url = strdup(url);
-    if (r->url == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    cfr_secret_init(&authorization, AUTHORIZATION_MAX);
-    rc = add_signature(r, &at, &authorization, err);
-    cfr_secret_free(&authorization);
-    return rc;
-}
-
 /* ---- sending ---- */
 
 static int build(struct cfr_rotator *m, struct cfr_err *err)
 {
-    struct cfr_rotation_request *r = &m->call.request;
+    struct cfr_wire_request *r = &m->call.request;
     const struct cfr_grant *admin;
     struct cfr_rotation_ask ask;
     int rc = find_admin(m, &admin, err);
 
-    cfr_rotation_request_free(r);
+    cfr_wire_request_free(r);
     if (rc != 0)
         return rc;
     ask = ask_of(m, admin);
-    rc = m->provider->build(m->provider_config, &ask, m->call.answer.next, r, err);
-    if (rc == 0 && r->content_type != NULL)
-        rc = cfr_rotation_request_header(r, "Content-Type", cfr_view_of(r->content_type), err);
-    if (rc == 0 && r->sign_service != NULL)
-        rc = sign(r, err);
-    return rc;
+    return m->provider->build(m->provider_config, &ask, m->call.answer.next, r, err);
 }
 
 static int send_request(struct cfr_rotator *m, struct cfr_err *err)
 {
-    struct cfr_rotation_request *r = &m->call.request;
+    struct cfr_wire_request *r = &m->call.request;
     struct cfr_http_request http = {.answer_max = CFR_ROTATION_ANSWER_MAX, .timeout_ms = REQUEST_TIMEOUT_MS};
     int rc = build(m, err);
 
@@ -177,7 +118,7 @@ void cfr_rotator_hang_up(struct cfr_rotator *m)
     m->call.trial = NULL;
     cfr_http_cancel(m->world.http, m->call.handle);
     m->call.handle = NULL;
-    cfr_rotation_request_free(&m->call.request);
+    cfr_wire_request_free(&m->call.request);
     cfr_rotation_answer_free(&m->call.answer);
 }
 
@@ -193,10 +134,10 @@ static bool wants_more(struct cfr_rotator *m)
 
 static int read_answer(struct cfr_rotator *m, const struct cfr_http_answer *answer, struct cfr_err *err)
 {
-    struct cfr_rotation_reply reply = {.status = answer->status,
-                                       .content_type = answer->content_type,
-                                       .body = answer->body,
-                                       .request_id = answer->request_id};
+    struct cfr_wire_reply reply = {.status = answer->status,
+                                   .content_type = answer->content_type,
+                                   .body = answer->body,
+                                   .request_id = answer->request_id};
     static const struct cfr_grant nobody;
     const struct cfr_grant *admin = NULL;
     struct cfr_rotation_ask ask;

@@ -19,7 +19,7 @@ struct cfr_exchange {
     const struct cfr_config_credential *credential;
     struct cfr_source_inputs m;
     struct cfr_sts_exchange x;
-    struct cfr_sts_request request;
+    struct cfr_wire_request request;
     struct cfr_token_ask *ask; /* while the token is being asked for */
     void *handle;
     int64_t token_issued_s;
@@ -37,7 +37,7 @@ static const char *environment(const char *name)
 static void destroy(struct cfr_exchange *e)
 {
     cfr_sts_exchange_free(&e->x);
-    cfr_sts_request_free(&e->request);
+    cfr_wire_request_free(&e->request);
     cfr_source_inputs_free(&e->m);
     free(e);
 }
@@ -63,7 +63,7 @@ static int build(struct cfr_exchange *e, struct cfr_err *err)
     unsigned char nonce[CFR_STS_NONCE_BYTES] = {0};
     struct cfr_sts_input in = input_of(e, nonce);
 
-    cfr_sts_request_free(&e->request);
+    cfr_wire_request_free(&e->request);
     if (getrandom(nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
         return cfr_err_sys(err, errno, "the kernel gives no random bytes");
     return e->x.provider->build(&e->x, &in, &e->request, err);
@@ -135,7 +135,7 @@ static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *ans
 {
     static const unsigned char none[CFR_STS_NONCE_BYTES];
     struct cfr_sts_input in = input_of(e, none);
-    struct cfr_sts_reply reply = {.status = answer->status,
+    struct cfr_wire_reply reply = {.status = answer->status,
                                   .content_type = answer->content_type,
                                   .body = answer->body,
                                   .request_id = answer->request_id,

@@ -5,9 +5,10 @@
 #include "sts/aws/answer_private.h"
 #include "sts/aws/endpoint.h"
 #include "sts/aws/error_private.h"
+#include "sts/aws/keys_private.h"
 #include "sts/aws/params_private.h"
 #include "sts/aws/settings_private.h"
-#include "sts/aws/request_private.h"
+#include "wire/aws.h"
 #include "sts/aws/stage_private.h"
 #include "sts/aws/verify_private.h"
 #include "wire/form.h"
@@ -67,7 +68,7 @@ static const char *region_reason(const struct cfr_aws *c, unsigned step)
 static int check_step(const struct cfr_aws *c, unsigned step, const char *(*env)(const char *), struct cfr_err *err)
 {
     const char *role = step == 0 ? c->role_arn : cfr_aws_step_at(c, step - 1)->role_arn;
-    struct cfr_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint;
     int rc = cfr_aws_settings_resolve(c, step, env, &endpoint, err);
 
     if (rc != 0)
@@ -126,7 +127,7 @@ static struct cfr_aws_step first_step(const struct cfr_aws *c)
 }
 
 static int set_body(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
-                    struct cfr_sts_request *out, struct cfr_err *err)
+                    struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_aws *c = x->config;
     const char *configured =
@@ -150,14 +151,14 @@ static bool with_file_keys(enum cfr_aws_stage kind)
 
 /* A request to STS other than the check. */
 static int build_sts(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
-                     const struct cfr_aws_endpoint *endpoint, struct cfr_sts_request *out, struct cfr_err *err)
+                     const struct cfr_wire_aws_endpoint *endpoint, struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_aws *c = x->config;
-    struct cfr_aws_keys keys = cfr_aws_keys_granted(&x->grant);
-    struct cfr_aws_request post = {
+    struct cfr_wire_aws_keys keys = cfr_aws_keys_granted(&x->grant);
+    struct cfr_wire_aws_call post = {
         .endpoint = endpoint,
         .service = "sts",
-        .content_type = CFR_STS_FORM_TYPE,
+        .content_type = CFR_FORM_TYPE,
         .accept = accept_of(c),
         .keys = s->kind == CFR_AWS_STAGE_WEB_IDENTITY ? NULL : &keys,
         .now_s = in->now_s,
@@ -166,14 +167,14 @@ static int build_sts(const struct cfr_sts_exchange *x, const struct stage *s, co
 
     if (rc == 0)
         rc = set_body(x, s, in, out, err);
-    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
+    return rc != 0 ? rc : cfr_wire_aws_request(&post, out, err);
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     const struct cfr_aws *c = x->config;
-    struct cfr_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint;
     struct stage s;
     int rc;
 
@@ -192,9 +193,9 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
 }
 
 static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
-                  const struct cfr_sts_reply *reply, const struct cfr_aws_answer *answer, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct cfr_aws_answer *answer, struct cfr_err *err)
 {
-    struct cfr_aws_keys keys = {0};
+    struct cfr_wire_aws_keys keys = {0};
     int unread = with_file_keys(s->kind) ? cfr_aws_keys_read(x->config, in, &keys, NULL) : 0;
     const struct cfr_view secrets[] = {
         in->token,
@@ -245,7 +246,7 @@ static int take_grant(struct cfr_sts_exchange *x, const struct stage *s, const s
 }
 
 static int parse_sts(struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
-                     const struct cfr_sts_reply *reply, struct cfr_err *err)
+                     const struct cfr_wire_reply *reply, struct cfr_err *err)
 {
     struct cfr_aws_answer answer;
     int rc = cfr_aws_answer_read(cfr_aws_stage_operation(s->kind), reply->content_type, reply->body, &answer, err);
@@ -260,7 +261,7 @@ static int parse_sts(struct cfr_sts_exchange *x, const struct stage *s, const st
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     struct stage s;

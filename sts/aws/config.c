@@ -102,7 +102,7 @@ static int check_whole_seconds(int64_t duration_ms, struct cfr_err *err)
 
 static int check_region(const char *region, struct cfr_err *err)
 {
-    if (region == NULL || cfr_aws_endpoint_region_ok(cfr_view_of(region)))
+    if (region == NULL || cfr_wire_aws_region_ok(cfr_view_of(region)))
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
                        "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
@@ -110,9 +110,9 @@ static int check_region(const char *region, struct cfr_err *err)
 
 static int check_endpoint(const char *endpoint, struct cfr_err *err)
 {
-    struct cfr_aws_endpoint parsed;
+    struct cfr_wire_aws_endpoint parsed;
 
-    if (endpoint == NULL || cfr_aws_endpoint_parse(endpoint, &parsed, err) == 0)
+    if (endpoint == NULL || cfr_wire_aws_endpoint_parse(endpoint, &parsed, err) == 0)
         return 0;
     return cfr_err_prefix(err, "endpoint");
 }

@@ -91,8 +91,8 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws_container *c,
 }
 
 /* The STS that verify asks. */
-static int find_sts(const struct cfr_aws_container *c, const char *(*env)(const char *), struct cfr_aws_endpoint *out,
-                    struct cfr_err *err)
+static int find_sts(const struct cfr_aws_container *c, const char *(*env)(const char *),
+                    struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
     struct cfr_aws_settings place = {0};
     struct cfr_view partition = {NULL, 0};
@@ -118,12 +118,12 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     const struct cfr_aws_container *c = config;
     struct cfr_aws_ecr_session ecr = ecr_session(c, env);
     struct cfr_str url = {.limit = (size_t)2 * CFR_URL_MAX};
-    struct cfr_aws_endpoint sts;
+    struct cfr_wire_aws_endpoint sts;
     bool link_local;
     int rc = find_url(c, env, &url, &link_local, err);
 
     cfr_str_free(&url);
-    if (rc == 0 && ecr.region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(ecr.region)))
+    if (rc == 0 && ecr.region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(ecr.region)))
         rc = cfr_err_set(err, CFR_E_CONFIG,
                          "region: AWS_REGION (or AWS_DEFAULT_REGION) is no region, such as eu-west-1; set `region`");
     if (rc == 0 && c->verify)
@@ -136,7 +136,7 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     return rc;
 }
 
-static int build_keys(const struct cfr_aws_container *c, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build_keys(const struct cfr_aws_container *c, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                       struct cfr_err *err)
 {
     struct cfr_str url = {.limit = (size_t)2 * CFR_URL_MAX};
@@ -147,20 +147,20 @@ static int build_keys(const struct cfr_aws_container *c, const struct cfr_sts_in
     if (rc != 0)
         return rc;
     out->ca_file = cfr_view_starts(cfr_view_of(out->url), "https:") ? c->ca_file : NULL;
-    rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
+    rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc != 0 || !needs_token(c))
         return rc;
     if (in->token.n == 0)
         return cfr_err_set(err, CFR_E_TOKEN, "the token is empty");
-    return cfr_sts_request_header(out, "Authorization", in->token, err);
+    return cfr_wire_request_header(out, "Authorization", in->token, err);
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     const struct cfr_aws_container *c = x->config;
     struct cfr_aws_ecr_session ecr = ecr_session(c, in->env);
-    struct cfr_aws_endpoint sts;
+    struct cfr_wire_aws_endpoint sts;
     size_t index;
     int rc;
 
@@ -181,7 +181,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     return cfr_err_set(err, CFR_E_INTERNAL, "there is no step %u", x->step);
 }
 
-static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                       struct cfr_err *err)
 {
     const struct cfr_aws_container *c = x->config;
@@ -205,7 +205,7 @@ static int parse_keys(struct cfr_sts_exchange *x, const struct cfr_sts_input *in
     return 0;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     const struct cfr_aws_container *c = x->config;

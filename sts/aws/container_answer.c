@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "sts/aws/error_private.h"
+#include "wire/aws.h"
 
 #include <string.h>
 
@@ -59,7 +60,7 @@ static struct cfr_view member(const struct cfr_json *doc, const char *upper, con
     return v;
 }
 
-static int refuse(const struct cfr_sts_reply *reply, const struct cfr_json *doc, struct cfr_view token,
+static int refuse(const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_view token,
                   struct cfr_err *err)
 {
     struct cfr_error_table r = {
@@ -74,8 +75,8 @@ static int refuse(const struct cfr_sts_reply *reply, const struct cfr_json *doc,
     r.message = member(doc, "Message", "message");
     if (doc == NULL && cfr_view_find(reply->content_type, "html") < 0)
         r.message = reply->body;
-    if (cfr_error_table_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL) {
-        r.rows = cfr_aws_error_common;
+    if (cfr_error_table_find(cfr_wire_aws_error_rows, r.status, r.code, r.message) != NULL) {
+        r.rows = cfr_wire_aws_error_rows;
     } else if (r.code.n != 0) {
         /* With a code of its own, the message need not repeat it. */
         const struct cfr_error_table_row *row = cfr_error_table_find(rows, r.status, r.code, r.code);
@@ -142,7 +143,7 @@ static int take(const struct cfr_json *doc, struct cfr_grant *g, struct cfr_err 
     return rc != 0 ? rc : copy_identity(doc, g, err);
 }
 
-int cfr_aws_container_answer(const struct cfr_sts_reply *reply, struct cfr_view token, struct cfr_grant *grant,
+int cfr_aws_container_answer(const struct cfr_wire_reply *reply, struct cfr_view token, struct cfr_grant *grant,
                              struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;

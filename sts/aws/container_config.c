@@ -102,7 +102,7 @@ int cfr_aws_container_url(const char *text, bool *link_local, struct cfr_err *er
 
 static int check_urls(const struct cfr_aws_container *c, struct cfr_err *err)
 {
-    struct cfr_aws_endpoint sts;
+    struct cfr_wire_aws_endpoint sts;
     bool link_local;
     int rc = 0;
 
@@ -112,7 +112,7 @@ static int check_urls(const struct cfr_aws_container *c, struct cfr_err *err)
             (void)cfr_err_prefix(err, "endpoint");
     }
     if (rc == 0 && c->sts_endpoint != NULL) {
-        rc = cfr_aws_endpoint_parse(c->sts_endpoint, &sts, err);
+        rc = cfr_wire_aws_endpoint_parse(c->sts_endpoint, &sts, err);
         if (rc != 0)
             (void)cfr_err_prefix(err, "sts_endpoint");
     }
@@ -132,7 +132,7 @@ static int check(const void *node, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "role_arn: only `verify: true` can tell whose keys they are; add it");
     if (c->sts_endpoint != NULL && !c->verify)
         return cfr_err_set(err, CFR_E_CONFIG, "sts_endpoint: it has no effect without `verify: true`; leave it out");
-    if (c->region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(c->region)))
+    if (c->region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(c->region)))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
     if (c->ca_file != NULL && c->endpoint != NULL && strncmp(c->endpoint, "http:", 5) == 0 && !c->verify &&

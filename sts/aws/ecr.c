@@ -6,7 +6,8 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "sts/aws/settings_private.h"
-#include "sts/aws/request_private.h"
+#include "sts/aws/keys_private.h"
+#include "wire/aws.h"
 #include "sts/aws/ecr_error_private.h"
 #include "sts/core/docker_auths.h"
 
@@ -80,21 +81,20 @@ size_t cfr_aws_ecr_calls(const struct cfr_aws_ecr_session *s)
     return n;
 }
 
-static void compose(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out)
+static void compose(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_wire_aws_endpoint *out)
 {
-    static const struct cfr_aws_partition commercial = {"aws", "amazonaws.com", "api.aws"};
-    const struct cfr_aws_partition *p = cfr_aws_endpoint_partition(c->region);
+    const struct cfr_wire_aws_partition *p = cfr_wire_aws_partition(c->region);
     const char *name = c->is_public ? "ecr-public" : c->fips ? "ecr-fips" : "ecr";
 
     if (p == NULL)
-        p = &commercial;
-    *out = (struct cfr_aws_endpoint){.path = "/", .tls = true};
+        p = cfr_wire_aws_partition_named(cfr_view_of("aws"));
+    *out = (struct cfr_wire_aws_endpoint){.path = "/", .tls = true};
     (void)snprintf(out->host, sizeof out->host, "%s%s.%s.%s", s->dual_stack ? "" : "api.", name, c->region,
                    s->dual_stack ? p->dual_stack_suffix : p->dns_suffix);
     (void)snprintf(out->region, sizeof out->region, "%s", c->region);
 }
 
-static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_aws_endpoint *out,
+static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_wire_aws_endpoint *out,
                        struct cfr_err *err)
 {
     struct cfr_aws_settings place = {0};
@@ -110,7 +110,7 @@ static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c
         compose(s, c, out);
         return 0;
     }
-    if (cfr_aws_endpoint_parse(place.endpoint, out, err) != 0) {
+    if (cfr_wire_aws_endpoint_parse(place.endpoint, out, err) != 0) {
         (void)cfr_err_prefix(err, "%s", place.endpoint_from);
         return CFR_E_CONFIG;
     }
@@ -120,7 +120,7 @@ static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c
 
 int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err)
 {
-    struct cfr_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint;
     struct call c;
     size_t regions = cfr_aws_ecr_calls(s) - (s->config->with_public ? 1 : 0);
     int rc = 0;
@@ -147,11 +147,12 @@ static int call_at(const struct cfr_aws_ecr_session *s, size_t n, struct call *o
 }
 
 int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_grant *grant, int64_t now_s,
-                      struct cfr_sts_request *out, struct cfr_err *err)
+                      struct cfr_wire_request *out, struct cfr_err *err)
 {
-    struct cfr_aws_keys keys = cfr_aws_keys_granted(grant);
-    struct cfr_aws_endpoint endpoint = {0};
-    struct cfr_aws_request post = {.endpoint = &endpoint, .content_type = CONTENT_TYPE, .keys = &keys, .now_s = now_s};
+    struct cfr_wire_aws_keys keys = cfr_aws_keys_granted(grant);
+    struct cfr_wire_aws_endpoint endpoint = {0};
+    struct cfr_wire_aws_call post = {
+        .endpoint = &endpoint, .content_type = CONTENT_TYPE, .keys = &keys, .now_s = now_s};
     struct call c = {0};
     int rc = call_at(s, n, &c, err);
 
@@ -165,7 +166,7 @@ int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struc
     out->answer_header = "x-amzn-ErrorType";
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     rc = cfr_secret_append_str(&out->body, "{}", err);
-    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
+    return rc != 0 ? rc : cfr_wire_aws_request(&post, out, err);
 }
 
 /* ECR answers with an array of one, ECR Public with an object. */
@@ -236,7 +237,7 @@ static int take_token(const struct cfr_aws_ecr_session *s, const struct call *c,
     return rc;
 }
 
-int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_sts_reply *reply,
+int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_wire_reply *reply,
                       struct cfr_grant *grant, struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;

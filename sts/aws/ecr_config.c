@@ -75,12 +75,12 @@ static int check_registry(const struct cfr_aws_ecr *c, size_t i, struct cfr_err 
 static int check(const void *node, struct cfr_err *err)
 {
     const struct cfr_aws_ecr *c = node;
-    struct cfr_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint;
 
-    if (c->region != NULL && !cfr_aws_endpoint_region_ok(cfr_view_of(c->region)))
+    if (c->region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(c->region)))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "region: a region has only lower-case letters, digits and hyphens, such as eu-west-1");
-    if (c->endpoint != NULL && cfr_aws_endpoint_parse(c->endpoint, &endpoint, err) != 0) {
+    if (c->endpoint != NULL && cfr_wire_aws_endpoint_parse(c->endpoint, &endpoint, err) != 0) {
         (void)cfr_err_prefix(err, "endpoint");
         return CFR_E_CONFIG;
     }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "sts/aws/error_private.h"
+#include "wire/aws.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ static struct cfr_view plain_type(struct cfr_view type)
     return cfr_view_trim((struct cfr_view){type.p, n});
 }
 
-int cfr_aws_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, const struct cfr_grant *grant,
+int cfr_aws_ecr_error_set(const struct cfr_wire_reply *reply, bool is_public, const struct cfr_grant *grant,
                           struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
@@ -85,8 +86,9 @@ int cfr_aws_ecr_error_set(const struct cfr_sts_reply *reply, bool is_public, con
             (void)cfr_json_string(cfr_json_get(doc, "Message"), &r.message);
     }
     r.code = plain_type(reply->header.n != 0 ? reply->header : type);
-    r.rows =
-        cfr_error_table_find(cfr_aws_error_common, r.status, r.code, r.message) != NULL ? cfr_aws_error_common : rows;
+    r.rows = cfr_error_table_find(cfr_wire_aws_error_rows, r.status, r.code, r.message) != NULL
+                 ? cfr_wire_aws_error_rows
+                 : rows;
     rc = cfr_error_table_set(&r, err);
     cfr_json_free(doc);
     (void)cfr_err_prefix(err, is_public ? "ecr public" : "ecr");

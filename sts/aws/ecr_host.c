@@ -40,7 +40,7 @@ bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
         return false;
     for (n = 0; n < rest.n && rest.p[n] != '.';)
         n++;
-    if (n == rest.n || !cfr_aws_endpoint_region_ok((struct cfr_view){rest.p, n}))
+    if (n == rest.n || !cfr_wire_aws_region_ok((struct cfr_view){rest.p, n}))
         return false;
     memcpy(out->region, rest.p, n);
     rest = (struct cfr_view){rest.p + n + 1, rest.n - n - 1};

@@ -44,10 +44,10 @@ size_t cfr_aws_ecr_calls(const struct cfr_aws_ecr_session *s);
 int cfr_aws_ecr_check(const struct cfr_aws_ecr_session *s, struct cfr_err *err);
 /* Builds request N of cfr_aws_ecr_calls, signed with the keys in GRANT. */
 int cfr_aws_ecr_build(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_grant *grant, int64_t now_s,
-                      struct cfr_sts_request *out, struct cfr_err *err);
+                      struct cfr_wire_request *out, struct cfr_err *err);
 /* Reads its answer: adds the login for each registry that it is for (sts/core/docker_auths.h) to GRANT, whose expiry
  * becomes the earlier one. */
-int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_sts_reply *reply,
+int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struct cfr_wire_reply *reply,
                       struct cfr_grant *grant, struct cfr_err *err);
 
 #endif

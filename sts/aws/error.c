@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors of STS. */
 #include "sts/aws/error_private.h"
+#include "wire/aws.h"
 
-#define HINT_CLOCK        "the request's time or signature was refused; check this machine's clock (15 min are tolerated)"
-#define HINT_BUSY         "AWS limits the rate of calls; it is tried again"
-#define HINT_LATER        "AWS is unavailable; it is tried again"
 #define HINT_BUG          "STS does not understand the request; check `endpoint`"
 #define HINT_EXPIRED      "the token has expired; it is tried again with the next one. Is the token file still renewed?"
 #define HINT_KEYS_EXPIRED "the keys of the file belong to a session that has ended; are they still renewed?"
@@ -74,36 +72,6 @@ static const struct cfr_error_table_row verify[] = {
 
 static const struct cfr_error_table_row *const special[CFR_AWS_CALLS] = {with_token, with_keys, with_session, verify};
 
-const struct cfr_error_table_row cfr_aws_error_common[] = {
-    {"SignatureDoesNotMatch", "Credential should be scoped", 0, CFR_E_REJECTED,
-     "the endpoint belongs to another region: set `region` to that one"},
-    {"SignatureDoesNotMatch", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"RequestExpired", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"RequestTimeTooSkewed", NULL, 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"Throttling", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ThrottlingException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestThrottled", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"TooManyRequestsException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"ProvisionedThroughputExceededException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"TransactionInProgressException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestLimitExceeded", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"BandwidthLimitExceeded", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"LimitExceededException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"SlowDown", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"PriorRequestNotComplete", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"EC2ThrottledException", NULL, 0, CFR_E_THROTTLED, HINT_BUSY},
-    {"RequestTimeout", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"RequestTimeoutException", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalFailure", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalError", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"InternalServerError", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"ServiceUnavailable", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {"ServiceUnavailableException", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},
-    {0},
-};
-
 static const struct cfr_error_table_row rows[] = {
     {"IDPCommunicationError", NULL, 0, CFR_E_IDP,
      "AWS could not reach the token issuer's discovery document or keys; it is tried again"},
@@ -154,7 +122,7 @@ static const struct cfr_error_table_row rows[] = {
 static const struct cfr_error_table_row *table_of(const struct cfr_aws_refusal *r, struct cfr_view code,
                                                   struct cfr_view message)
 {
-    const struct cfr_error_table_row *const tables[] = {special[r->call], cfr_aws_error_common};
+    const struct cfr_error_table_row *const tables[] = {special[r->call], cfr_wire_aws_error_rows};
 
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (cfr_error_table_find(tables[i], r->status, code, message) != NULL)

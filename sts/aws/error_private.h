@@ -30,7 +30,4 @@ struct cfr_aws_refusal {
 /* Sets ERR to "CODE: message (HTTP 403, request ID): what to do" and returns the code. */
 int cfr_aws_error_set(const struct cfr_aws_refusal *r, struct cfr_err *err);
 
-/* Rows that hold for every service of AWS: limits of rate, outages, clocks. */
-extern const struct cfr_error_table_row cfr_aws_error_common[];
-
 #endif

@@ -46,7 +46,7 @@ static bool setting_of(struct cfr_view line, struct setting *out)
     return true;
 }
 
-static void take_setting(const struct setting *s, struct cfr_aws_keys *out)
+static void take_setting(const struct setting *s, struct cfr_wire_aws_keys *out)
 {
     if (cfr_view_is_nocase(s->key, "aws_access_key_id"))
         out->id = s->value;
@@ -57,7 +57,7 @@ static void take_setting(const struct setting *s, struct cfr_aws_keys *out)
 }
 
 /* True if the profile is there. */
-static bool read_profile(struct cfr_view text, const char *profile, struct cfr_aws_keys *out)
+static bool read_profile(struct cfr_view text, const char *profile, struct cfr_wire_aws_keys *out)
 {
     struct cfr_view line;
     bool inside = false;
@@ -82,7 +82,7 @@ static bool read_profile(struct cfr_view text, const char *profile, struct cfr_a
     return found;
 }
 
-static int take_profile(const struct cfr_aws *c, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+static int take_profile(const struct cfr_aws *c, const struct cfr_sts_input *in, struct cfr_wire_aws_keys *out,
                         struct cfr_err *err)
 {
     const char *profile = c->profile != NULL ? c->profile : "default";
@@ -112,7 +112,7 @@ static bool printable(struct cfr_view text, size_t max)
     return text.n <= max && cfr_view_printable(text) && (text.n == 0 || memchr(text.p, ' ', text.n) == NULL);
 }
 
-static int check_keys(const struct cfr_aws *c, const struct cfr_aws_keys *keys, struct cfr_err *err)
+static int check_keys(const struct cfr_aws *c, const struct cfr_wire_aws_keys *keys, struct cfr_err *err)
 {
     const char *where = c->credentials_file != NULL ? "credentials_file" : "access_key_id_file";
 
@@ -141,12 +141,12 @@ static int check_keys(const struct cfr_aws *c, const struct cfr_aws_keys *keys, 
     return 0;
 }
 
-int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_wire_aws_keys *out,
                       struct cfr_err *err)
 {
     int rc = 0;
 
-    *out = (struct cfr_aws_keys){0};
+    *out = (struct cfr_wire_aws_keys){0};
     if (config->credentials_file != NULL) {
         rc = take_profile(config, in, out, err);
     } else {
@@ -156,9 +156,9 @@ int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *
     return rc != 0 ? rc : check_keys(config, out, err);
 }
 
-struct cfr_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant)
+struct cfr_wire_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant)
 {
-    return (struct cfr_aws_keys){
+    return (struct cfr_wire_aws_keys){
         .id = cfr_grant_get(grant, CFR_FIELD_AWS_ACCESS_KEY_ID),
         .secret = cfr_grant_get(grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY),
         .session_token = cfr_grant_get(grant, CFR_FIELD_AWS_SESSION_TOKEN),

@@ -6,18 +6,12 @@
 #define CFR_STS_AWS_KEYS_PRIVATE_H
 
 #include "sts/aws/aws.h"
-
-/* Views into the contents or the grant that they were taken from. */
-struct cfr_aws_keys {
-    struct cfr_view id;
-    struct cfr_view secret;
-    struct cfr_view session_token; /* empty for long-lived keys */
-};
+#include "wire/aws.h"
 
 /* Takes the keys out of the contents of the files that CONFIG names. CFR_E_CONFIG says what is missing or
  * garbled and where, without repeating any of it. */
-int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_aws_keys *out,
+int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *in, struct cfr_wire_aws_keys *out,
                       struct cfr_err *err);
-struct cfr_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant);
+struct cfr_wire_aws_keys cfr_aws_keys_granted(const struct cfr_grant *grant);
 
 #endif

@@ -108,7 +108,7 @@ int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char 
 }
 
 int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
-                             struct cfr_aws_endpoint *out, struct cfr_err *err)
+                             struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
     const struct cfr_aws_step *s = step == 0 ? NULL : cfr_aws_step_at(config, step - 1);
     const char *role = s != NULL ? s->role_arn : config->role_arn;
@@ -125,7 +125,7 @@ const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*
                                     char buf[CFR_AWS_REGION_MAX])
 {
     struct cfr_aws_settings place;
-    struct cfr_aws_endpoint endpoint;
+    struct cfr_wire_aws_endpoint endpoint;
 
     buf[0] = '\0';
     if (cfr_aws_settings_of(config, 0, env, &place, NULL) != 0)
@@ -133,9 +133,9 @@ const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*
     /* The pseudo region names the global STS; no other service knows it. */
     if (place.region != NULL && strcmp(place.region, "aws-global") == 0)
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "us-east-1");
-    else if (place.region != NULL && cfr_aws_endpoint_region_ok(cfr_view_of(place.region)))
+    else if (place.region != NULL && cfr_wire_aws_region_ok(cfr_view_of(place.region)))
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "%s", place.region);
-    else if (place.endpoint != NULL && cfr_aws_endpoint_parse(place.endpoint, &endpoint, NULL) == 0)
+    else if (place.endpoint != NULL && cfr_wire_aws_endpoint_parse(place.endpoint, &endpoint, NULL) == 0)
         (void)snprintf(buf, CFR_AWS_REGION_MAX, "%s", endpoint.region);
     return buf;
 }

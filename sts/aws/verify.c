@@ -7,19 +7,20 @@
 #include "sts/aws/error_private.h"
 #include "sts/aws/keys_private.h"
 #include "sts/aws/params_private.h"
-#include "sts/aws/request_private.h"
+#include "wire/aws.h"
 #include "wire/form.h"
 
 #include <string.h>
 
-int cfr_aws_verify_build(const struct cfr_aws_endpoint *endpoint, const char *accept, const struct cfr_grant *grant,
-                         int64_t now_s, struct cfr_sts_request *out, struct cfr_err *err)
+int cfr_aws_verify_build(const struct cfr_wire_aws_endpoint *endpoint, const char *accept,
+                         const struct cfr_grant *grant, int64_t now_s, struct cfr_wire_request *out,
+                         struct cfr_err *err)
 {
-    struct cfr_aws_keys keys = cfr_aws_keys_granted(grant);
-    struct cfr_aws_request post = {
+    struct cfr_wire_aws_keys keys = cfr_aws_keys_granted(grant);
+    struct cfr_wire_aws_call post = {
         .endpoint = endpoint,
         .service = "sts",
-        .content_type = CFR_STS_FORM_TYPE,
+        .content_type = CFR_FORM_TYPE,
         .accept = accept,
         .keys = &keys,
         .now_s = now_s,
@@ -28,11 +29,11 @@ int cfr_aws_verify_build(const struct cfr_aws_endpoint *endpoint, const char *ac
 
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     rc = cfr_secret_append_str(&out->body, "Action=" CFR_AWS_VERIFY_OPERATION "&Version=2011-06-15", err);
-    return rc != 0 ? rc : cfr_aws_request_build(&post, out, err);
+    return rc != 0 ? rc : cfr_wire_aws_request(&post, out, err);
 }
 
-static int refuse(const struct cfr_sts_reply *reply, const struct cfr_aws_answer *answer, const struct cfr_grant *grant,
-                  struct cfr_err *err)
+static int refuse(const struct cfr_wire_reply *reply, const struct cfr_aws_answer *answer,
+                  const struct cfr_grant *grant, struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         cfr_grant_get(grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY),
@@ -102,7 +103,7 @@ static int compare(const struct cfr_aws_answer *a, struct cfr_grant *g, struct c
     return rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AWS_ACCOUNT_ID, account, err);
 }
 
-int cfr_aws_verify_parse(const struct cfr_sts_reply *reply, struct cfr_grant *grant, struct cfr_err *err)
+int cfr_aws_verify_parse(const struct cfr_wire_reply *reply, struct cfr_grant *grant, struct cfr_err *err)
 {
     struct cfr_aws_answer answer;
     int rc = cfr_aws_answer_read(CFR_AWS_VERIFY_OPERATION, reply->content_type, reply->body, &answer, err);

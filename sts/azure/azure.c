@@ -60,7 +60,7 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
     return 0;
 }
 
-static int set_url(const char *url, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_url(const char *url, struct cfr_wire_request *out, struct cfr_err *err)
 {
     out->url = cfr_str_dup(cfr_view_of(url));
     return out->url != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
@@ -81,7 +81,7 @@ static const char *field_of(const struct cfr_azure *c, const struct cfr_azure_se
 }
 
 static int build_token(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                       const struct cfr_azure_settings *place, struct cfr_sts_request *out, struct cfr_err *err)
+                       const struct cfr_azure_settings *place, struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
     char url[CFR_AZURE_URL_MAX];
@@ -97,7 +97,7 @@ static int build_token(const struct cfr_sts_exchange *x, const struct cfr_sts_in
     return rc != 0 ? rc : cfr_azure_client_assertion_add(c, place, in, &out->body, err);
 }
 
-static int set_registry_url(const struct cfr_azure *c, const char *host, struct cfr_sts_request *out,
+static int set_registry_url(const struct cfr_azure *c, const char *host, struct cfr_wire_request *out,
                             struct cfr_err *err)
 {
     const char *base = c->acr_endpoint;
@@ -117,7 +117,7 @@ static int set_registry_url(const struct cfr_azure *c, const char *host, struct 
 
 /* `service` is the registry's own name whatever host is called. */
 static int build_registry(const struct cfr_sts_exchange *x, const char *host, const struct cfr_azure_settings *place,
-                          struct cfr_sts_request *out, struct cfr_err *err)
+                          struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
     int index = cfr_azure_settings_registry_scope(c, place);
@@ -139,20 +139,20 @@ static int build_registry(const struct cfr_sts_exchange *x, const char *host, co
     return rc != 0 ? rc : cfr_form_add(&out->body, "access_token", token, err);
 }
 
-static int set_headers(const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_headers(const struct cfr_sts_input *in, struct cfr_wire_request *out, struct cfr_err *err)
 {
     char id[CFR_JWT_UUID_MAX];
-    int rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(CFR_STS_FORM_TYPE), err);
+    int rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(CFR_FORM_TYPE), err);
 
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
+        rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     /* The server's logs and its errors then have the same id, the correlation id. */
     if (rc == 0 && in->nonce != NULL)
-        rc = cfr_sts_request_header(out, "client-request-id", cfr_view_of(cfr_jwt_uuid(in->nonce, id)), err);
+        rc = cfr_wire_request_header(out, "client-request-id", cfr_view_of(cfr_jwt_uuid(in->nonce, id)), err);
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
@@ -174,7 +174,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     return registry != NULL ? build_registry(x, registry, &place, out, err) : build_token(x, in, &place, out, err);
 }
 
-static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                   const struct cfr_oauth_answer *answer, struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
@@ -320,7 +320,7 @@ static int advance(struct cfr_sts_exchange *x)
     return CFR_STS_DONE;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     struct cfr_oauth_answer answer;

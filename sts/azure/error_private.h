@@ -9,7 +9,7 @@
 #include "sts/core/oauth_answer.h"
 
 struct cfr_azure_refusal {
-    const struct cfr_sts_reply *reply;
+    const struct cfr_wire_reply *reply;
     enum cfr_azure_client_assertion proof;
     struct cfr_view who;            /* the token's subject, for a registry the client; may be empty */
     const struct cfr_view *secrets; /* what an answer must not echo into the text */

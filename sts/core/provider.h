@@ -5,8 +5,8 @@
 
 #include "base/field.h"
 #include "base/grant.h"
+#include "wire/request.h"
 
-#define CFR_STS_HEADERS_MAX  8
 #define CFR_STS_CONTENTS_MAX 8
 #define CFR_STS_NONCE_BYTES  16
 #define CFR_STS_BODY_MAX     131072 /* of a request */
@@ -42,28 +42,6 @@ struct cfr_sts_exchange {
     struct cfr_grant grant; /* the latest answer; intermediate between steps, final after DONE */
 };
 
-struct cfr_sts_request {
-    const char *method;                             /* literal */
-    char *url;                                      /* heap */
-    struct cfr_secret headers[CFR_STS_HEADERS_MAX]; /* "Name: value", each */
-    size_t header_count;
-    struct cfr_secret body;
-    const char *ca_file;           /* borrowed from the configuration; NULL = the system's */
-    const char *answer_header;     /* literal: the header of the answer that parse wants to see; NULL = none */
-    struct cfr_secret client_cert; /* PEM chain, leaf first, to show in the TLS handshake; empty = none */
-    struct cfr_secret client_key;  /* PEM */
-    bool link_local; /* plain http to the addresses of AWS's container credentials is meant: 169.254.170.2,
-                      * 169.254.170.23, [fd00:ec2::23] */
-};
-
-struct cfr_sts_reply {
-    long status;
-    struct cfr_view content_type;
-    struct cfr_view body;
-    struct cfr_view request_id; /* x-amzn-RequestId or its like; may be empty */
-    struct cfr_view header;     /* the value of the request's answer_header; empty = the answer has none */
-};
-
 enum cfr_sts_outcome { CFR_STS_DONE = 0, CFR_STS_MORE = 1 };
 
 struct cfr_sts_provider {
@@ -81,11 +59,11 @@ struct cfr_sts_provider {
      * on. Else an error code. */
     int (*local)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_err *err);
     /* Builds the request of x->step into the zeroed OUT. The caller frees OUT also after an error. */
-    int (*build)(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+    int (*build)(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err);
     /* Reads the answer of x->step. CFR_STS_DONE: x->grant is final. CFR_STS_MORE: x->step has advanced. Else an
      * error code: x->grant is then unspecified but valid. */
-    int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+    int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err);
     /* Makes CONFIG (on the heap, as the table says) log in to the registry HOST if it names no registry itself; an
      * empty HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider
@@ -96,9 +74,6 @@ struct cfr_sts_provider {
 /* Whether an exchange with CONFIG begins with a subject token. */
 bool cfr_sts_needs_token(const struct cfr_sts_provider *provider, const void *config);
 
-/* Appends a "Name: value" header. */
-int cfr_sts_request_header(struct cfr_sts_request *r, const char *name, struct cfr_view value, struct cfr_err *err);
-void cfr_sts_request_free(struct cfr_sts_request *r);
 void cfr_sts_exchange_free(struct cfr_sts_exchange *x);
 
 #endif

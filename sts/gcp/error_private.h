@@ -8,7 +8,7 @@
 
 struct cfr_gcp_refusal {
     enum cfr_gcp_step step;
-    const struct cfr_sts_reply *reply;
+    const struct cfr_wire_reply *reply;
     const struct cfr_oauth_answer *answer; /* empty where the body was not understood */
     struct cfr_view who;                   /* the token's subject, or the key's account */
     const char *who_is;

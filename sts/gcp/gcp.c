@@ -35,7 +35,7 @@ static int step_of(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *
     return 0;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     enum cfr_gcp_step step = CFR_GCP_STEP_STS;
@@ -129,7 +129,7 @@ static int local(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, str
 }
 
 static int refuse(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
-                  const struct cfr_sts_reply *reply, const struct cfr_oauth_answer *answer, struct cfr_err *err)
+                  const struct cfr_wire_reply *reply, const struct cfr_oauth_answer *answer, struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         in->token,
@@ -174,7 +174,7 @@ static int take(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const 
 }
 
 static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
-                      const struct cfr_sts_reply *reply, struct cfr_err *err)
+                      const struct cfr_wire_reply *reply, struct cfr_err *err)
 {
     enum cfr_gcp_step step;
     struct cfr_oauth_answer answer;
@@ -193,7 +193,7 @@ static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, 
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     struct cfr_gcp_plan plan;

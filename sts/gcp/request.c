@@ -175,7 +175,7 @@ static bool is_iam(enum cfr_gcp_step step)
     return step == CFR_GCP_STEP_IAM_ID || step == CFR_GCP_STEP_IAM_ACCESS;
 }
 
-static int set_url(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct cfr_sts_request *out,
+static int set_url(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct cfr_wire_request *out,
                    struct cfr_err *err)
 {
     struct cfr_str url = {.limit = URL_LIMIT};
@@ -197,7 +197,7 @@ static int set_url(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct 
 }
 
 /* `Authorization: SCHEME VALUE` */
-static int set_authorization(struct cfr_sts_request *out, const char *scheme, struct cfr_view value,
+static int set_authorization(struct cfr_wire_request *out, const char *scheme, struct cfr_view value,
                              struct cfr_err *err)
 {
     struct cfr_secret text;
@@ -208,13 +208,13 @@ static int set_authorization(struct cfr_sts_request *out, const char *scheme, st
     if (rc == 0)
         rc = cfr_secret_append(&text, value, err);
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Authorization", cfr_secret_view(&text), err);
+        rc = cfr_wire_request_header(out, "Authorization", cfr_secret_view(&text), err);
     cfr_secret_free(&text);
     return rc;
 }
 
 /* RFC 6749, 2.3.1, though without its form encoding, which Google's own libraries leave out. */
-static int set_basic(const struct cfr_gcp_plan *p, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_basic(const struct cfr_gcp_plan *p, struct cfr_wire_request *out, struct cfr_err *err)
 {
     struct cfr_secret plain;
     struct cfr_secret encoded;
@@ -237,7 +237,7 @@ static int set_basic(const struct cfr_gcp_plan *p, struct cfr_sts_request *out, 
 }
 
 static int set_bearer(const struct cfr_gcp_plan *p, struct cfr_view token, const struct cfr_sts_input *in,
-                      struct cfr_sts_request *out, struct cfr_err *err)
+                      struct cfr_wire_request *out, struct cfr_err *err)
 {
     struct cfr_secret own;
     int64_t expires_s;
@@ -257,13 +257,13 @@ static int set_bearer(const struct cfr_gcp_plan *p, struct cfr_view token, const
 }
 
 static int set_headers(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct cfr_view access_token,
-                       const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err)
+                       const struct cfr_sts_input *in, struct cfr_wire_request *out, struct cfr_err *err)
 {
-    const char *type = is_iam(step) ? "application/json" : CFR_STS_FORM_TYPE;
-    int rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(type), err);
+    const char *type = is_iam(step) ? "application/json" : CFR_FORM_TYPE;
+    int rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(type), err);
 
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
+        rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc == 0 && is_iam(step))
         rc = set_bearer(p, access_token, in, out, err);
     /* Never a bearer token there: the service may refuse a request that has one. */
@@ -272,7 +272,7 @@ static int set_headers(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, str
     return rc;
 }
 
-static int set_certificate(const struct cfr_gcp_plan *p, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_certificate(const struct cfr_gcp_plan *p, struct cfr_wire_request *out, struct cfr_err *err)
 {
     int rc;
 
@@ -285,7 +285,7 @@ static int set_certificate(const struct cfr_gcp_plan *p, struct cfr_sts_request 
 }
 
 int cfr_gcp_request_make(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct cfr_view access_token,
-                         const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err)
+                         const struct cfr_sts_input *in, struct cfr_wire_request *out, struct cfr_err *err)
 {
     int rc = set_url(p, step, out, err);
 

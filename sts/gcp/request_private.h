@@ -11,6 +11,6 @@
  * CFR_E_CONFIG: a token is needed and IN has none, or a key or a certificate cannot be used. The caller frees
  * OUT in every case. */
 int cfr_gcp_request_make(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct cfr_view access_token,
-                         const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err);
+                         const struct cfr_sts_input *in, struct cfr_wire_request *out, struct cfr_err *err);
 
 #endif

@@ -47,7 +47,7 @@ static const struct cfr_error_table_row rows[] = {
     {0},
 };
 
-int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                      struct cfr_view code, struct cfr_view message, struct cfr_err *err)
 {
     struct cfr_view secrets[CFR_STS_CONTENTS_MAX + 1] = {in->token};

@@ -42,7 +42,7 @@ static int word(const struct cfr_sts_input *in, const char *key, struct cfr_view
 }
 
 /* RFC 6749, 2.3.1: both halves are form-encoded before they are joined. */
-static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct cfr_sts_request *out,
+static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct cfr_wire_request *out,
                      struct cfr_err *err)
 {
     struct cfr_secret plain;
@@ -61,7 +61,7 @@ static int add_basic(const struct cfr_oauth *c, struct cfr_view secret, struct c
     if (rc == 0)
         rc = cfr_base64_encode(cfr_secret_view(&plain), &value, err);
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Authorization", cfr_secret_view(&value), err);
+        rc = cfr_wire_request_header(out, "Authorization", cfr_secret_view(&value), err);
     cfr_secret_free(&plain);
     cfr_secret_free(&value);
     return rc;
@@ -124,7 +124,7 @@ static int add_assertion(struct cfr_view assertion, struct cfr_secret *body, str
     return rc != 0 ? rc : cfr_form_add(body, "client_assertion", assertion, err);
 }
 
-static int add_client(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int add_client(const struct cfr_oauth *c, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                       struct cfr_err *err)
 {
     bool basic = c->client_authentication == CFR_OAUTH_BASIC;
@@ -193,7 +193,7 @@ static int add_wishes(const struct cfr_oauth *c, struct cfr_secret *body, struct
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     const struct cfr_oauth *c = x->config;
@@ -209,9 +209,9 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (out->url == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
-    rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(CFR_STS_FORM_TYPE), err);
+    rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(CFR_FORM_TYPE), err);
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Accept", cfr_view_of("application/json"), err);
+        rc = cfr_wire_request_header(out, "Accept", cfr_view_of("application/json"), err);
     if (rc == 0)
         rc = cfr_form_add(&out->body, "grant_type", cfr_view_of(grant_types[c->grant]), err);
     if (rc == 0 && c->grant == CFR_OAUTH_TOKEN_EXCHANGE)
@@ -273,7 +273,7 @@ static int take(const struct cfr_oauth *c, const struct cfr_sts_input *in, const
     return rc;
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     const struct cfr_oauth *c = x->config;

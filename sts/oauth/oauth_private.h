@@ -8,7 +8,7 @@
 /* The URN of a token type that may be written short ("jwt"), or TYPE itself. */
 const char *cfr_oauth_token_type(const char *type);
 /* An error of RFC 6749, 5.2 or RFC 8693, 2.2.2 with class and advice. */
-int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                      struct cfr_view code, struct cfr_view message, struct cfr_err *err);
 
 #endif

@@ -24,7 +24,7 @@ static struct cfr_view at(const struct cfr_json *value, const char *const *path)
 
 #define AT(value, ...) at(value, (const char *const[]){__VA_ARGS__, NULL})
 
-static int parse(const struct cfr_sts_reply *reply, struct cfr_json **doc, struct cfr_err *err)
+static int parse(const struct cfr_wire_reply *reply, struct cfr_json **doc, struct cfr_err *err)
 {
     char type[SHOWN_TYPE + 1] = "not given";
     int rc = cfr_json_parse(reply->body, doc, err);
@@ -39,7 +39,7 @@ static int parse(const struct cfr_sts_reply *reply, struct cfr_json **doc, struc
                        "the answer is no JSON (its type is %s), so it is not from Keystone; check auth_url", type);
 }
 
-static int take_token(const struct cfr_sts_reply *reply, struct cfr_grant *g, struct cfr_err *err)
+static int take_token(const struct cfr_wire_reply *reply, struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view token = cfr_view_trim(reply->header);
 
@@ -251,7 +251,7 @@ static int take_rest(const struct cfr_sts_exchange *x, const struct cfr_sts_inpu
 }
 
 int cfr_openstack_grant(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                        const struct cfr_sts_reply *reply, struct cfr_grant *g, struct cfr_err *err)
+                        const struct cfr_wire_reply *reply, struct cfr_grant *g, struct cfr_err *err)
 {
     const struct cfr_json *token;
     struct cfr_json *doc;

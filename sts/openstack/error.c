@@ -168,7 +168,7 @@ static void name_caller(const struct cfr_sts_exchange *x, const struct cfr_sts_i
 }
 
 int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                         const struct cfr_sts_reply *reply, struct cfr_err *err)
+                         const struct cfr_wire_reply *reply, struct cfr_err *err)
 {
     const struct cfr_view secrets[] = {
         in->token,

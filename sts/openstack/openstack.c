@@ -20,7 +20,7 @@ static bool needs_token(const void *config)
     return cfr_openstack_way_of(config) == CFR_OPENSTACK_FEDERATION;
 }
 
-static int set_url(const struct cfr_sts_exchange *x, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_url(const struct cfr_sts_exchange *x, struct cfr_wire_request *out, struct cfr_err *err)
 {
     const struct cfr_openstack *c = x->config;
     struct cfr_str text = {.limit = URL_MAX};
@@ -45,7 +45,7 @@ static int set_url(const struct cfr_sts_exchange *x, struct cfr_sts_request *out
 }
 
 /* The token's place in the header. */
-static int set_bearer(const struct cfr_sts_input *in, struct cfr_sts_request *out, struct cfr_err *err)
+static int set_bearer(const struct cfr_sts_input *in, struct cfr_wire_request *out, struct cfr_err *err)
 {
     struct cfr_secret value;
     int rc;
@@ -57,12 +57,12 @@ static int set_bearer(const struct cfr_sts_input *in, struct cfr_sts_request *ou
     if (rc == 0)
         rc = cfr_secret_append(&value, in->token, err);
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Authorization", cfr_secret_view(&value), err);
+        rc = cfr_wire_request_header(out, "Authorization", cfr_secret_view(&value), err);
     cfr_secret_free(&value);
     return rc;
 }
 
-static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_sts_request *out,
+static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, struct cfr_wire_request *out,
                  struct cfr_err *err)
 {
     const struct cfr_openstack *c = x->config;
@@ -75,15 +75,15 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     out->answer_header = CFR_OPENSTACK_TOKEN_HEADER;
     rc = set_url(x, out, err);
     if (rc == 0)
-        rc = cfr_sts_request_header(out, "Accept", cfr_view_of(JSON), err);
+        rc = cfr_wire_request_header(out, "Accept", cfr_view_of(JSON), err);
     if (rc != 0 || cfr_openstack_presents_token(x))
         return rc != 0 ? rc : set_bearer(in, out, err);
-    rc = cfr_sts_request_header(out, "Content-Type", cfr_view_of(JSON), err);
+    rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(JSON), err);
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     return rc != 0 ? rc : cfr_openstack_body(x, in, &out->body, err);
 }
 
-static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_sts_reply *reply,
+static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err)
 {
     struct cfr_grant fresh = {0};

@@ -26,9 +26,9 @@ int cfr_openstack_body(const struct cfr_sts_exchange *x, const struct cfr_sts_in
  * will be followed by another) the ids, the identity and what a consumer needs to authenticate itself.
  * CFR_E_ANSWER. */
 int cfr_openstack_grant(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                        const struct cfr_sts_reply *reply, struct cfr_grant *g, struct cfr_err *err);
+                        const struct cfr_wire_reply *reply, struct cfr_grant *g, struct cfr_err *err);
 /* Sets ERR to what an answer that is no success means. Never 0. */
 int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
-                         const struct cfr_sts_reply *reply, struct cfr_err *err);
+                         const struct cfr_wire_reply *reply, struct cfr_err *err);
 
 #endif

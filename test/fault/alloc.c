@@ -151,10 +151,10 @@ static int exchange(const struct cfr_config_credential *c, const char *text, con
                     struct cfr_err *err)
 {
     struct cfr_sts_exchange x = {.provider = NULL};
-    struct cfr_sts_request request = {.method = NULL};
+    struct cfr_wire_request request = {.method = NULL};
     struct cfr_sts_input in = {
         .credential = "demo", .token = cfr_view_of(token), .subject = cfr_view_of("b"), .now_s = NOW_S, .env = no_env};
-    struct cfr_sts_reply reply = {.status = 200, .content_type = cfr_view_of(type), .body = cfr_view_of(text)};
+    struct cfr_wire_reply reply = {.status = 200, .content_type = cfr_view_of(type), .body = cfr_view_of(text)};
     int rc;
 
     x.provider = cfr_config_provider(c, &x.config);
@@ -163,7 +163,7 @@ static int exchange(const struct cfr_config_credential *c, const char *text, con
         rc = x.provider->parse(&x, &in, &reply, err);
     if (rc == 0)
         cfr_grant_move(out, &x.grant);
-    cfr_sts_request_free(&request);
+    cfr_wire_request_free(&request);
     cfr_sts_exchange_free(&x);
     return rc;
 }

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_sts_input in = {
         .credential = "registry", .token = {TOKEN, sizeof TOKEN - 1}, .now_s = 1767323045, .env = no_env};
     struct cfr_sts_exchange x = {.provider = &cfr_aws_container_provider, .config = &config};
-    struct cfr_sts_reply reply = {.status = 200};
+    struct cfr_wire_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;
 

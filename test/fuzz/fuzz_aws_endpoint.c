@@ -9,24 +9,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
     struct cfr_err err = {0};
     char *url = cfr_str_dup((struct cfr_view){(const char *)data, size});
     int rc;
 
     if (url == NULL)
         return 0;
-    rc = cfr_aws_endpoint_parse(url, &e, &err);
+    rc = cfr_wire_aws_endpoint_parse(url, &e, &err);
     CFR_FUZZ_MUST(rc == 0 || (rc == CFR_E_CONFIG && err.text[0] != '\0'));
     if (rc == 0) {
         CFR_FUZZ_MUST(e.host[0] != '\0' && e.path[0] == '/');
         CFR_FUZZ_MUST(strpbrk(e.host, "@/?#%\\ \t\r\n") == NULL && strpbrk(e.path, "@?#%\\ \t\r\n:") == NULL);
         CFR_FUZZ_MUST(e.tls || strncmp(e.host, "127.", 4) == 0 || strncmp(e.host, "[::1]", 5) == 0 ||
                       strncmp(e.host, "localhost", 9) == 0);
-        CFR_FUZZ_MUST(e.region[0] == '\0' || cfr_aws_endpoint_region_ok(cfr_view_of(e.region)));
+        CFR_FUZZ_MUST(e.region[0] == '\0' || cfr_wire_aws_region_ok(cfr_view_of(e.region)));
     }
-    (void)cfr_aws_endpoint_region_ok((struct cfr_view){(const char *)data, size});
-    (void)cfr_aws_endpoint_partition(url);
+    (void)cfr_wire_aws_region_ok((struct cfr_view){(const char *)data, size});
+    (void)cfr_wire_aws_partition(url);
     free(url);
     return 0;
 }

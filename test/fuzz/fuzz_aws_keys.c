@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_aws config = {.credentials_file = (char[]){"/k"}, .role_arn = (char[]){"r"}};
     const struct cfr_sts_content content = {"credentials_file", {(const char *)data, size}};
     struct cfr_sts_input in = {.contents = &content, .content_count = 1};
-    struct cfr_aws_keys keys;
+    struct cfr_wire_aws_keys keys;
     struct cfr_err err = {0};
     int rc = cfr_aws_keys_read(&config, &in, &keys, &err);
 

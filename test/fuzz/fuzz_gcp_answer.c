@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .now_s = 1767323045,
                                .env = no_env};
     struct cfr_sts_exchange x = {.provider = &cfr_gcp_provider, .config = &config};
-    struct cfr_sts_reply reply = {.status = 200};
+    struct cfr_wire_reply reply = {.status = 200};
     struct cfr_err err = {0};
     unsigned step;
     int rc;

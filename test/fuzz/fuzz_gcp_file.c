@@ -39,7 +39,7 @@ static void use(struct cfr_view json)
                                .now_s = 1767323045,
                                .env = no_env};
     struct cfr_sts_exchange x = {.provider = &cfr_gcp_provider, .config = &config};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_gcp_sdk sdk;
     struct cfr_err err = {0};
     int rc = x.provider->local(&x, &in, &err);
@@ -49,7 +49,7 @@ static void use(struct cfr_view json)
     CFR_FUZZ_MUST(rc == 0 || (err.code == rc && err.text[0] != '\0'));
     if (rc == 0 && r.url != NULL)
         CFR_FUZZ_MUST(strncmp(r.url, "http", 4) == 0 && strpbrk(r.url, " \r\n") == NULL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_sts_exchange_free(&x);
     (void)cfr_gcp_sdk_make(&config, &in, &sdk, NULL);
     cfr_gcp_sdk_free(&sdk);

@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_grant admin = {0};
     struct cfr_rotation_ask ask = {.id = "key-1", .name = NAME, .now_s = 1767323045, .admin = &admin};
     struct cfr_rotation_answer out = {.used_s = 0};
-    struct cfr_rotation_reply reply = {0};
+    struct cfr_wire_reply reply = {0};
     struct cfr_err err = {0};
     size_t cloud;
     int rc;

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfr_grant keys = {0};
     struct cfr_rotation_ask ask = {.id = "AKIAEXAMPLE000000000", .admin = &keys, .fresh = &keys};
     struct cfr_rotation_answer answer = {.used_s = 0};
-    struct cfr_rotation_reply reply = {.status = 200};
+    struct cfr_wire_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;
 

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .content_count = 1,
                                .now_s = 1767323045};
     struct cfr_sts_exchange x = {.provider = &cfr_oauth_provider, .config = &config};
-    struct cfr_sts_reply reply = {.status = 200};
+    struct cfr_wire_reply reply = {.status = 200};
     struct cfr_err err = {0};
     int rc;
 

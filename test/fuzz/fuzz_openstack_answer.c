@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .contents = contents,
                                .content_count = 2};
     struct cfr_sts_exchange x = {.provider = &cfr_openstack_provider};
-    struct cfr_sts_reply reply = {0};
+    struct cfr_wire_reply reply = {0};
     struct cfr_err err = {0};
     int rc;
 

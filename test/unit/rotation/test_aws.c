@@ -40,21 +40,28 @@ static struct cfr_grant keys(const char *prefix)
 static void builds(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask, const char *page,
                    const char *want)
 {
-    struct cfr_rotation_request r = {.method = NULL};
+    struct cfr_wire_request r = {.method = NULL};
     struct cfr_err err = {0};
     char got[2048];
+    char id[32];
+    char region[32];
+    char service[16];
     size_t n;
 
     if (cfr_rotation_aws_provider.build(c, ask, page, &r, &err) != 0)
         fail_msg("%s", err.text);
-    n = (size_t)snprintf(got, sizeof got, "%s %s %s/%s %.*s\n", r.method, r.url, r.sign_service, r.sign_region,
-                         (int)r.sign_id.n, r.sign_id.p);
+    /* Who signs, for which region and service: AWS4-HMAC-SHA256 Credential=ID/DATE/REGION/SERVICE/aws4_request */
+    assert_int_equal(r.header_count, 3);
+    assert_string_equal(r.headers[0].p, "Content-Type: application/x-www-form-urlencoded");
+    assert_int_equal(sscanf(r.headers[2].p,
+                            "Authorization: AWS4-HMAC-SHA256 Credential=%31[^/]/%*[^/]/%31[^/]/%15[^/]/", id, region,
+                            service),
+                     3);
+    n = (size_t)snprintf(got, sizeof got, "%s %s %s/%s %s\n", r.method, r.url, service, region, id);
     for (const char *p = r.body.p; *p != '\0'; p++)
         n += (size_t)snprintf(got + n, sizeof got - n, *p == '&' ? "\n" : "%c", *p);
     assert_string_equal(got, want);
-    assert_string_equal(r.content_type, "application/x-www-form-urlencoded");
-    assert_true(cfr_view_is(r.sign_secret, SECRET));
-    cfr_rotation_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void requests(void **state)
@@ -98,7 +105,7 @@ static void requests(void **state)
            "\nAction=GetCallerIdentity\nVersion=2011-06-15");
     c.sts_endpoint = (char[]){"https://vpce-1.sts.{region}.vpce.amazonaws.com"};
     builds(&c, &ask, "",
-           "POST https://vpce-1.sts.us-east-2.vpce.amazonaws.com sts/us-east-2 " KEY
+           "POST https://vpce-1.sts.us-east-2.vpce.amazonaws.com/ sts/us-east-2 " KEY
            "\nAction=GetCallerIdentity\nVersion=2011-06-15");
     cfr_grant_free(&admin);
     cfr_grant_free(&fresh);
@@ -145,20 +152,20 @@ static void without_keys(void **state)
     struct cfr_rotation_aws c = robot();
     struct cfr_grant none = {0};
     struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .admin = &none};
-    struct cfr_rotation_request r = {.method = NULL};
+    struct cfr_wire_request r = {.method = NULL};
     struct cfr_err err = {0};
 
     (void)state;
     assert_int_equal(cfr_rotation_aws_provider.build(&c, &ask, "", &r, &err), CFR_E_CONFIG);
     assert_contains(err.text, "`with` has no keys of AWS");
-    cfr_rotation_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static int parses(const struct cfr_rotation_ask *ask, const char *folder, struct cfr_view file, long status,
                   struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     struct cfr_rotation_aws c = robot();
-    struct cfr_rotation_reply reply = {.status = status, .content_type = cfr_view_of("text/xml")};
+    struct cfr_wire_reply reply = {.status = status, .content_type = cfr_view_of("text/xml")};
     char name[256];
     int rc;
 
@@ -292,8 +299,8 @@ static void rules(void **state)
         {"robot", {"us-east-1", NULL}, "http://iam.example", "plain http is only for"},
         {"robot", {"us-east-1", NULL}, "http://127.evil.example.com/", "plain http is only for"},
         {"robot", {"us-east-1", NULL}, "http://[::1].evil.example.com/", "no valid host name"},
-        {"robot", {"us-east-1", NULL}, "https://iam.example/a%41", "must be a host"},
-        {"robot", {"us-east-1", NULL}, "https://iam.example/?x", "nothing else"},
+        {"robot", {"us-east-1", NULL}, "https://iam.example/a%41", "a plain path"},
+        {"robot", {"us-east-1", NULL}, "https://iam.example/?x", "a plain path"},
     };
 
     (void)state;
@@ -314,12 +321,67 @@ static void rules(void **state)
     }
 }
 
+/* What any service of AWS answers with when it is busy or down is tried again, whatever its status is. */
+static void outages(void **state)
+{
+    static const struct {
+        const char *code;
+        int rc;
+    } rows[] = {
+        {"Throttling", CFR_E_THROTTLED},
+        {"ThrottlingException", CFR_E_THROTTLED},
+        {"RequestLimitExceeded", CFR_E_THROTTLED},
+        {"ThrottledException", CFR_E_THROTTLED},
+        {"RequestThrottledException", CFR_E_THROTTLED},
+        {"RequestThrottled", CFR_E_THROTTLED},
+        {"TooManyRequestsException", CFR_E_THROTTLED},
+        {"ProvisionedThroughputExceededException", CFR_E_THROTTLED},
+        {"TransactionInProgressException", CFR_E_THROTTLED},
+        {"BandwidthLimitExceeded", CFR_E_THROTTLED},
+        {"LimitExceededException", CFR_E_THROTTLED},
+        {"SlowDown", CFR_E_THROTTLED},
+        {"PriorRequestNotComplete", CFR_E_THROTTLED},
+        {"EC2ThrottledException", CFR_E_THROTTLED},
+        {"RequestTimeout", CFR_E_UNAVAILABLE},
+        {"RequestTimeoutException", CFR_E_UNAVAILABLE},
+        {"InternalFailure", CFR_E_UNAVAILABLE},
+        {"InternalError", CFR_E_UNAVAILABLE},
+        {"InternalServerError", CFR_E_UNAVAILABLE},
+        {"ServiceUnavailable", CFR_E_UNAVAILABLE},
+        {"ServiceUnavailableException", CFR_E_UNAVAILABLE},
+        {"ServiceFailure", CFR_E_UNAVAILABLE},
+    };
+    static const enum cfr_rotation_op ops[] = {CFR_ROTATION_LIST, CFR_ROTATION_CREATE, CFR_ROTATION_VERIFY};
+    struct cfr_rotation_aws c = robot();
+    struct cfr_grant g = keys("");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows) * COUNT(ops); i++) {
+        struct cfr_rotation_ask ask = {.op = ops[i % COUNT(ops)], .id = MINTED, .admin = &g, .fresh = &g};
+        struct cfr_rotation_answer answer = {.used_s = 0};
+        struct cfr_err err = {0};
+        char body[512];
+        struct cfr_wire_reply reply = {.status = 400, .content_type = cfr_view_of("text/xml")};
+        int rc;
+
+        (void)snprintf(body, sizeof body,
+                       "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
+                       rows[i / COUNT(ops)].code);
+        reply.body = cfr_view_of(body);
+        rc = cfr_rotation_aws_provider.parse(&c, &ask, &reply, &answer, &err);
+        if (rc != rows[i / COUNT(ops)].rc || cfr_err_class(rc) != CFR_CLASS_RETRY)
+            fail_msg("%s: %s: %s", rows[i / COUNT(ops)].code, cfr_err_name(rc), err.text);
+        cfr_rotation_answer_free(&answer);
+    }
+    cfr_grant_free(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests), cmocka_unit_test(partitions), cmocka_unit_test(without_keys),
-        cmocka_unit_test(errors),   cmocka_unit_test(a_new_key),  cmocka_unit_test(a_list),
-        cmocka_unit_test(the_rest), cmocka_unit_test(rules),
+        cmocka_unit_test(outages),      cmocka_unit_test(requests), cmocka_unit_test(partitions),
+        cmocka_unit_test(without_keys), cmocka_unit_test(errors),   cmocka_unit_test(a_new_key),
+        cmocka_unit_test(a_list),       cmocka_unit_test(the_rest), cmocka_unit_test(rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,14 +48,14 @@ static void requests(void **state)
     (void)state;
     mint_request(azure, &config, &list, "GET " OBJECT "?$select=appId,passwordCredentials\n" AUTH "\n");
     mint_request(azure, &config, &create,
-                 "POST " OBJECT "/addPassword\n" AUTH "(type: application/json)\n\n"
+                 "POST " OBJECT "/addPassword\n" AUTH "Content-Type: application/json\n\n"
                  "{\"passwordCredential\":{\"displayName\":\"" MINT_NAME "\"}}");
     mint_request(azure, &config, &drop,
-                 "POST " OBJECT "/removePassword\n" AUTH "(type: application/json)\n\n{\"keyId\":\"" FIRST "\"}");
+                 "POST " OBJECT "/removePassword\n" AUTH "Content-Type: application/json\n\n{\"keyId\":\"" FIRST "\"}");
     create.admin = &second;
     mint_request(azure, &full, &create,
                  "POST http://127.0.0.1:8080/graph/v1.0/applications(appId='" APP "')/addPassword\n" AUTH
-                 "(type: application/json)\n(CA: /etc/ca.pem)\n\n"
+                 "Content-Type: application/json\n(CA: /etc/ca.pem)\n\n"
                  "{\"passwordCredential\":{\"displayName\":\"" MINT_NAME
                  "\",\"endDateTime\":\"2026-04-02T03:04:05Z\"}}");
     cfr_grant_free(&g);
@@ -71,12 +71,12 @@ static void without_a_token(void **state)
     for (size_t i = 0; i < 2 * COUNT(bad); i++) {
         struct cfr_grant g = admin(i % 2 != 0, bad[i / 2]);
         struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_LIST, NULL, &g);
-        struct cfr_rotation_request r = {0};
+        struct cfr_wire_request r = {0};
         struct cfr_err err = {0};
 
         assert_int_equal(azure->build(&config, &ask, "", &r, &err), CFR_E_CONFIG);
         assert_contains(err.text, "https://graph.microsoft.com/.default among its `scopes`");
-        cfr_rotation_request_free(&r);
+        cfr_wire_request_free(&r);
         cfr_grant_free(&g);
     }
 }
@@ -125,7 +125,7 @@ static void deleted(void **state)
 {
     struct cfr_grant g = admin(false, "https://graph.microsoft.com");
     struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_DELETE, FIRST, &g);
-    struct cfr_rotation_reply reply = {.status = 204};
+    struct cfr_wire_reply reply = {.status = 204};
     struct cfr_rotation_answer out = {.used_s = 0};
 
     (void)state;

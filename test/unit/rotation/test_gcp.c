@@ -37,9 +37,9 @@ static void requests(void **state)
     (void)state;
     mint_request(gcp, &config, &list, "GET " KEYS "?keyTypes=USER_MANAGED\n" AUTH "\n");
     mint_request(gcp, &config, &create,
-                 "POST " KEYS "\n" AUTH "(type: application/json)\n\n"
+                 "POST " KEYS "\n" AUTH "Content-Type: application/json\n\n"
                  "{\"privateKeyType\":\"TYPE_GOOGLE_CREDENTIALS_FILE\",\"keyAlgorithm\":\"KEY_ALG_RSA_2048\"}");
-    mint_request(gcp, &config, &disable, "POST " KEYS "/a%2Fb:disable\n" AUTH "(type: application/json)\n\n{}");
+    mint_request(gcp, &config, &disable, "POST " KEYS "/a%2Fb:disable\n" AUTH "Content-Type: application/json\n\n{}");
     mint_request(gcp, &config, &drop, "DELETE " KEYS "/k1\n" AUTH "\n");
     mint_request(gcp, &other, &drop,
                  "DELETE "
@@ -59,13 +59,13 @@ static void without_a_token(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct cfr_grant g = {0};
         struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_LIST, NULL, &g);
-        struct cfr_rotation_request r = {0};
+        struct cfr_wire_request r = {0};
         struct cfr_err err = {0};
 
         mint_set(&g, CFR_FIELD_GCP_ACCESS_TOKEN, bad[i]);
         assert_int_equal(gcp->build(&config, &ask, "", &r, &err), CFR_E_CONFIG);
         assert_contains(err.text, "must be an exchange with `gcp`");
-        cfr_rotation_request_free(&r);
+        cfr_wire_request_free(&r);
         cfr_grant_free(&g);
     }
 }

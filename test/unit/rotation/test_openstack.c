@@ -41,12 +41,12 @@ static void requests(void **state)
     (void)state;
     mint_request(openstack, &config, &list, "GET " LIST "\n" AUTH "\n");
     mint_request(openstack, &config, &create,
-                 "POST " LIST "\n" AUTH "(type: application/json)\n\n"
+                 "POST " LIST "\n" AUTH "Content-Type: application/json\n\n"
                  "{\"application_credential\":{\"name\":\"" MINT_NAME "\",\"unrestricted\":false}}");
     mint_request(openstack, &config, &drop, "DELETE " LIST "/k%2F1\n" AUTH "\n");
     mint_request(openstack, &full, &create,
                  "POST http://127.0.0.1:5000/identity/v3/users/u%2F2/application_credentials\n" AUTH
-                 "(type: application/json)\n(CA: /etc/ca.pem)\n\n"
+                 "Content-Type: application/json\n(CA: /etc/ca.pem)\n\n"
                  "{\"application_credential\":{\"name\":\"" MINT_NAME
                  "\",\"unrestricted\":true,\"roles\":[{\"name\":\"member\"},"
                  "{\"name\":\"load \\\"balancer\\\"\"}],\"expires_at\":\"2026-04-02T03:04:05Z\"}}");
@@ -67,13 +67,13 @@ static void without(void **state)
     for (size_t i = 0; i < COUNT(all); i++) {
         struct cfr_grant g = admin();
         struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_LIST, NULL, &g);
-        struct cfr_rotation_request r = {0};
+        struct cfr_wire_request r = {0};
         struct cfr_err err = {0};
 
         mint_set(&g, all[i].field, "");
         assert_int_equal(openstack->build(&config, &ask, "", &r, &err), CFR_E_CONFIG);
         assert_contains(err.text, all[i].why);
-        cfr_rotation_request_free(&r);
+        cfr_wire_request_free(&r);
         cfr_grant_free(&g);
     }
 }
@@ -135,7 +135,7 @@ static void deleted(void **state)
 {
     struct cfr_grant g = admin();
     struct cfr_rotation_ask ask = mint_ask(CFR_ROTATION_DELETE, "k1", &g);
-    struct cfr_rotation_reply reply = {.status = 204};
+    struct cfr_wire_reply reply = {.status = 204};
     struct cfr_rotation_answer out = {.used_s = 0};
 
     (void)state;

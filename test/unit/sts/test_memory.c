@@ -31,17 +31,17 @@ static int run(const struct course *c, struct cfr_err *err)
     if (rc == 0 && c->provider->check != NULL)
         rc = c->provider->check(c->config, golden_no_env, err);
     for (size_t i = 0; rc == 0 && i + 1 < c->count; i++) {
-        struct cfr_sts_reply reply = {.status = 200, .body = c->answers[i]};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200, .body = c->answers[i]};
+        struct cfr_wire_request r = {0};
 
         rc = x.provider->build(&x, &in, &r, err);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         if (rc == 0)
             rc = x.provider->parse(&x, &in, &reply, err);
         rc = rc == CFR_STS_MORE ? 0 : rc;
     }
     if (rc == 0) {
-        struct cfr_sts_reply reply = {.status = 403, .body = c->answers[c->count - 1]};
+        struct cfr_wire_reply reply = {.status = 403, .body = c->answers[c->count - 1]};
         int refused = x.provider->parse(&x, &in, &reply, err);
 
         rc = refused == CFR_E_DENIED || refused == CFR_E_UNAVAILABLE ? 0 : refused;

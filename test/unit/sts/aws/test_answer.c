@@ -51,7 +51,7 @@ static void check_error(const struct cfr_view col[7])
     struct cfr_view body = data_file_case("aws", "errors", col[0]);
     struct cfr_sts_exchange x = exchange((unsigned)data_file_number(col[2]));
     struct cfr_sts_input in = input();
-    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
+    struct cfr_wire_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
     int rc;
 
@@ -93,7 +93,7 @@ static void check_grant(const struct cfr_view col[9])
     unsigned step = (unsigned)data_file_number(col[2]);
     struct cfr_sts_exchange x = exchange(step);
     struct cfr_sts_input in = input();
-    struct cfr_sts_reply reply = {.status = 200, .content_type = col[1], .body = body};
+    struct cfr_wire_reply reply = {.status = 200, .content_type = col[1], .body = body};
     struct cfr_err err = {0};
     int rc = x.provider->parse(&x, &in, &reply, &err);
 
@@ -130,7 +130,7 @@ static void request_id_of_the_header(void **state)
 {
     struct cfr_sts_exchange x = exchange(0);
     struct cfr_sts_input in = input();
-    struct cfr_sts_reply reply = {.status = 403,
+    struct cfr_wire_reply reply = {.status = 403,
                                   .body = cfr_view_of("<Error><Code>AccessDenied</Code><Message>Not authorized to "
                                                       "perform sts:AssumeRoleWithWebIdentity</Message></Error>"),
                                   .request_id = cfr_view_of("8a0e-11")};
@@ -169,7 +169,7 @@ static void echoed_secrets(void **state)
         for (size_t k = 0; k < sizeof secrets / sizeof secrets[0]; k++) {
             struct cfr_sts_exchange x = exchange(1);
             struct cfr_sts_input in = input();
-            struct cfr_sts_reply reply = {.status = 400};
+            struct cfr_wire_reply reply = {.status = 400};
             struct cfr_err err = {0};
             const char *at = strstr(places[i], "%s");
 
@@ -195,7 +195,7 @@ static void truncated_anywhere(void **state)
         for (size_t n = 0; n + 2 < whole.n; n++) {
             struct cfr_sts_exchange x = exchange(0);
             struct cfr_sts_input in = input();
-            struct cfr_sts_reply reply = {.status = 200, .body = {whole.p, n}};
+            struct cfr_wire_reply reply = {.status = 200, .body = {whole.p, n}};
             struct cfr_err err = {0};
 
             assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_ANSWER);
@@ -212,7 +212,7 @@ static void every_status_without_a_body(void **state)
     for (long status = 100; status < 600; status++) {
         struct cfr_sts_exchange x = exchange(0);
         struct cfr_sts_input in = input();
-        struct cfr_sts_reply reply = {.status = status};
+        struct cfr_wire_reply reply = {.status = status};
         struct cfr_err err = {0};
         int want = status < 300                                      ? CFR_E_ANSWER
                    : status < 400                                    ? CFR_E_REDIRECT

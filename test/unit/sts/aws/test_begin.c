@@ -117,7 +117,7 @@ static void key_file(const char *role, const char *ini, const char *why)
     struct cfr_aws c = {.role_arn = (char *)(uintptr_t)role, .credentials_file = (char[]){"/k"}};
     const struct cfr_sts_content content = {"credentials_file", cfr_view_of(ini)};
     struct cfr_sts_input in = {.contents = &content, .content_count = 1};
-    struct cfr_aws_keys keys;
+    struct cfr_wire_aws_keys keys;
     struct cfr_err err = {0};
     int rc = cfr_aws_keys_read(&c, &in, &keys, &err);
 
@@ -155,7 +155,7 @@ static void two_files(void **state)
 {
     struct cfr_sts_content contents[] = {key_files[0], key_files[1]};
     struct cfr_sts_input in = {.contents = contents, .content_count = 2};
-    struct cfr_aws_keys keys;
+    struct cfr_wire_aws_keys keys;
     struct cfr_err err = {0};
 
     (void)state;

@@ -58,7 +58,7 @@ static void drop(struct cfr_aws *c)
 static void checks(const char *const *settings, const char *const *variables, const char *why, const char *host)
 {
     struct cfr_aws c = make(settings);
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
     struct cfr_err err = {0};
     int rc;
 

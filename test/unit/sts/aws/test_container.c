@@ -79,8 +79,8 @@ static void checked(void **state)
     struct cfr_sts_exchange x = {.provider = &cfr_aws_container_provider, .config = &expects};
     struct cfr_view keys = data_file_read("aws_container/grants/eks.json");
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_reply reply = {.status = 200, .body = keys};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 200, .body = keys};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_STS_MORE);
@@ -88,7 +88,7 @@ static void checked(void **state)
     assert_string_equal(r.url, "https://sts.eu-west-1.amazonaws.com/");
     assert_string_equal(r.body.p, "Action=GetCallerIdentity&Version=2011-06-15");
     assert_int_equal(r.header_count, 5);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     reply.body =
         cfr_view_of("<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>" GOLDEN_ARN
                     "</Arn><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>");
@@ -97,7 +97,7 @@ static void checked(void **state)
     x.step = 2;
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_E_INTERNAL);
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_sts_exchange_free(&x);
     data_file_free(keys);
 }
@@ -107,14 +107,14 @@ static void no_token(void **state)
     struct cfr_aws_container none = {.authorization = CFR_AWS_CONTAINER_NONE};
     struct cfr_sts_exchange x = {.provider = &cfr_aws_container_provider, .config = &eks};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     assert_true(cfr_sts_needs_token(&cfr_aws_container_provider, &eks));
     assert_false(cfr_sts_needs_token(&cfr_aws_container_provider, &none));
     in.token.n = 0;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_TOKEN);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void checks(const char *why, const char *(*env)(const char *), const char *const *settings)

@@ -110,12 +110,12 @@ static void hosts(void **state)
 
 static void answers(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const char *body, int outcome)
 {
-    struct cfr_sts_reply reply = {.status = 200, .body = cfr_view_of(body)};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 200, .body = cfr_view_of(body)};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
     int rc = x->provider->build(x, in, &r, &err);
 
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     if (rc == 0)
         rc = x->provider->parse(x, in, &reply, &err);
     if (rc != outcome)
@@ -220,14 +220,14 @@ static void goes_to(struct cfr_aws_ecr *ecr, const char *url)
 {
     struct cfr_sts_exchange x;
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
 
     begin(cfr_view_of("private"), &x, &in);
     config.ecr = ecr;
     in.env = env;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), 0);
     assert_string_equal(r.url, url);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_sts_exchange_free(&x);
 }
 

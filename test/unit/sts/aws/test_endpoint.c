@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int resolve(const struct cfr_aws_settings *place, const char *partition, struct cfr_aws_endpoint *out,
+static int resolve(const struct cfr_aws_settings *place, const char *partition, struct cfr_wire_aws_endpoint *out,
                    struct cfr_err *err)
 {
     struct cfr_aws_settings p = *place;
@@ -25,7 +25,7 @@ static int resolve(const struct cfr_aws_settings *place, const char *partition, 
 
 static void expect(struct cfr_aws_settings place, const char *partition, const char *host, const char *region)
 {
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
     struct cfr_err err = {0};
 
     if (resolve(&place, partition, &e, &err) != 0)
@@ -40,7 +40,7 @@ static void expect(struct cfr_aws_settings place, const char *partition, const c
 
 static void refuse(struct cfr_aws_settings place, const char *partition, const char *why)
 {
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
     struct cfr_err err = {0};
 
     assert_int_equal(resolve(&place, partition, &e, &err), CFR_E_CONFIG);
@@ -75,7 +75,7 @@ static void partitions(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *r = rows[i].region;
 
-        assert_string_equal(cfr_aws_endpoint_partition(r)->name, rows[i].partition);
+        assert_string_equal(cfr_wire_aws_partition(r)->name, rows[i].partition);
         (void)snprintf(host, sizeof host, "sts.%s.%s", r, rows[i].suffix);
         expect((struct cfr_aws_settings){.region = r}, rows[i].partition, host, r);
         (void)snprintf(host, sizeof host, "sts-fips.%s.%s", r, rows[i].suffix);
@@ -142,10 +142,10 @@ static void regions(void **state)
     refuse((struct cfr_aws_settings){.region = "us-gov-west-1"}, "aws", "partition aws-us-gov");
     refuse((struct cfr_aws_settings){.region = "eu-west-1"}, "minio", "partition aws;");
     /* A region newer than the table belongs to the role's partition. */
-    assert_null(cfr_aws_endpoint_partition("xx-new-1"));
-    assert_null(cfr_aws_endpoint_partition("us-gov-west-1-extra"));
-    assert_null(cfr_aws_endpoint_partition("eu-west-"));
-    assert_null(cfr_aws_endpoint_partition("eu--1"));
+    assert_null(cfr_wire_aws_partition("xx-new-1"));
+    assert_null(cfr_wire_aws_partition("us-gov-west-1-extra"));
+    assert_null(cfr_wire_aws_partition("eu-west-"));
+    assert_null(cfr_wire_aws_partition("eu--1"));
     expect((struct cfr_aws_settings){.region = "xx-new-1"}, "aws", "sts.xx-new-1.amazonaws.com", "xx-new-1");
     expect((struct cfr_aws_settings){.region = "xx-new-1"}, "aws-cn", "sts.xx-new-1.amazonaws.com.cn", "xx-new-1");
 }
@@ -191,18 +191,18 @@ static void loopback(void **state)
         {"http://[::ffff:127.0.0.1]", "plain http"},
         {"http://sts.eu-west-1.amazonaws.com", "plain http"},
     };
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
     struct cfr_err err = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        if (cfr_aws_endpoint_parse(good[i], &e, &err) != 0)
+        if (cfr_wire_aws_endpoint_parse(good[i], &e, &err) != 0)
             fail_msg("%s: %s", good[i], err.text);
         assert_false(e.tls);
     }
     assert_string_equal(e.host, "localhost");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (cfr_aws_endpoint_parse(bad[i].url, &e, &err) != CFR_E_CONFIG || strstr(err.text, bad[i].why) == NULL)
+        if (cfr_wire_aws_endpoint_parse(bad[i].url, &e, &err) != CFR_E_CONFIG || strstr(err.text, bad[i].why) == NULL)
             fail_msg("%s was not refused as it should: %s", bad[i].url, err.text);
     }
 }
@@ -241,17 +241,17 @@ static void bad_urls(void **state)
         "https://h\r\nX: y",
     };
     char long_url[600] = "https://";
-    struct cfr_aws_endpoint e;
+    struct cfr_wire_aws_endpoint e;
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (cfr_aws_endpoint_parse(bad[i], &e, NULL) != CFR_E_CONFIG)
+        if (cfr_wire_aws_endpoint_parse(bad[i], &e, NULL) != CFR_E_CONFIG)
             fail_msg("%s was not refused", bad[i]);
     }
     memset(long_url + 8, 'a', 300);
-    assert_int_equal(cfr_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
+    assert_int_equal(cfr_wire_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
     memset(long_url + 8, 'a', 590);
-    assert_int_equal(cfr_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
+    assert_int_equal(cfr_wire_aws_endpoint_parse(long_url, &e, NULL), CFR_E_CONFIG);
 }
 
 int main(void)

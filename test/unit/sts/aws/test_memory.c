@@ -56,18 +56,18 @@ static int exchange(struct cfr_err *err)
     if (rc == 0)
         rc = x.provider->check(&c, no_env, err);
     for (unsigned i = 0; rc == 0 && i < 2; i++) {
-        struct cfr_sts_reply reply = {.status = 200, .body = answers[i]};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200, .body = answers[i]};
+        struct cfr_wire_request r = {0};
 
         rc = x.provider->build(&x, &in, &r, err);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         if (rc == 0)
             rc = x.provider->parse(&x, &in, &reply, err);
         if (rc == CFR_STS_MORE)
             rc = 0;
     }
     if (rc == 0) {
-        struct cfr_sts_reply reply = {.status = 403, .body = refusal};
+        struct cfr_wire_reply reply = {.status = 403, .body = refusal};
         int refused = x.provider->parse(&x, &in, &reply, err);
 
         rc = refused == CFR_E_DENIED ? 0 : refused;

@@ -98,8 +98,8 @@ static void whole_chain(void **state)
     (void)state;
     for (unsigned step = 0; step < 3; step++) {
         const char *op = step == 0 ? "AssumeRoleWithWebIdentity" : "AssumeRole";
-        struct cfr_sts_reply reply = {.status = 200};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200};
+        struct cfr_wire_request r = {0};
         char body[1024];
         char want[64];
 
@@ -111,7 +111,7 @@ static void whole_chain(void **state)
             (void)snprintf(want, sizeof want, "Credential=ASIA%u/20260102/eu-west-1/sts/", step - 1);
             assert_non_null(strstr(r.headers[4].p, want));
         }
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         (void)snprintf(body, sizeof body,
                        "<%sResponse><%sResult><AssumedRoleUser><Arn>arn:aws:sts::123456789012:assumed-role/r%u/n</Arn>"
                        "</AssumedRoleUser><Credentials><AccessKeyId>ASIA%u</AccessKeyId><SecretAccessKey>s%u"
@@ -134,43 +134,43 @@ static void refusals(void **state)
                         .duration_ms = 3600000,
                         .then_assume = {&step, 1}};
     struct cfr_sts_exchange x = {.provider = &cfr_aws_provider, .config = &c};
-    struct cfr_sts_reply reply = {.status = 200};
+    struct cfr_wire_reply reply = {.status = 200};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_CONFIG);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     c.region = (char[]){"eu-west-1"};
     in.token = cfr_view_of("abc");
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_TOKEN);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     x.step = 1;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     x.step = 2;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void headers(void **state)
 {
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     char name[16];
 
     (void)state;
-    assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\r\nB: y"), NULL), CFR_E_INTERNAL);
-    assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\nB: y"), NULL), CFR_E_INTERNAL);
-    assert_int_equal(cfr_sts_request_header(&r, "A", cfr_view_of("x\rB: y"), NULL), CFR_E_INTERNAL);
-    assert_int_equal(cfr_sts_request_header(&r, "A", (struct cfr_view){"x\0y", 3}, NULL), CFR_E_INTERNAL);
-    for (int i = 0; i < CFR_STS_HEADERS_MAX; i++) {
+    assert_int_equal(cfr_wire_request_header(&r, "A", cfr_view_of("x\r\nB: y"), NULL), CFR_E_INTERNAL);
+    assert_int_equal(cfr_wire_request_header(&r, "A", cfr_view_of("x\nB: y"), NULL), CFR_E_INTERNAL);
+    assert_int_equal(cfr_wire_request_header(&r, "A", cfr_view_of("x\rB: y"), NULL), CFR_E_INTERNAL);
+    assert_int_equal(cfr_wire_request_header(&r, "A", (struct cfr_view){"x\0y", 3}, NULL), CFR_E_INTERNAL);
+    for (int i = 0; i < CFR_WIRE_HEADERS_MAX; i++) {
         (void)snprintf(name, sizeof name, "N%d", i);
-        assert_int_equal(cfr_sts_request_header(&r, name, cfr_view_of("v"), NULL), 0);
+        assert_int_equal(cfr_wire_request_header(&r, name, cfr_view_of("v"), NULL), 0);
     }
     assert_string_equal(r.headers[7].p, "N7: v");
-    assert_int_equal(cfr_sts_request_header(&r, "N8", cfr_view_of("v"), NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    assert_int_equal(cfr_wire_request_header(&r, "N8", cfr_view_of("v"), NULL), CFR_E_INTERNAL);
+    cfr_wire_request_free(&r);
     assert_int_equal(r.header_count, 0);
 }
 

@@ -60,7 +60,7 @@ static void check_error(const struct cfr_view col[8])
     struct cfr_azure c = config_of(col[2]);
     struct cfr_sts_exchange x = exchange(&c, (unsigned)data_file_number(col[3]));
     struct cfr_sts_input in = input(&c);
-    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
+    struct cfr_wire_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
     int rc;
 
@@ -114,7 +114,7 @@ static void check_grant(const struct cfr_view col[4])
     struct cfr_azure c = config_of(cfr_view_of("federated"));
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
     struct cfr_sts_input in = input(&c);
-    struct cfr_sts_reply reply = {.status = 200, .content_type = cfr_view_of("application/json"), .body = body};
+    struct cfr_wire_reply reply = {.status = 200, .content_type = cfr_view_of("application/json"), .body = body};
     struct cfr_err err = {0};
     char token[256];
     int rc;
@@ -155,7 +155,7 @@ static void grants(void **state)
 static int answer(struct cfr_sts_exchange *x, int64_t now_s, const char *body, struct cfr_err *err)
 {
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 200, .body = cfr_view_of(body)};
+    struct cfr_wire_reply reply = {.status = 200, .body = cfr_view_of(body)};
 
     in.now_s = now_s;
     return x->provider->parse(x, &in, &reply, err);
@@ -221,7 +221,7 @@ static void the_text_of_a_refusal(void **state)
     struct cfr_azure c = config_of(cfr_view_of("federated"));
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 401, .body = body};
+    struct cfr_wire_reply reply = {.status = 401, .body = body};
     struct cfr_err err = {0};
 
     (void)state;
@@ -265,7 +265,7 @@ static void echoed_secrets(void **state)
     for (size_t i = 0; i < sizeof places / sizeof places[0] * 4 * 3; i++) {
         struct cfr_sts_exchange x = exchange(&c, (unsigned)(i % 3));
         struct cfr_sts_input in = input(&c);
-        struct cfr_sts_reply reply = {.status = 400};
+        struct cfr_wire_reply reply = {.status = 400};
         struct cfr_err err = {0};
         const char *secret = secrets[i / 3 % 4];
         char body[1024] = "";
@@ -302,7 +302,7 @@ static void truncated_anywhere(void **state)
         for (size_t n = 0; n < whole.n; n++) {
             struct cfr_sts_exchange x = exchange(&c, 2 * i);
             struct cfr_sts_input in = sample_input();
-            struct cfr_sts_reply reply = {.status = 200, .body = {whole.p, n}};
+            struct cfr_wire_reply reply = {.status = 200, .body = {whole.p, n}};
             struct cfr_err err = {0};
 
             assert_int_equal(x.provider->parse(&x, &in, &reply, &err), CFR_E_ANSWER);
@@ -329,7 +329,7 @@ static void every_status_without_a_body(void **state)
         for (unsigned step = 0; step < 3; step++) {
             struct cfr_sts_exchange x = exchange(&c, step);
             struct cfr_sts_input in = sample_input();
-            struct cfr_sts_reply reply = {.status = status};
+            struct cfr_wire_reply reply = {.status = status};
             struct cfr_err err = {0};
 
             assert_int_equal(x.provider->parse(&x, &in, &reply, &err), want);

@@ -35,18 +35,18 @@ static int exchange(struct cfr_err *err)
     if (rc == 0)
         rc = x.provider->check(&c, sample_env, err);
     for (unsigned i = certificate ? 1 : 0; rc == 0 && i < 3; i++) {
-        struct cfr_sts_reply reply = {.status = 200, .body = answers[i]};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200, .body = answers[i]};
+        struct cfr_wire_request r = {0};
 
         rc = x.provider->build(&x, &in, &r, err);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         if (rc == 0)
             rc = x.provider->parse(&x, &in, &reply, err);
         if (rc == CFR_STS_MORE)
             rc = 0;
     }
     if (rc == 0) {
-        struct cfr_sts_reply reply = {.status = 401, .body = refusal};
+        struct cfr_wire_reply reply = {.status = 401, .body = refusal};
         int refused;
 
         x.step = 0;

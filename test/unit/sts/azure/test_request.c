@@ -19,9 +19,9 @@ static struct cfr_azure base(void)
     return (struct cfr_azure){.tenant_id = tenant, .client_id = client};
 }
 
-static struct cfr_sts_request build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in)
+static struct cfr_wire_request build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in)
 {
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
 
     if (x->provider->build(x, in, &r, &err) != 0)
@@ -224,7 +224,7 @@ static void a_certificate(void **state)
     struct cfr_azure c = base();
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r;
+    struct cfr_wire_request r;
     char header[256];
 
     (void)state;
@@ -244,7 +244,7 @@ static void a_certificate(void **state)
                                 "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion="));
     check_assertion(cert, r.body.p, true, header,
                     CLAIMS("https://login.microsoftonline.com/" SAMPLE_TENANT "/oauth2/v2.0/token"));
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     data_file_free(cert);
     data_file_free(key);
     data_file_free(thumbprint);
@@ -260,7 +260,7 @@ static void a_chain(void **state)
     struct cfr_azure c = base();
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r;
+    struct cfr_wire_request r;
     struct cfr_secret header;
     struct cfr_json *doc = NULL;
     const char *at;
@@ -282,7 +282,7 @@ static void a_chain(void **state)
     assert_int_equal(cfr_json_count(cfr_json_get(doc, "x5c")), 2);
     cfr_json_free(doc);
     cfr_secret_free(&header);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     free(both);
     data_file_free(cert);
     data_file_free(key);
@@ -298,7 +298,7 @@ static void an_adfs_certificate(void **state)
     struct cfr_azure c = base();
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r;
+    struct cfr_wire_request r;
     BIO *bio = BIO_new_mem_buf(cert.p, (int)cert.n);
     X509 *certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL);
     unsigned char digest[20];
@@ -320,7 +320,7 @@ static void an_adfs_certificate(void **state)
     r = build(&x, &in);
     assert_string_equal(r.url, "https://adfs.contoso.example/adfs/oauth2/token");
     check_assertion(cert, r.body.p, false, header, CLAIMS("https://adfs.contoso.example/adfs/oauth2/token"));
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_secret_free(&thumbprint);
     X509_free(certificate);
     BIO_free(bio);
@@ -333,7 +333,7 @@ static void refused(const struct cfr_azure *c, struct cfr_sts_content *contents,
 {
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = c};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
     int rc;
 
@@ -343,10 +343,10 @@ static void refused(const struct cfr_azure *c, struct cfr_sts_content *contents,
     rc = x.provider->build(&x, &in, &r, &err);
     if (rc != code || err.code != rc || strstr(err.text, why) == NULL)
         fail_msg("expected \"%s\", got %d \"%s\"", why, rc, err.text);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     in.nonce = NULL;
     assert_int_not_equal(x.provider->build(&x, &in, &r, NULL), 0);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void unusable_proofs(void **state)
@@ -390,15 +390,15 @@ static void no_such_step(void **state)
     struct cfr_azure c = base();
     struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c, .step = 1};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 200, .body = cfr_view_of("{}")};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 200, .body = cfr_view_of("{}")};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_E_INTERNAL);
     c.acr = (struct cfr_strings){(char *[]){(char[]){"reg.azurecr.io"}}, 1};
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL); /* no token before */
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 int main(void)

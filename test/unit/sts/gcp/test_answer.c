@@ -45,7 +45,7 @@ static void arrive(struct gcp_sample *s, struct cfr_view step)
 static void check_error(const struct cfr_view col[7])
 {
     struct cfr_view body = data_file_case("gcp", "errors", col[0]);
-    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
+    struct cfr_wire_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct gcp_sample s;
     struct cfr_err err = {0};
     int rc;
@@ -88,7 +88,7 @@ static void expect(const struct cfr_grant *g, const char *name, struct cfr_view 
 static void check_grant(const struct cfr_view col[6])
 {
     struct cfr_view body = data_file_case("gcp", "grants", col[0]);
-    struct cfr_sts_reply reply = {.status = 200, .body = body};
+    struct cfr_wire_reply reply = {.status = 200, .body = body};
     struct gcp_sample s;
     struct cfr_err err = {0};
 
@@ -123,7 +123,7 @@ static void grants(void **state)
 static void identities_without_a_subject(void **state)
 {
     struct cfr_view body = data_file_read("gcp/grants/federated.json");
-    struct cfr_sts_reply reply = {.status = 200, .body = body};
+    struct cfr_wire_reply reply = {.status = 200, .body = body};
     static const char *const subjects[] = {"", "tab\tinside"};
 
     (void)state;
@@ -155,7 +155,7 @@ static void truncated_anywhere(void **state)
         struct cfr_view whole = data_file_read(cases[i].file);
 
         for (size_t n = 0; n + 2 < whole.n; n++) {
-            struct cfr_sts_reply reply = {.status = 200, .body = {whole.p, n}};
+            struct cfr_wire_reply reply = {.status = 200, .body = {whole.p, n}};
             struct gcp_sample s;
             unsigned step;
 
@@ -173,7 +173,7 @@ static void every_status_without_a_body(void **state)
 {
     (void)state;
     for (long status = 100; status < 600; status++) {
-        struct cfr_sts_reply reply = {.status = status};
+        struct cfr_wire_reply reply = {.status = status};
         int want = status < 300                                      ? CFR_E_ANSWER
                    : status < 400                                    ? CFR_E_REDIRECT
                    : status == 401 || status == 403 || status == 407 ? CFR_E_DENIED
@@ -204,7 +204,7 @@ static void echoed_secrets(void **state)
     for (size_t i = 0; i < COUNT(places) * COUNT(secrets); i++) {
         const char *place = places[i / COUNT(secrets)];
         const char *at = strstr(place, "%s");
-        struct cfr_sts_reply reply = {.status = 400};
+        struct cfr_wire_reply reply = {.status = 400};
         struct cfr_err err = {0};
         struct gcp_sample s;
 

@@ -15,11 +15,11 @@ static int exchange(struct gcp_sample *s, struct cfr_err *err)
     int rc = s->x.provider->local(&s->x, &s->in, err);
 
     for (size_t i = 0; rc == CFR_STS_MORE && i < answer_count; i++) {
-        struct cfr_sts_reply reply = {.status = 200, .body = answers[i]};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200, .body = answers[i]};
+        struct cfr_wire_request r = {0};
 
         rc = s->x.provider->build(&s->x, &s->in, &r, err);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         if (rc == 0)
             rc = s->x.provider->parse(&s->x, &s->in, &reply, err);
     }
@@ -28,7 +28,7 @@ static int exchange(struct gcp_sample *s, struct cfr_err *err)
 
 static int refused(struct gcp_sample *s, struct cfr_err *err)
 {
-    struct cfr_sts_reply reply = {.status = 400, .body = answers[0]};
+    struct cfr_wire_reply reply = {.status = 400, .body = answers[0]};
     int rc = s->x.provider->parse(&s->x, &s->in, &reply, err);
 
     return rc == CFR_E_DENIED ? CFR_STS_DONE : rc;

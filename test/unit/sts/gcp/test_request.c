@@ -74,7 +74,7 @@ static void add_line(struct cfr_str *to, struct cfr_view text, const char *mark)
 
 /* The request as text: method, URL, headers, the client's certificate, an empty line, and the body with each
  * parameter on a line. */
-static void write_request(const struct cfr_sts_request *r, struct cfr_str *got)
+static void write_request(const struct cfr_wire_request *r, struct cfr_str *got)
 {
     struct cfr_view body = cfr_secret_view(&r->body);
 
@@ -100,7 +100,7 @@ static void compare(struct gcp_sample *s, const char *file)
     char name[128];
     struct cfr_view want;
     struct cfr_str got = {.limit = 200000};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
 
     (void)snprintf(name, sizeof name, "gcp/requests/%s", file);
@@ -111,7 +111,7 @@ static void compare(struct gcp_sample *s, const char *file)
     if (!cfr_view_eq(cfr_str_view(&got), want))
         fail_msg("%s: got\n%s\nexpected\n%.*s", file, got.p, (int)want.n, want.p);
     cfr_str_free(&got);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     assert_null(r.url);
     data_file_free(want);
 }
@@ -266,12 +266,12 @@ static void run(struct gcp_sample *s, const char *const *settings, const char *c
     rc = s->x.provider->local(&s->x, &s->in, &err);
     for (; rc == CFR_STS_MORE && *answers != NULL; answers++) {
         struct cfr_view body = data_file_read(*answers);
-        struct cfr_sts_reply reply = {.status = 200, .body = body};
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_reply reply = {.status = 200, .body = body};
+        struct cfr_wire_request r = {0};
 
         if (s->x.provider->build(&s->x, &s->in, &r, &err) != 0)
             fail_msg("%s", err.text);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         rc = s->x.provider->parse(&s->x, &s->in, &reply, &err);
         data_file_free(body);
     }
@@ -363,7 +363,7 @@ static void registries(void **state)
 
 static void refuses(int code, const char *why, bool token, const char *const *settings)
 {
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
     struct gcp_sample s;
     int rc;
@@ -376,7 +376,7 @@ static void refuses(int code, const char *why, bool token, const char *const *se
         rc = s.x.provider->build(&s.x, &s.in, &r, &err);
     if (rc != code || strstr(err.text, why) == NULL)
         fail_msg("expected %d \"%s\", got %d \"%s\"", code, why, rc, err.text);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     gcp_sample_free(&s);
 }
 
@@ -421,19 +421,19 @@ static void refusals(void **state)
 
 static void steps_that_are_none(void **state)
 {
-    struct cfr_sts_reply reply = {.status = 200};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 200};
+    struct cfr_wire_request r = {0};
     struct gcp_sample s;
 
     (void)state;
     gcp_sample(&s, LIST("audience", AUDIENCE, "service_account", ACCOUNT));
     s.x.step = 2;
     assert_int_equal(s.x.provider->build(&s.x, &s.in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     assert_int_equal(s.x.provider->parse(&s.x, &s.in, &reply, NULL), CFR_E_INTERNAL);
     s.x.step = 1;
     assert_int_equal(s.x.provider->build(&s.x, &s.in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     gcp_sample_free(&s);
 }
 

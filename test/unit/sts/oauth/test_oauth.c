@@ -107,7 +107,7 @@ static void private_key(const char *key_file, const char *alg, const char *key_i
     struct cfr_oauth c = client;
     struct cfr_sts_exchange x = {.provider = &cfr_oauth_provider, .config = &c};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
     const char *jwt;
     char want[512];
@@ -134,7 +134,7 @@ static void private_key(const char *key_file, const char *alg, const char *key_i
                    "\"01020300-0000-4000-8000-000000000000\",\"iat\":1767323045,\"exp\":1767323345}",
                    audience != NULL ? audience : URL);
     part_is(strchr(jwt, '.') + 1, want);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     data_file_free(key);
 }
 
@@ -151,7 +151,7 @@ static void bad_file(enum cfr_oauth_client how, const char *key, const char *con
     struct cfr_oauth c = client;
     struct cfr_sts_exchange x = {.provider = &cfr_oauth_provider, .config = &c};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
 
     c.client_authentication = (int)how;
@@ -162,15 +162,15 @@ static void bad_file(enum cfr_oauth_client how, const char *key, const char *con
     assert_int_equal(x.provider->build(&x, &in, &r, &err), CFR_E_CONFIG);
     assert_contains(err.text, why);
     golden_no_secret(&err);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void files(void **state)
 {
     struct cfr_sts_exchange x = {.provider = &cfr_oauth_provider, .config = &exchange, .step = 1};
     struct cfr_sts_input in = golden_input();
-    struct cfr_sts_reply reply = {.status = 200};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 200};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     bad_file(CFR_OAUTH_POST, "client_secret_file", "", "client_secret_file: the file is empty");
@@ -184,7 +184,7 @@ static void files(void **state)
     x.step = 0;
     in.token.n = 0;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_TOKEN);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 static void checks(const char *why, const char *const *settings)

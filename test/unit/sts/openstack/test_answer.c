@@ -18,7 +18,7 @@ static void check_error(const struct cfr_view col[7])
     struct cfr_view body = data_file_case("openstack", "errors", col[0]);
     struct cfr_sts_exchange x = sample_exchange(col[2]);
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
+    struct cfr_wire_reply reply = {.status = (long)data_file_number(col[1]), .body = body};
     struct cfr_err err = {0};
     int rc;
 
@@ -72,7 +72,7 @@ static void check_grant(const struct cfr_view col[7])
     struct cfr_view body = data_file_case("openstack", "grants", col[0]);
     struct cfr_sts_exchange x = sample_exchange(col[1]);
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {
+    struct cfr_wire_reply reply = {
         .status = (long)data_file_number(col[2]), .body = body, .header = cfr_view_of(" " SAMPLE_HEADER "\r\n")};
     struct cfr_err err = {0};
     char file[128];
@@ -111,8 +111,8 @@ static void two_steps(void **state)
     struct cfr_view body = data_file_read("openstack/unscoped.json");
     struct cfr_sts_exchange x = sample_exchange(cfr_view_of("federation"));
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 201, .body = body, .header = cfr_view_of("gAAAAABfirst")};
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_reply reply = {.status = 201, .body = body, .header = cfr_view_of("gAAAAABfirst")};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_STS_MORE);
@@ -120,7 +120,7 @@ static void two_steps(void **state)
     assert_int_equal(x.grant.field_count, 1);
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), 0);
     assert_non_null(strstr(r.body.p, "{\"id\":\"gAAAAABfirst\"}"));
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_sts_exchange_free(&x);
     data_file_free(body);
 }
@@ -137,7 +137,7 @@ static void without_a_usable_header(void **state)
     for (size_t i = 0; i <= sizeof bad / sizeof bad[0]; i++) {
         struct cfr_sts_exchange x = sample_exchange(cfr_view_of("id"));
         struct cfr_sts_input in = sample_input();
-        struct cfr_sts_reply reply = {
+        struct cfr_wire_reply reply = {
             .status = 201, .body = body, .header = cfr_view_of(i < sizeof bad / sizeof bad[0] ? bad[i] : large)};
         struct cfr_err err = {0};
 
@@ -159,7 +159,7 @@ static void truncated_anywhere(void **state)
     for (size_t n = 0; n + 2 < whole.n; n++) {
         struct cfr_sts_exchange x = sample_exchange(cfr_view_of("id"));
         struct cfr_sts_input in = sample_input();
-        struct cfr_sts_reply reply = {.status = 201, .body = {whole.p, n}, .header = cfr_view_of(SAMPLE_HEADER)};
+        struct cfr_wire_reply reply = {.status = 201, .body = {whole.p, n}, .header = cfr_view_of(SAMPLE_HEADER)};
 
         assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_E_ANSWER);
         assert_true(x.step == 0 && x.grant.field_count == 0);
@@ -173,7 +173,7 @@ static void the_whole_text(void **state)
     struct cfr_view body = data_file_read("openstack/errors/deleted.json");
     struct cfr_sts_exchange x = sample_exchange(cfr_view_of("id"));
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 404, .body = body, .request_id = cfr_view_of("req-8a0e")};
+    struct cfr_wire_reply reply = {.status = 404, .body = body, .request_id = cfr_view_of("req-8a0e")};
     struct cfr_err err = {0};
 
     (void)state;
@@ -203,7 +203,7 @@ static void echoed_secrets(void **state)
         const char *at = strstr(place, "%s");
         struct cfr_sts_exchange x = sample_exchange(cfr_view_of(ways[i % 4]));
         struct cfr_sts_input in = sample_input();
-        struct cfr_sts_reply reply = {.status = i % 2 == 0 ? 401 : 400, .header = cfr_view_of(SAMPLE_HEADER)};
+        struct cfr_wire_reply reply = {.status = i % 2 == 0 ? 401 : 400, .header = cfr_view_of(SAMPLE_HEADER)};
         struct cfr_err err = {0};
 
         if (strcmp(secrets[i / 12 % 5], SAMPLE_UNSCOPED) == 0 && x.step == 0)
@@ -225,7 +225,7 @@ static void every_status_without_a_body(void **state)
     for (long status = 100; status < 600; status++) {
         struct cfr_sts_exchange x = sample_exchange(cfr_view_of(ways[status % 4]));
         struct cfr_sts_input in = sample_input();
-        struct cfr_sts_reply reply = {.status = status};
+        struct cfr_wire_reply reply = {.status = status};
         struct cfr_err err = {0};
         int want = status < 300                                      ? CFR_E_ANSWER
                    : status < 400                                    ? CFR_E_REDIRECT

@@ -12,14 +12,14 @@ static struct cfr_view refusal;
 static int exchange(struct cfr_sts_exchange *x, struct cfr_err *err)
 {
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_reply reply = {.status = 201, .header = cfr_view_of(SAMPLE_HEADER)};
+    struct cfr_wire_reply reply = {.status = 201, .header = cfr_view_of(SAMPLE_HEADER)};
     int rc = CFR_STS_MORE;
 
     for (unsigned i = x->config == &sample_federation ? 0 : 1; rc == CFR_STS_MORE; i++) {
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_request r = {0};
 
         rc = x->provider->build(x, &in, &r, err);
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
         if (rc != 0)
             return rc;
         reply.body = answers[i];

@@ -12,7 +12,7 @@ static void compare(const char *name)
     struct cfr_str got = {.limit = 200000};
     struct cfr_sts_exchange x = sample_exchange(cfr_view_of(name));
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_err err = {0};
 
     (void)snprintf(file, sizeof file, "openstack/requests/%s.txt", name);
@@ -33,7 +33,7 @@ static void compare(const char *name)
     else
         assert_null(r.ca_file);
     cfr_str_free(&got);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     cfr_sts_exchange_free(&x);
     data_file_free(want);
 }
@@ -76,40 +76,40 @@ static void secrets_that_cannot_be(void **state)
         struct cfr_sts_exchange x = sample_exchange(cfr_view_of("id"));
         struct cfr_sts_content content = {"application_credential_secret_file", {cases[i].bytes, cases[i].n}};
         struct cfr_sts_input in = sample_input();
-        struct cfr_sts_request r = {0};
+        struct cfr_wire_request r = {0};
         struct cfr_err err = {0};
 
         in.contents = &content;
         in.content_count = 1;
         assert_int_equal(x.provider->build(&x, &in, &r, &err), cases[i].code);
         assert_non_null(strstr(err.text, cases[i].text));
-        cfr_sts_request_free(&r);
+        cfr_wire_request_free(&r);
     }
 }
 
 static void steps_that_do_not_exist(void **state)
 {
     struct cfr_sts_exchange x = sample_exchange(cfr_view_of("id"));
-    struct cfr_sts_reply reply = {.status = 201};
+    struct cfr_wire_reply reply = {.status = 201};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
 
     (void)state;
     x.step = 1;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
     assert_int_equal(x.provider->parse(&x, &in, &reply, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     x = sample_exchange(cfr_view_of("federation"));
     x.step = 1;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     x.step = 2;
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
     x.step = 0;
     in.token = (struct cfr_view){NULL, 0};
     assert_int_equal(x.provider->build(&x, &in, &r, NULL), CFR_E_INTERNAL);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 /* Characters that JSON escapes arrive as they were. */
@@ -119,7 +119,7 @@ static void a_secret_of_any_text(void **state)
     struct cfr_sts_exchange x = sample_exchange(cfr_view_of("password"));
     struct cfr_sts_content content = {"password_file", cfr_view_of(secret)};
     struct cfr_sts_input in = sample_input();
-    struct cfr_sts_request r = {0};
+    struct cfr_wire_request r = {0};
     struct cfr_json *doc;
     struct cfr_view back;
 
@@ -132,7 +132,7 @@ static void a_secret_of_any_text(void **state)
         cfr_json_path(doc, (const char *const[]){"auth", "identity", "password", "user", "password", NULL}), &back));
     assert_true(cfr_view_is(back, secret));
     cfr_json_free(doc);
-    cfr_sts_request_free(&r);
+    cfr_wire_request_free(&r);
 }
 
 int main(void)
