@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Control socket client. */
+/* Client of the control socket. */
 #include "agent/cli/client.h"
 
 #include "agent/config/config.h"
@@ -52,7 +52,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *answer)
         c->rc = cfr_json_parse(cfr_secret_view(&c->out->text), &c->out->json, c->err);
 }
 
-static int look_at_socket(const char *socket, struct cfr_err *err)
+static int check_socket(const char *socket, struct cfr_err *err)
 {
     if (access(socket, W_OK) == 0)
         return 0;
@@ -76,7 +76,7 @@ int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method
         .timeout_ms = limit_ms,
     };
     struct call call = {out, err, 0, false};
-    int rc = look_at_socket(socket, err);
+    int rc = check_socket(socket, err);
 
     *out = (struct cfr_cli_answer){0};
     cfr_secret_init(&out->text, ANSWER_MAX);
@@ -88,8 +88,8 @@ int cfr_cli_call_within(int64_t limit_ms, const char *socket, const char *method
         rc = cfr_http_open(&http, err);
     if (rc == 0)
         rc = cfr_http_start(http, &request, on_answer, &call, NULL, err);
-    while (rc == 0 && !call.done)
-        rc = cfr_http_step(http, NULL, 0, 1000, err);
+    if (rc == 0)
+        rc = cfr_http_run(http, &call.done, INT64_MAX, NULL, NULL, err); /* the request has its own limit */
     if (http != NULL)
         cfr_http_close(http);
     cfr_secret_free(&payload);

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-#define ANSWER_MAX_MS  10000
-#define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
+#define ANSWER_MAX_MS 10000
 
 struct asking {
     struct cfr_doctor *d;
@@ -32,33 +31,23 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
                        answer->status, answer->duration_s * 1000);
 }
 
-static int wait_for(const struct asking *a, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
-{
-    int64_t end_ms = cfr_clock_now().boot_ms + ANSWER_MAX_MS;
-    int rc = 0;
-
-    while (rc == 0 && !a->done) {
-        if (cfr_doctor_left_ms(a->d) == 0 || cfr_clock_now().boot_ms >= end_ms)
-            return cfr_err_set(err, CFR_E_TIMEOUT, "the API server did not answer in time");
-        rc = cfr_http_step(http, NULL, 0, PLUGIN_LOOK_MS, err);
-        cfr_kube_child(kube);
-        cfr_kube_step(kube, cfr_clock_now());
-    }
-    return rc;
-}
-
-static int ask(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_http *http, struct cfr_kube *kube,
-               struct cfr_err *err)
+static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_kube *kube,
+                      struct cfr_err *err)
 {
     struct cfr_kube_request request = {.method = "GET", .path = "/api"};
     struct cfr_kube_call *call = NULL;
+    int64_t left_ms = cfr_doctor_left_ms(d);
+    int64_t limit_ms = left_ms < ANSWER_MAX_MS ? left_ms : ANSWER_MAX_MS;
     struct asking a = {d, false};
     int rc = cfr_kube_start(kube, where, &request, on_answer, &a, &call, err);
 
     if (rc == 0)
-        rc = wait_for(&a, http, kube, err);
+        rc = cfr_kube_run(kube, &a.done, cfr_clock_now().boot_ms + limit_ms, err);
+    if (rc == CFR_E_TIMEOUT)
+        (void)cfr_err_set(err, rc, "the API server did not answer in time");
     if (!a.done)
         cfr_kube_cancel(call);
+    (void)cfr_doctor_left_ms(d); /* a wait that the limit has cut short counts as left out */
     return rc;
 }
 
@@ -79,7 +68,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
     if (rc == 0)
         rc = cfr_kube_open(http, &kube, &err);
     if (rc == 0)
-        rc = ask(d, &where, http, kube, &err);
+        rc = ask_server(d, &where, kube, &err);
     if (rc != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
     cfr_kube_close(kube);

@@ -3,6 +3,7 @@
 #include "agent/http/client.h"
 
 #include "agent/http/openssl_private.h"
+#include "agent/loop/clock.h"
 #include "agent/http/transfer_private.h"
 #include "agent/http/ca_file_private.h"
 #include "base/str.h"
@@ -19,6 +20,7 @@
 #define HOST_CONNECTIONS_MAX 8L
 #define CONNECTIONS_MAX      32L
 #define IDLE_CONNECTIONS_MAX 8L
+#define RUN_STEP_MS          200
 /* After this many transfers at once, the heap is worth trimming. */
 #define STORM 16
 
@@ -332,6 +334,23 @@ int cfr_http_step(struct cfr_http *h, struct pollfd *fds, size_t count, int64_t 
         return report_multi_error(code, err);
     collect_finished(h);
     return 0;
+}
+
+int cfr_http_run(struct cfr_http *h, const bool *done, int64_t end_boot_ms, void (*each)(void *ctx), void *ctx,
+                 struct cfr_err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && !*done) {
+        int64_t left_ms = end_boot_ms - cfr_clock_now().boot_ms;
+
+        if (left_ms <= 0)
+            return cfr_err_set(err, CFR_E_TIMEOUT, "no answer in time");
+        rc = cfr_http_step(h, NULL, 0, left_ms < RUN_STEP_MS ? left_ms : RUN_STEP_MS, err);
+        if (each != NULL)
+            each(ctx);
+    }
+    return rc;
 }
 
 const char *cfr_http_library(void)

@@ -127,3 +127,14 @@ void cfr_kube_step(struct cfr_kube *k, struct cfr_now now)
         resume_calls(k, p, run, cfr_kube_exec_plugin_overdue(&p->plugin, &err), &err);
     }
 }
+
+static void step_plugins(void *ctx)
+{
+    cfr_kube_child(ctx);
+    cfr_kube_step(ctx, cfr_clock_now());
+}
+
+int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, struct cfr_err *err)
+{
+    return cfr_http_run(k->http, done, end_boot_ms, step_plugins, k, err);
+}

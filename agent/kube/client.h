@@ -61,6 +61,8 @@ void cfr_kube_child(struct cfr_kube *k);
 int64_t cfr_kube_deadline(const struct cfr_kube *k);
 /* Ends plugins that exceed their time limit; their requests fail with CFR_E_TIMEOUT. */
 void cfr_kube_step(struct cfr_kube *k, struct cfr_now now);
+/* cfr_http_run with plugins reaped and ended, for a program without a loop of its own that does not block SIGCHLD. */
+int cfr_kube_run(struct cfr_kube *k, const bool *done, int64_t end_boot_ms, struct cfr_err *err);
 /* The namespace of WHERE (the pod's own, or the context's), or NULL if it names none. Borrowed until the next
  * call. */
 const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *where, struct cfr_err *err);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One exchange by itself. */
+/* Blocking exchange, for programs without a loop of their own. */
 #include "agent/source/exchange_sync.h"
 
 #include "base/time.h"
-
-#define PLUGIN_LOOK_MS 200 /* nobody blocks SIGCHLD here, so plugins are looked at */
 
 struct waiting {
     cfr_source_exchange_fn *done;
@@ -20,28 +18,6 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
     w->done(w->ctx, result);
 }
 
-static int64_t left_ms(int64_t end_boot_ms)
-{
-    int64_t left = end_boot_ms - cfr_clock_now().boot_ms;
-
-    return left > 0 ? left : 0;
-}
-
-static int wait_for(const struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, int64_t end_boot_ms,
-                    struct cfr_err *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && !w->ended && left_ms(end_boot_ms) > 0) {
-        int64_t look_ms = left_ms(end_boot_ms) < PLUGIN_LOOK_MS ? left_ms(end_boot_ms) : PLUGIN_LOOK_MS;
-
-        rc = cfr_http_step(http, NULL, 0, look_ms, err);
-        cfr_kube_child(kube);
-        cfr_kube_step(kube, cfr_clock_now());
-    }
-    return rc;
-}
-
 static int exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
                     struct waiting *w, struct cfr_http *http, struct cfr_kube *kube, struct cfr_err *err)
 {
@@ -52,13 +28,14 @@ static int exchange(const struct cfr_config_credential *c, struct cfr_source_inp
 
     if (rc != 0)
         return rc;
-    rc = wait_for(w, http, kube, end_boot_ms, err);
+    rc = cfr_kube_run(kube, &w->ended, end_boot_ms, err);
     if (w->ended)
         return 0;
     cfr_source_exchange_cancel(e);
-    return rc != 0 ? rc
-                   : cfr_err_set(err, CFR_E_TIMEOUT, "the exchange took more than %s",
-                                 cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));
+    if (rc == CFR_E_TIMEOUT)
+        (void)cfr_err_set(err, rc, "the exchange took more than %s",
+                          cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));
+    return rc;
 }
 
 int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_source_inputs *m, int64_t end_boot_ms,
