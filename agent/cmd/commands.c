@@ -3,6 +3,7 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/daemon/daemon.h"
+#include "agent/doctor/doctor.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@ static const struct {
 } runners[] = {
     {"run", cfr_cmd_run},
     {"once", cfr_cmd_once},
-    {"check", cfr_cmd_check},
-    {"doctor", cfr_cmd_doctor},
+    {"check", cfr_doctor_run_selection},
+    {"doctor", cfr_doctor_run},
     {"status", cfr_cmd_status},
     {"rotate", cfr_cmd_rotate},
     {"wait", cfr_cmd_wait},

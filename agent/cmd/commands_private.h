@@ -10,7 +10,6 @@ int cfr_cmd_main(int argc, char **argv);
 
 int cfr_cmd_run(const struct cfr_cli_options *o);
 int cfr_cmd_once(const struct cfr_cli_options *o);
-int cfr_cmd_check(const struct cfr_cli_options *o);
 int cfr_cmd_status(const struct cfr_cli_options *o);
 int cfr_cmd_rotate(const struct cfr_cli_options *o);
 int cfr_cmd_reload(const struct cfr_cli_options *o);
@@ -20,7 +19,6 @@ int cfr_cmd_get(const struct cfr_cli_options *o);
 int cfr_cmd_env(const struct cfr_cli_options *o);
 int cfr_cmd_exec(const struct cfr_cli_options *o);
 int cfr_cmd_quit(const struct cfr_cli_options *o);
-int cfr_cmd_doctor(const struct cfr_cli_options *o);
 int cfr_cmd_oidc(const struct cfr_cli_options *o);
 int cfr_cmd_inspect(const struct cfr_cli_options *o);
 int cfr_cmd_reference(const struct cfr_cli_options *o);

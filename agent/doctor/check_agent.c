@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the running agent says of itself and of the credentials. */
-#include "agent/doctor/doctor.h"
+/* Check of the running agent: its process, its configuration, and its status of each credential. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/loop/clock.h"
 #include "base/time.h"
@@ -52,13 +52,14 @@ static const char *socket_of(const struct cfr_doctor *d)
     return d->options->socket != NULL ? d->options->socket : d->config->control_socket;
 }
 
-void cfr_doctor_find_agent(struct cfr_doctor *d)
+void cfr_doctor_find_agent(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct ucred peer = {.pid = 0};
     socklen_t n = sizeof peer;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
+    (void)c;
     if (fd < 0 || (size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s", socket_of(d)) >= sizeof at.sun_path ||
         connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
@@ -218,7 +219,7 @@ static const struct cfr_json *find(struct cfr_doctor *d, const char *name)
     return c;
 }
 
-void cfr_doctor_agent_credential(struct cfr_doctor *d, const struct cfr_config_credential *c)
+void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     const struct cfr_json *found;
 
@@ -261,17 +262,17 @@ static void tell_silence(struct cfr_doctor *d, int rc, long status, const char *
                        "the agent does not answer as it should: %s", rc != 0 ? words : "an unexpected status");
 }
 
-void cfr_doctor_agent(struct cfr_doctor *d)
+void cfr_doctor_agent(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct cfr_err err = {0};
     int64_t left_ms = cfr_doctor_left_ms(d);
     int rc;
 
+    (void)c;
     if (left_ms == 0)
         return;
     rc = cfr_cli_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET", "/v1/credentials",
                              NULL, &d->agent, &err);
-    cfr_doctor_at(d, NULL, 0);
     tell_namespaces(d);
     if (rc == 0 && d->agent.status == 200 && d->agent.json != NULL) {
         tell_agent(d);

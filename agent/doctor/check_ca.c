@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The service CA: its store, how long it is good, and what of it is published. Nothing is issued. */
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
@@ -103,7 +103,7 @@ static void tell_store(struct cfr_doctor *d, const char *store)
     int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = fd >= 0 ? read_store(d, fd, &err) : cfr_err_sys(&err, errno, "cannot open %s", store);
 
-    cfr_doctor_lasting(d, "ca.store", "the CA is kept in", store);
+    cfr_doctor_check_lasting(d, "ca.store", "the CA is kept in", store);
     if (rc == CFR_E_MISSING)
         tell_missing(d, store);
     else if (rc != 0 && is_ours_to_read(d, store, &err))
@@ -160,10 +160,11 @@ static void tell_agent(struct cfr_doctor *d)
                        (int)text.n, text.p);
 }
 
-void cfr_doctor_ca(struct cfr_doctor *d)
+void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *unused)
 {
     const struct cfr_config_service_ca *c = d->config->service_ca;
 
+    (void)unused;
     if (c == NULL)
         return;
     cfr_doctor_at(d, NULL, c->node.line);
@@ -322,8 +323,9 @@ static void look_at_target(struct issued *x, const struct cfr_config_publish *p)
         look_at_file(x, p->file->path, p->file->format);
 }
 
-void cfr_doctor_issued(struct cfr_doctor *d, const struct cfr_config_credential *c)
+void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
+    const struct cfr_config_credential *c = one->credential;
     struct issued x = {.d = d};
 
     if (c->certificate == NULL && !c->ca_bundle)

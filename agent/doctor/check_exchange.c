@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One real exchange, and the cloud's trust in the token. */
-#include "agent/doctor/doctor.h"
+/* Check by one real exchange, of which nothing is published. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/publish/secret_target.h"
 #include "agent/publish/targets.h"
 #include "agent/source/exchange_sync.h"
 #include "base/time.h"
-
-/* ---- the exchange ---- */
 
 struct trial {
     struct cfr_doctor *d;
@@ -22,7 +20,7 @@ static void tell_grant(const struct trial *t, struct cfr_source_exchange_result 
     struct cfr_err err = {0};
     int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
 
-    cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "the exchange goes well (%.0f ms): %s, good for %s",
+    cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
                    result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
                    result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
     if (cfr_publish_rehearse(t->c->credential, &from, result->grant, &err) != 0 ||
@@ -69,15 +67,15 @@ static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
     cfr_source_inputs_free(&m);
 }
 
-static void tell_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
+void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (c->credential == NULL)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "the exchange waits for a request of the kubelet");
     else if (d->options->offline)
         cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: --offline");
     else if (!c->ready)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
-                       "no exchange was tried, for want of what it begins with");
+        cfr_doctor_say(d, d->selection ? CFR_FINDING_WRONG : CFR_FINDING_NOTE, "cloud.exchange", NULL,
+                       "no exchange was tried, because its inputs cannot be read: %s", c->unready.text);
     else if (c->unreached[0] != '\0')
         cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: %s is not reached",
                        c->unreached);
@@ -86,24 +84,4 @@ static void tell_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
                        "no exchange was tried: the time was up");
     else
         try_exchange(d, c);
-}
-
-/* ---- trust ---- */
-
-static void tell_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c)
-{
-    if (!c->has_claims)
-        return;
-    if (c->refusal.code != 0)
-        cfr_doctor_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
-    if (!c->exchanged)
-        cfr_doctor_policy_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
-}
-
-void cfr_doctor_cloud(struct cfr_doctor *d, struct cfr_doctor_case *c)
-{
-    tell_exchange(d, c);
-    cfr_doctor_clock(d, c);
-    tell_trust(d, c);
-    cfr_doctor_trust(d, c);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks of a credential's hooks, and of the files in which consumers acknowledge. */
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/hook/hook.h"
 #include "files/path.h"
 
 #include <unistd.h>
 
-static void tell_acknowledge(struct cfr_doctor *d, const char *path)
+static void check_acknowledge(struct cfr_doctor *d, const char *path)
 {
     struct cfr_err err = {0};
     const char *name;
@@ -20,15 +20,17 @@ static void tell_acknowledge(struct cfr_doctor *d, const char *path)
                        err.text);
 }
 
-void cfr_doctor_hooks(struct cfr_doctor *d, const struct cfr_config_credential *c)
+void cfr_doctor_hooks(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
+    const struct cfr_config_credential *c = one->credential;
+
     for (size_t i = 0; i < c->reload.count; i++) {
         const struct cfr_config_hook *h = (const struct cfr_config_hook *)c->reload.items + i;
 
         cfr_doctor_at(d, c->name, h->node.line);
         cfr_hook_inspect(h, &(struct cfr_hook_inspection){
                                 .sink = &d->sink,
-                                .timeout_ms = d->options->offline ? 0 : cfr_doctor_left_ms(d),
+                                .timeout_ms = d->options->offline || d->selection ? 0 : cfr_doctor_left_ms(d),
                             });
     }
     for (size_t i = 0; i < c->acknowledge.count; i++) {
@@ -36,6 +38,6 @@ void cfr_doctor_hooks(struct cfr_doctor *d, const struct cfr_config_credential *
 
         cfr_doctor_at(d, c->name, a->node.line);
         if (a->file != NULL)
-            tell_acknowledge(d, a->file);
+            check_acknowledge(d, a->file);
     }
 }

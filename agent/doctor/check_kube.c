@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The API server of a Secret that is to be written: what is needed to ask it, and whether it answers. */
-#include "agent/doctor/doctor.h"
+/* Check of the API server of a published Secret: its kubeconfig, and whether it answers. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/kube/client.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine as a whole: who we are, the state directory, descriptors, watches, memory. */
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
@@ -39,12 +39,13 @@ bool cfr_doctor_capable(unsigned capability)
     return ((set >> capability) & 1U) != 0;
 }
 
-/* Findings about rights are about whoever runs this, which is to be the agent's user. */
-static void tell_user(struct cfr_doctor *d)
+/* Findings about rights hold for the user that runs this, which should be the agent's. */
+void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct stat st;
     uid_t agent = d->agent_uid;
 
+    (void)c;
     if (d->agent_pid <= 0)
         agent = stat(d->config->state_dir, &st) == 0 ? st.st_uid : geteuid();
     if (agent != geteuid())
@@ -56,12 +57,15 @@ static void tell_user(struct cfr_doctor *d)
                        (unsigned)geteuid());
 }
 
-static void tell_state(struct cfr_doctor *d)
+void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     const char *dir = d->config->state_dir;
     char at[PATH_MAX];
     struct stat st = {0};
 
+    (void)c;
+    if (d->config->credentials.count == 0)
+        return;
     cfr_doctor_nearest(dir, at);
     if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
         cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
@@ -71,13 +75,14 @@ static void tell_state(struct cfr_doctor *d)
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
         cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written", dir);
     else
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir",
-                       "give it to credfresh's user (systemd: RuntimeDirectory= or StateDirectory=; in a "
-                       "pod: an emptyDir), or "
-                       "set `state_dir`",
-                       "the state directory %s: uid %u may not write in %s (mode %04o, owner %u:%u): %s", dir,
-                       (unsigned)geteuid(), at, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid,
-                       strerror(errno));
+        cfr_doctor_say(
+            d, CFR_FINDING_WRONG, "machine.state-dir",
+            "give it to credfresh's user (systemd: RuntimeDirectory= or StateDirectory=; in a "
+            "pod: an emptyDir), or "
+            "set `state_dir`",
+            "%s: cannot write in %s: %s (the state directory; uid %u may not write there: mode %04o, owner %u:%u)", dir,
+            at, strerror(errno), (unsigned)geteuid(), (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
+            (unsigned)st.st_gid);
 }
 
 /* The file NAME of the running agent, or else of this process. */
@@ -211,12 +216,9 @@ static void tell_privileges(struct cfr_doctor *d)
                        filtered ? " a seccomp filter" : "");
 }
 
-void cfr_doctor_machine(struct cfr_doctor *d)
+void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
-    cfr_doctor_at(d, NULL, 0);
-    tell_user(d);
-    if (d->config->credentials.count != 0)
-        tell_state(d);
+    (void)c;
     tell_files(d);
     tell_watches(d);
     tell_memory(d);

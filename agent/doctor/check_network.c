@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way to every server that an exchange needs: name, address, certificate, proxy; and what its clock says.
- */
+/* Check of the network: name, address, certificate and proxy of each server of an exchange, and the clocks. */
 #include "agent/doctor/hosts_private.h"
 
 #include "agent/doctor/resolve_private.h"
@@ -251,7 +250,7 @@ static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct 
 
 /* ---- clocks ---- */
 
-void cfr_doctor_clock(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t server_s;
@@ -292,8 +291,6 @@ void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
     struct cfr_http *http = NULL;
     struct cfr_err err = {0};
 
-    if (c->provider == NULL || d->options->offline)
-        return;
     cfr_doctor_hosts_find(c, &hosts);
     if (hosts.error != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "no request can be made: %s", hosts.err.text);

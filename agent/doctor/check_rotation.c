@@ -2,7 +2,7 @@
 /* A long-lived key that is rotated: what an earlier run wrote down, whether that outlives the machine's next
  * restart, who makes the keys, and what is published. Nothing is asked of the cloud; what it said last the
  * running agent tells. */
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
@@ -31,22 +31,6 @@ struct look {
     const void *config;
     struct cfr_rotation_journal journal;
 };
-
-/* ---- the state directory ---- */
-
-void cfr_doctor_lasting(struct cfr_doctor *d, const char *check, const char *what, const char *path)
-{
-    struct cfr_doctor_mount m;
-    char at[PATH_MAX];
-    const char *why;
-
-    cfr_doctor_nearest(path, at);
-    why = cfr_doctor_mount_of(at, &m, NULL) ? cfr_doctor_mount_passing(&m) : NULL;
-    if (why != NULL)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, check,
-                       "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
-                       "%s %s, which %s", what, path, why);
-}
 
 /* False if FILE cannot be looked at by who runs this, though the agent may be able to. */
 static bool is_ours_to_read(struct cfr_doctor *d, const char *check, const char *file, const struct cfr_err *err)
@@ -334,15 +318,16 @@ static void tell_with(const struct look *l)
 
 /* ---- all of it ---- */
 
-void cfr_doctor_mint(struct cfr_doctor *d, const struct cfr_config_credential *c)
+void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
+    const struct cfr_config_credential *c = one->credential;
     struct look l = {.d = d, .c = c};
 
     if (c->mint == NULL)
         return;
     l.provider = cfr_config_mint_provider(c->mint, &l.config);
     cfr_doctor_at(d, c->name, c->mint->node.line);
-    cfr_doctor_lasting(d, "mint.state-dir", "the rotation is written down in", d->config->state_dir);
+    cfr_doctor_check_lasting(d, "mint.state-dir", "the rotation is written down in", d->config->state_dir);
     tell_written(&l);
     tell_with(&l);
 }

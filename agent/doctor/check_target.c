@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a credential is to be published: file system, rights, owners, and what stands there. */
-#include "agent/doctor/doctor.h"
+/* Check of the targets: file system, rights, owners, and the generation that is published there. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
 #include "files/generation.h"
@@ -78,9 +78,9 @@ static void tell_rights(struct cfr_doctor *d, const char *path, const char *dir)
     cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights",
                    "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
                    "securityContext.fsGroup)",
-                   "%s: uid %u gid %u may not write in %s (mode %04o, owner %u:%u): %s", path, (unsigned)geteuid(),
-                   (unsigned)getegid(), dir, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid,
-                   strerror(errno));
+                   "%s: cannot write in %s: %s (uid %u gid %u may not write there: mode %04o, owner %u:%u)", path, dir,
+                   strerror(errno), (unsigned)geteuid(), (unsigned)getegid(), (unsigned)st.st_mode & 07777U,
+                   (unsigned)st.st_uid, (unsigned)st.st_gid);
 }
 
 static bool in_group(gid_t gid)
@@ -105,14 +105,14 @@ static void tell_owner(struct cfr_doctor *d, const char *owner, const char *grou
     if (owner != NULL && cfr_path_uid(owner, &uid, &err) != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.owner", NULL, "owner: %s", err.text);
     else if (owner != NULL && uid != geteuid() && !may)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.owner",
+        cfr_doctor_say(d, cfr_doctor_later(d), "publish.owner",
                        "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
                        "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner, (unsigned)uid,
                        (unsigned)geteuid());
     if (group != NULL && cfr_path_gid(group, &gid, &err) != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.group", NULL, "group: %s", err.text);
     else if (group != NULL && !may && !in_group(gid))
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.group",
+        cfr_doctor_say(d, cfr_doctor_later(d), "publish.group",
                        "put credfresh's user into that group (systemd: SupplementaryGroups=; in a pod: "
                        "supplementalGroups or "
                        "fsGroup), or give it CAP_CHOWN",
@@ -126,7 +126,12 @@ static void tell_directory(struct cfr_doctor *d, const char *path)
     struct stat st;
 
     cfr_doctor_nearest(path, dir);
-    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
+    if (stat(dir, &st) != 0) {
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights", NULL, "%s: cannot write in %s: %s", path, dir,
+                       strerror(errno));
+        return;
+    }
+    if (!S_ISDIR(st.st_mode)) {
         cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights", "remove it, or publish elsewhere",
                        "%s cannot be written: %s is no directory", path, dir);
         return;
@@ -172,8 +177,10 @@ static void tell_file(struct cfr_doctor *d, const struct cfr_config_file *f)
                        "%s is a mount point of its own and cannot be replaced by rename", f->path);
 }
 
-void cfr_doctor_targets(struct cfr_doctor *d, const struct cfr_config_credential *c)
+void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
+    const struct cfr_config_credential *c = one->credential;
+
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What an exchange begins with: the token's file or request, a mounted Secret, further files; and what the
- * token says. */
-#include "agent/doctor/doctor.h"
+/* Check of the inputs of an exchange: the token's file or request, a mounted Secret, further files; and the claims. */
+#include "agent/doctor/doctor_private.h"
 
+#include "agent/kube/client.h"
 #include "agent/source/exchange_sync.h"
 #include "base/time.h"
 #include "files/file.h"
@@ -80,7 +80,6 @@ static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (rc != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
     cfr_source_inputs_free(&m);
-    c->asked = true;
 }
 
 bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
@@ -112,6 +111,12 @@ static void tell_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     char life[CFR_TIME_WORDS_MAX];
     char when[CFR_TIME_RFC3339_MAX];
 
+    if (d->selection) {
+        cfr_doctor_say(
+            d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_doctor_policy_show(t->sub, sub),
+            t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - cfr_clock_now().wall_ms, life) : "ever");
+        return;
+    }
     cfr_doctor_say(
         d, CFR_FINDING_OK, "token.claims", NULL,
         "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_doctor_policy_show(t->sub, sub),
@@ -186,13 +191,13 @@ static void judge(struct cfr_doctor *d, struct cfr_doctor_case *c)
 
 /* ---- all of it ---- */
 
-static void tell_material(struct cfr_doctor *d, struct cfr_doctor_case *c, unsigned wrong_before,
-                          const struct cfr_err *err)
+static void tell_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (!c->ready) {
-        /* What is wrong with the token has been told in more words. */
-        if (d->tally[CFR_FINDING_WRONG] == wrong_before)
-            cfr_doctor_say(d, CFR_FINDING_WRONG, "source", NULL, "%s", err->text);
+        /* The findings about the token say it in more words. */
+        if (d->tally[CFR_FINDING_WRONG] + (d->selection ? d->tally[CFR_FINDING_WARNING] : 0) == c->problems)
+            cfr_doctor_say(d, c->unready.code == CFR_E_MISSING ? cfr_doctor_later(d) : CFR_FINDING_WRONG, "source",
+                           NULL, "%s", c->unready.text);
         return;
     }
     if (c->material.mounted.note[0] != '\0')
@@ -205,13 +210,14 @@ static void tell_material(struct cfr_doctor *d, struct cfr_doctor_case *c, unsig
         cfr_doctor_say(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.stood_in_for);
 }
 
-static void read_material(struct cfr_doctor_case *c, struct cfr_err *err)
+static void read_material(struct cfr_doctor_case *c)
 {
     int64_t wait_ms;
 
     if (c->credential == NULL)
         return;
-    c->ready = cfr_source_inputs_read(c->credential, cfr_clock_now().wall_ms, false, &c->material, &wait_ms, err) == 0;
+    c->ready =
+        cfr_source_inputs_read(c->credential, cfr_clock_now().wall_ms, false, &c->material, &wait_ms, &c->unready) == 0;
     if (c->ready && c->material.provider != NULL) {
         c->provider = c->material.provider;
         c->config = c->material.config;
@@ -220,28 +226,48 @@ static void read_material(struct cfr_doctor_case *c, struct cfr_err *err)
         (void)cfr_secret_append(&c->token_text, cfr_secret_view(&c->material.token), NULL);
 }
 
+const char *cfr_doctor_token_path(const struct cfr_doctor_case *c)
+{
+    if (c->material.token_path != NULL)
+        return c->material.token_path;
+    return c->token != NULL ? c->token->file : NULL;
+}
+
+/* A token request has no file to look at: its kubeconfig must be usable. */
+static void check_request(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+{
+    struct cfr_kube_where where = {c->token->request->kubeconfig, c->token->request->context};
+    struct cfr_err err = {0};
+
+    if (cfr_kube_check(&where, &err) != 0)
+        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
+}
+
 void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
-    unsigned wrong = d->tally[CFR_FINDING_WRONG];
-    struct cfr_err err = {0};
-    struct cfr_err bad = {0};
-    const char *path;
-
-    read_material(c, &err);
+    cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
+    c->problems = d->tally[CFR_FINDING_WRONG] + (d->selection ? d->tally[CFR_FINDING_WARNING] : 0);
+    read_material(c);
+    if (d->selection && c->token != NULL && c->token->request != NULL)
+        check_request(d, c);
     if (c->token_text.len == 0 && c->token != NULL && c->token->file != NULL)
         read_file(c);
     if (c->token_text.len == 0 && c->ready && c->material.requested)
         ask(d, c);
-    (void)cfr_doctor_take_claims(c, &bad);
-    path = c->material.token_path != NULL ? c->material.token_path : c->token != NULL ? c->token->file : NULL;
-    if (path != NULL)
-        cfr_doctor_volume(d, c, path);
+    (void)cfr_doctor_take_claims(c, &c->malformed);
+}
+
+void cfr_doctor_token(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    const char *path = cfr_doctor_token_path(c);
+
+    cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
     if (c->has_claims)
         judge(d, c);
     else if (c->token_text.len != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "token.malformed",
                        "look at what writes the file: it must hold one JSON Web Token and nothing else",
-                       "the token%s%s: %s", path != NULL ? " in " : "", path != NULL ? path : "", bad.text);
+                       "the token%s%s: %s", path != NULL ? " in " : "", path != NULL ? path : "", c->malformed.text);
     if (c->credential != NULL)
-        tell_material(d, c, wrong, &err);
+        tell_material(d, c);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cloud's side of the trust in a token, as the command line names it: read from a file or a pipe, and
- * compared. */
-#include "agent/doctor/doctor.h"
+/* Check of the cloud's trust in a token: what a refusal says, what is needed, and the files of the command line. */
+#include "agent/doctor/doctor_private.h"
 
 #include "sts/aws/aws.h"
 #include "sts/gcp/gcp.h"
@@ -99,9 +98,13 @@ static void look(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side
     cfr_doctor_at(d, c->name, c->line);
 }
 
-void cfr_doctor_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
-    if (c->provider == NULL || !cfr_sts_needs_token(c->provider, c->config))
+    if (c->has_claims && c->refusal.code != 0)
+        cfr_doctor_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
+    if (c->has_claims && !c->exchanged)
+        cfr_doctor_policy_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
+    if (!cfr_sts_needs_token(c->provider, c->config))
         return;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {
         if (path_of(d, side) != NULL && strcmp(c->provider->name, clouds[side]) == 0)
@@ -109,8 +112,9 @@ void cfr_doctor_trust(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     }
 }
 
-void cfr_doctor_trust_unused(struct cfr_doctor *d)
+void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
+    (void)c;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {
         if (path_of(d, side) != NULL && !d->documents[side].used)
             cfr_doctor_say(d, CFR_FINDING_WARNING, "trust.file", "name a credential that is",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that a token is in, and the volume around it. */
-#include "agent/doctor/doctor.h"
+/* Check of the token's file and of the volume that it is in. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
@@ -36,12 +36,15 @@ static void tell_path(struct cfr_doctor *d, const char *path, int why)
         if (stat(part, &st) != 0) {
             bool dangling = errno == ENOENT && lstat(part, &st) == 0;
 
-            cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.missing",
-                           why == ENOENT ? "mount the volume there, or mend the path; the kubelet makes it before the "
-                                           "container starts"
-                                         : REMEDY_RIGHTS,
-                           "%s cannot be read: %s%s %s", path, part, dangling ? " is a link to something that" : "",
-                           why == ENOENT ? "does not exist" : strerror(why));
+            if (why == ENOENT)
+                cfr_doctor_say(d, cfr_doctor_later(d), "volume.missing",
+                               "mount the volume there, or fix the path; the kubelet makes it before the container "
+                               "starts",
+                               "waiting for the token file %s: %s%s does not exist", path, part,
+                               dangling ? " is a link to something that" : "");
+            else
+                cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.missing", REMEDY_RIGHTS, "%s cannot be read: %s: %s", path,
+                               part, strerror(why));
             return;
         }
         if (S_ISDIR(st.st_mode) && path[n] != '\0' && access(part, X_OK) != 0) {
@@ -91,7 +94,7 @@ static bool tell_mount(struct cfr_doctor *d, const char *path)
                        "in it expires",
                        path);
     else
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.subpath", REMEDY_PART,
+        cfr_doctor_say(d, cfr_doctor_later(d), "volume.subpath", REMEDY_PART,
                        "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
                        "expires",
                        path, m.root);
@@ -147,10 +150,14 @@ static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool
                        cfr_time_words(-late_ms, words));
 }
 
-void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c, const char *path)
+void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
+    const char *path = cfr_doctor_token_path(c);
     bool kubelet;
 
+    if (path == NULL)
+        return;
+    cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
     if (!tell_rights(d, path))
         return;
     kubelet = !tell_mount(d, path) && tell_layout(d, path);

@@ -3,7 +3,7 @@
 #ifndef CFR_AGENT_DOCTOR_HOSTS_PRIVATE_H
 #define CFR_AGENT_DOCTOR_HOSTS_PRIVATE_H
 
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 #include "agent/http/probe.h"
 
 struct cfr_doctor_host {

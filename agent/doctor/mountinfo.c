@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mounts. */
+/* Mounts of the machine, as /proc/self/mountinfo lists them. */
 #include "agent/doctor/mountinfo_private.h"
 
 #include "base/secret.h"
@@ -144,6 +144,20 @@ const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m)
     if (strcmp(m->type, "overlay") == 0)
         return "is in the container's own file system, and gone with the container";
     return NULL;
+}
+
+void cfr_doctor_check_lasting(struct cfr_doctor *d, const char *check, const char *what, const char *path)
+{
+    struct cfr_doctor_mount m;
+    char at[PATH_MAX];
+    const char *why;
+
+    cfr_doctor_nearest(path, at);
+    why = cfr_doctor_mount_of(at, &m, NULL) ? cfr_doctor_mount_passing(&m) : NULL;
+    if (why != NULL)
+        cfr_doctor_say(d, CFR_FINDING_WARNING, check,
+                       "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
+                       "%s %s, which %s", what, path, why);
 }
 
 void cfr_doctor_nearest(const char *path, char out[PATH_MAX])

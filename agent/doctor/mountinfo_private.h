@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which mount a path lies on, and what its options are (proc(5), mountinfo). */
+/* Mounts that paths lie on, with their options (proc(5), mountinfo). */
 #ifndef CFR_AGENT_DOCTOR_MOUNTINFO_PRIVATE_H
 #define CFR_AGENT_DOCTOR_MOUNTINFO_PRIVATE_H
 
-#include "base/view.h"
+#include "agent/doctor/doctor_private.h"
 
 struct cfr_doctor_mount {
     char root[1024]; /* which part of its file system is mounted */
@@ -26,5 +26,8 @@ bool cfr_doctor_mount_is_part(const struct cfr_doctor_mount *m);
 const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m);
 /* The nearest of PATH and the directories above it that exists, or cannot be looked at. Blocks on disk. */
 void cfr_doctor_nearest(const char *path, char out[4096]);
+
+/* Reports a warning of CHECK where PATH, in which WHAT is kept, does not outlive a restart. Blocks on disk. */
+void cfr_doctor_check_lasting(struct cfr_doctor *d, const char *check, const char *what, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The findings of `credfresh doctor`, as a list, as text and as JSON. */
-#include "agent/doctor/doctor.h"
+/* List of the findings, and its output as text, as lines and as JSON. */
+#include "agent/doctor/doctor_private.h"
 
 #include "agent/loop/clock.h"
 
@@ -26,20 +26,21 @@ bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
 #define TIME_LIMIT_MS 30000
 #define LINE_COLUMNS  110
 
-static void take(void *ctx, const struct cfr_finding *f)
+static void add_finding(void *ctx, const struct cfr_finding *f)
 {
     cfr_doctor_say(ctx, f->level, f->check, f->remedy, "%s", f->text);
 }
 
-void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o)
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o, bool selection)
 {
     int64_t limit_ms = o->timeout_ms >= 0 ? o->timeout_ms : TIME_LIMIT_MS;
 
     *d = (struct cfr_doctor){
         .options = o,
         .config_path = o->config,
-        .end_boot_ms = cfr_clock_now().boot_ms + limit_ms,
-        .sink = {take, d},
+        .end_boot_ms = selection ? INT64_MAX : cfr_clock_now().boot_ms + limit_ms, /* requests have their own limits */
+        .selection = selection,
+        .sink = {add_finding, d},
     };
 }
 
@@ -70,7 +71,7 @@ void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line)
     d->line = d->file != NULL ? line : 0;
 }
 
-/* A copy that a terminal can be shown. */
+/* A copy that is safe for a terminal. */
 static char *clean(const char *text)
 {
     char *copy = text != NULL ? cfr_str_dup(cfr_view_of(text)) : NULL;
@@ -102,6 +103,8 @@ void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const ch
     struct cfr_doctor_item *i;
     va_list ap;
 
+    if (d->selection && (level == CFR_FINDING_NOTE || (level == CFR_FINDING_OK && !d->with_ok)))
+        return;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -121,6 +124,11 @@ void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const ch
         .remedy = clean(remedy),
     };
     d->nomem = d->nomem || i->text == NULL || i->check == NULL;
+}
+
+enum cfr_finding_level cfr_doctor_later(const struct cfr_doctor *d)
+{
+    return d->selection ? CFR_FINDING_WARNING : CFR_FINDING_WRONG;
 }
 
 int64_t cfr_doctor_left_ms(struct cfr_doctor *d)
@@ -194,6 +202,26 @@ void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out)
     cfr_str_addf(out, "\n%s: %u wrong, %u warnings, %u notes, %u as they should be\n",
                  d->config_path != NULL ? d->config_path : "environment", d->tally[CFR_FINDING_WRONG],
                  d->tally[CFR_FINDING_WARNING], d->tally[CFR_FINDING_NOTE], d->tally[CFR_FINDING_OK]);
+}
+
+void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_str *out)
+{
+    size_t credentials = d->config->credentials.count;
+    unsigned errors = d->tally[CFR_FINDING_WRONG];
+    unsigned warnings = d->tally[CFR_FINDING_WARNING];
+
+    for (size_t i = 0; i < d->count; i++) {
+        const struct cfr_doctor_item *item = &d->items[i];
+        const char *mark = item->level == CFR_FINDING_WRONG     ? "ERROR"
+                           : item->level == CFR_FINDING_WARNING ? "warn"
+                                                                : "ok";
+
+        cfr_str_addf(out, "%s%-5s  %s: %s\n", margin, mark, item->credential != NULL ? item->credential : "agent",
+                     item->text != NULL ? item->text : "");
+    }
+    cfr_str_addf(out, "%s%s: %zu credential%s, %u error%s, %u warning%s\n", margin,
+                 d->config_path != NULL ? d->config_path : "environment", credentials, credentials == 1 ? "" : "s",
+                 errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
 /* ---- JSON ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the judges of trust documents share. */
-#include "agent/doctor/trust.h"
+#include "agent/doctor/trust_private.h"
 
 #include <stdio.h>
 #include <string.h>

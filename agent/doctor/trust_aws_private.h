@@ -4,7 +4,7 @@
 #ifndef CFR_AGENT_DOCTOR_TRUST_AWS_PRIVATE_H
 #define CFR_AGENT_DOCTOR_TRUST_AWS_PRIVATE_H
 
-#include "agent/doctor/trust.h"
+#include "agent/doctor/trust_private.h"
 
 #define CFR_DOCTOR_POLICY_AWS_ARN_MAX       1024
 #define CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX 16

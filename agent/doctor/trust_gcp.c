@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The provider of a Google workload identity pool, compared with a token. */
-#include "agent/doctor/trust_cel_private.h"
+/* Comparison of a token with the provider of a Google workload identity pool. */
+#include "agent/doctor/trust_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,12 +29,12 @@ static struct cfr_view get(const struct cfr_json *object, const char *key)
     return v;
 }
 
-static void wrong(const struct pool *p, const char *remedy, const char *text)
+static void report_wrong(const struct pool *p, const char *remedy, const char *text)
 {
     cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "%s", text);
 }
 
-static bool judge_state(const struct pool *p, const char *audience)
+static bool check_state(const struct pool *p, const char *audience)
 {
     bool disabled = false;
 
@@ -44,17 +44,17 @@ static bool judge_state(const struct pool *p, const char *audience)
                         "is configured",
                         "the file describes %s, the configured audience is %.300s", p->name, audience);
     if (cfr_json_bool(cfr_json_get(p->doc, "disabled"), &disabled) && disabled)
-        wrong(p, "enable it (`gcloud iam workload-identity-pools providers update-oidc --no-disabled`)",
-              "the provider is disabled");
+        report_wrong(p, "enable it (`gcloud iam workload-identity-pools providers update-oidc --no-disabled`)",
+                     "the provider is disabled");
     if (cfr_view_is(get(p->doc, "state"), "DELETED"))
-        wrong(p, "undelete it, or make a new one", "the provider was deleted");
+        report_wrong(p, "undelete it, or make a new one", "the provider was deleted");
     if (cfr_json_is_object(cfr_json_get(p->doc, "oidc")))
         return true;
-    wrong(p, "make a provider of the kind OIDC", "the provider is not for OpenID Connect tokens");
+    report_wrong(p, "make a provider of the kind OIDC", "the provider is not for OpenID Connect tokens");
     return false;
 }
 
-static void judge_issuer(const struct pool *p)
+static void check_issuer(const struct pool *p)
 {
     struct cfr_view issuer = get(cfr_json_get(p->doc, "oidc"), "issuerUri");
     char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -78,7 +78,7 @@ static bool is_audience(const struct pool *p, struct cfr_view allowed)
     return false;
 }
 
-static void judge_audience(const struct pool *p)
+static void check_audience(const struct pool *p)
 {
     const struct cfr_json *list = cfr_json_get(cfr_json_get(p->doc, "oidc"), "allowedAudiences");
     char expected[NAME_MAX + 64];
@@ -109,58 +109,72 @@ static void judge_audience(const struct pool *p)
                     cfr_doctor_policy_audiences(p->token, shown));
 }
 
-/* The subject that Google makes of the token, or why not. */
-static void judge_mapping(const struct pool *p, const struct cfr_doctor_policy_cel *cel)
+/* True if the token's subject is mapped to google.subject as it is: of expressions only this one is evaluated. */
+static bool maps_subject(const struct pool *p)
 {
-    struct cfr_view expression = get(cel->mapping, "google.subject");
-    struct cfr_str subject = {.limit = 4096};
+    return cfr_view_is(cfr_view_trim(get(cfr_json_get(p->doc, "attributeMapping"), "google.subject")), "assertion.sub");
+}
+
+static void check_mapping(const struct pool *p)
+{
+    struct cfr_view expression = get(cfr_json_get(p->doc, "attributeMapping"), "google.subject");
     char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
-    enum cfr_doctor_policy_verdict v = cfr_doctor_policy_cel_text(cel, expression, &subject);
 
     if (expression.n == 0)
-        wrong(p, "map google.subject to assertion.sub", "the provider maps nothing to google.subject");
-    else if (v == CFR_DOCTOR_POLICY_NO)
-        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "map google.subject to assertion.sub",
-                        "the mapping of google.subject (%s) names a claim that your token does not have",
-                        cfr_doctor_policy_show(expression, a));
-    else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
+        report_wrong(p, "map google.subject to assertion.sub", "the provider maps nothing to google.subject");
+    else if (!maps_subject(p))
         cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "the mapping of google.subject (%s) cannot be judged from here",
+                        "the mapping of google.subject (%s) cannot be evaluated here",
                         cfr_doctor_policy_show(expression, a));
-    else if (subject.len > SUBJECT_MAX)
+    else if (p->token->sub.n > SUBJECT_MAX)
         cfr_finding_say(
             p->sink, CFR_FINDING_WRONG, CHECK,
             "map google.subject to something shorter, or shorten the names of namespace and service account",
-            "google.subject becomes %zu bytes long, and Google takes %d", subject.len, SUBJECT_MAX);
+            "google.subject becomes %zu bytes long, and Google accepts %d", p->token->sub.n, SUBJECT_MAX);
     else
-        cfr_finding_say(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\" (by %s)",
-                        cfr_doctor_policy_show(cfr_str_view(&subject), b), cfr_doctor_policy_show(expression, a));
-    cfr_str_free(&subject);
+        cfr_finding_say(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\"",
+                        cfr_doctor_policy_show(p->token->sub, a));
 }
 
-static void judge_condition(const struct pool *p, const struct cfr_doctor_policy_cel *cel)
+/* `google.subject == "TEXT"`, or the same of assertion.sub: YES or NO; any other condition is UNKNOWN. */
+static enum cfr_doctor_policy_verdict evaluate_condition(const struct pool *p, struct cfr_view condition)
 {
-    struct cfr_view condition = get(p->doc, "attributeCondition");
+    ptrdiff_t at = cfr_view_find(condition, "==");
+    struct cfr_view left;
+    struct cfr_view right;
+
+    if (at < 0)
+        return CFR_DOCTOR_POLICY_UNKNOWN;
+    left = cfr_view_trim((struct cfr_view){condition.p, (size_t)at});
+    right = cfr_view_trim((struct cfr_view){condition.p + at + 2, condition.n - (size_t)at - 2});
+    if (!cfr_view_is(left, "assertion.sub") && !(cfr_view_is(left, "google.subject") && maps_subject(p)))
+        return CFR_DOCTOR_POLICY_UNKNOWN;
+    if (right.n < 2 || (right.p[0] != '"' && right.p[0] != '\'') || right.p[right.n - 1] != right.p[0])
+        return CFR_DOCTOR_POLICY_UNKNOWN;
+    right = (struct cfr_view){right.p + 1, right.n - 2};
+    if (memchr(right.p, right.p[-1], right.n) != NULL || memchr(right.p, '\\', right.n) != NULL)
+        return CFR_DOCTOR_POLICY_UNKNOWN;
+    return cfr_view_eq(right, p->token->sub) ? CFR_DOCTOR_POLICY_YES : CFR_DOCTOR_POLICY_NO;
+}
+
+static void check_condition(const struct pool *p)
+{
+    struct cfr_view condition = cfr_view_trim(get(p->doc, "attributeCondition"));
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     char sub[CFR_DOCTOR_POLICY_SHOWN_MAX];
     enum cfr_doctor_policy_verdict v;
 
-    if (cfr_view_trim(condition).n == 0)
+    if (condition.n == 0)
         return;
-    v = cfr_doctor_policy_cel_true(cel, condition);
+    v = evaluate_condition(p, condition);
     if (v == CFR_DOCTOR_POLICY_NO)
         cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
                         "change the provider's attribute condition, or let the pod run as another service account",
                         "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
                         cfr_doctor_policy_show(condition, shown), cfr_doctor_policy_show(p->token->sub, sub));
-    else if (v == CFR_DOCTOR_POLICY_ABSENT)
-        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "change the provider's attribute condition",
-                        "the attribute condition (%s) needs a claim that your token does not have",
-                        cfr_doctor_policy_show(condition, shown));
     else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
         cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "the attribute condition (%s) cannot be judged from here",
+                        "the attribute condition (%s) cannot be evaluated here",
                         cfr_doctor_policy_show(condition, shown));
 }
 
@@ -178,24 +192,23 @@ static void pass_on(void *ctx, const struct cfr_finding *f)
     c->sink->take(c->sink->ctx, f);
 }
 
-static void judge(const struct cfr_json *doc, const char *audience, const struct cfr_doctor_policy_token *token,
-                  const struct cfr_finding_sink *sink)
+static void check_provider(const struct cfr_json *doc, const char *audience,
+                           const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
 {
     struct count count = {sink, 0};
     struct cfr_finding_sink counted = {pass_on, &count};
     struct pool p = {.doc = doc, .token = token, .sink = &counted};
-    struct cfr_doctor_policy_cel cel = {token->claims, cfr_json_get(doc, "attributeMapping")};
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     (void)snprintf(p.name, sizeof p.name, "//iam.googleapis.com/%s", cfr_doctor_policy_show(get(doc, "name"), shown));
-    if (judge_state(&p, audience)) {
-        judge_issuer(&p);
-        judge_audience(&p);
-        judge_mapping(&p, &cel);
-        judge_condition(&p, &cel);
+    if (check_state(&p, audience)) {
+        check_issuer(&p);
+        check_audience(&p);
+        check_mapping(&p);
+        check_condition(&p);
     }
     if (count.bad == 0)
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "the provider takes this token");
+        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "the provider accepts this token");
 }
 
 void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
@@ -209,6 +222,6 @@ void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const
     else if (get(doc, "name").n == 0)
         cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file describes no provider of a pool");
     else
-        judge(doc, audience, token, sink);
+        check_provider(doc, audience, token, sink);
     cfr_json_free(doc);
 }

@@ -3,6 +3,8 @@
 import os
 import pathlib
 import re
+import resource
+import socket
 import subprocess
 
 import pytest
@@ -221,7 +223,7 @@ def test_what_the_machine_lacks(machine, old, new, words):
     machine.write(old, new)
     done = machine.run("check")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert words in done.stdout and "ERROR" in done.stdout and "1 errors" in done.stdout
+    assert words in done.stdout and "ERROR" in done.stdout and "1 error," in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes its user")
@@ -290,6 +292,20 @@ def test_online_wrong_ca(machine, shared_cloud):
 def test_online_nobody_there(machine):
     machine.write("{sts}", "https://127.0.0.1:1")
     refused(machine, "127.0.0.1:1", "refused")
+
+
+def test_online_when_the_wait_itself_fails(machine):
+    """poll(2) refuses more descriptors than the limit allows: what was waited for is an error like any other."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        machine.write("{sts}", f"https://127.0.0.1:{server.getsockname()[1]}")
+        with subprocess.Popen([CREDFRESH, "check", "--online", "-c", str(machine.path)], stdout=subprocess.PIPE,
+                              text=True, cwd=machine.dir) as process:
+            connection, _ = server.accept()
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            out = process.communicate(timeout=30)[0]
+            connection.close()
+    assert process.returncode == 1, out
+    assert re.search(r"^ERROR  demo: .*HTTP engine", out, re.M), out
 
 
 def test_online_token_of_another_issuer(machine, shared_cloud):

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/doctor/doctor.h"
+#include "agent/doctor/doctor_private.h"
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/doctor/resolve_private.h"
@@ -174,7 +174,7 @@ static void findings(void **state)
     struct cfr_view text;
 
     (void)state;
-    cfr_doctor_open(&d, &o);
+    cfr_doctor_open(&d, &o, false);
     assert_int_equal(cfr_doctor_left_ms(&d), 0);
     cfr_doctor_at(&d, "demo", 7);
     cfr_doctor_say(&d, CFR_FINDING_WRONG, "a.b", "do that", "a \"text\" with \033[2J and \xc2\x9b");
@@ -198,13 +198,78 @@ static void findings(void **state)
     cfr_doctor_close(&d);
 }
 
+/* ---- the table of checks ---- */
+
+static void find_toy(struct cfr_doctor *d, struct cfr_doctor_case *c)
+{
+    cfr_doctor_say(d, CFR_FINDING_OK, "toy", NULL, "%s is well", c != NULL ? c->name : "the machine");
+    cfr_doctor_say(d, cfr_doctor_later(d), "toy", NULL, "%s is not there yet", c != NULL ? c->name : "the machine");
+}
+
+/* What the rows find for two credentials, one of which exchanges nothing. */
+static char *run_rows(const struct cfr_doctor_check *rows, bool selection, bool offline)
+{
+    static const char yaml[] =
+        "version: 1\ncredentials:\n"
+        "- {name: a, token: {file: /t}, publish: {directory: /d, files: [{name: t, format: token}]}}\n"
+        "- {name: b, token: {file: /t}, exchange: {aws: {role_arn: "
+        "\"arn:aws:iam::123456789012:role/x\", region: us-east-1}}, "
+        "publish: {directory: /e, files: [{name: t, format: aws-credentials}]}}\n";
+    char path[] = "/tmp/test_agent_doctor_XXXXXX";
+    struct cfr_cli_options o = {.config = path, .timeout_ms = -1, .offline = offline};
+    int fd = mkstemp(path);
+    struct cfr_str out = {.limit = 65536};
+    struct cfr_err err = {0};
+    struct cfr_doctor d;
+
+    assert_int_equal(write(fd, yaml, sizeof yaml - 1), sizeof yaml - 1);
+    (void)close(fd);
+    cfr_doctor_open(&d, &o, selection);
+    d.config_path = NULL;
+    if (cfr_config_load(path, cfr_doctor_env, &d.config, NULL, &err) != 0)
+        fail_msg("%.200s", err.text);
+    (void)unlink(path);
+    cfr_doctor_run_checks(&d, rows);
+    cfr_doctor_write_lines(&d, "", &out);
+    cfr_doctor_close(&d);
+    return out.p;
+}
+
+static void a_check_is_a_row(void **state)
+{
+    static const struct cfr_doctor_check rows[] = {
+        {"last", CFR_DOCTOR_LAST, CFR_DOCTOR_NOT_SELECTED, find_toy},
+        {"toy", CFR_DOCTOR_CLOUD | CFR_DOCTOR_NETWORK, CFR_DOCTOR_SELECTED, find_toy},
+        {"other", CFR_DOCTOR_OWN, CFR_DOCTOR_SELECTED_WITH_OK, find_toy},
+        {NULL, 0, CFR_DOCTOR_NOT_SELECTED, NULL},
+    };
+    char *out = run_rows(rows, false, false);
+
+    (void)state;
+    assert_string_equal(out, "ok     a: a is well\nERROR  a: a is not there yet\n"
+                             "ok     b: b is well\nERROR  b: b is not there yet\n"
+                             "ok     b: b is well\nERROR  b: b is not there yet\n"
+                             "ok     agent: the machine is well\nERROR  agent: the machine is not there yet\n"
+                             "environment: 2 credentials, 4 errors, 0 warnings\n");
+    free(out);
+    out = run_rows(rows, true, true);
+    assert_string_equal(out, "ok     a: a is well\nwarn   a: a is not there yet\n"
+                             "ok     b: b is well\nwarn   b: b is not there yet\n"
+                             "environment: 2 credentials, 0 errors, 2 warnings\n");
+    free(out);
+    out = run_rows(rows + 1, true, false);
+    assert_non_null(strstr(out, "environment: 2 credentials, 0 errors, 3 warnings\n"));
+    assert_null(strstr(out, "machine"));
+    free(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mounts),        cmocka_unit_test(mounts_that_do_not_last),
         cmocka_unit_test(memory_limits), cmocka_unit_test(needs),
         cmocka_unit_test(resolver),      cmocka_unit_test(names),
-        cmocka_unit_test(findings),
+        cmocka_unit_test(findings),      cmocka_unit_test(a_check_is_a_row),
     };
 
     cfr_json_setup();

@@ -3,8 +3,8 @@
  * operator has it at hand. Pure: documents in, findings out. Source of the documents' form: what `aws iam
  * get-role`, `az identity federated-credential show`, `az ad app federated-credential list` and `gcloud iam
  * workload-identity-pools providers describe --format json` print. */
-#ifndef CFR_AGENT_DOCTOR_TRUST_H
-#define CFR_AGENT_DOCTOR_TRUST_H
+#ifndef CFR_AGENT_DOCTOR_TRUST_PRIVATE_H
+#define CFR_AGENT_DOCTOR_TRUST_PRIVATE_H
 
 #include "base/finding.h"
 #include "base/json.h"
@@ -42,19 +42,14 @@ void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const
 void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
                              const struct cfr_finding_sink *sink);
 /* The same for the description of a provider of a Google pool; AUDIENCE is the one that is configured, or
- * NULL: "trust.pool". Of the mapping and the condition only the simple forms are evaluated: claims, texts,
- * `+`; ==, !=, in, startsWith, endsWith, contains, joined by && or ||. */
+ * NULL: "trust.pool". Of expressions only `assertion.sub` as the mapping of google.subject, and the equality of the
+ * subject with a text as the condition are evaluated; others are a warning. */
 void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
                            const struct cfr_finding_sink *sink);
 
 /* ---- for the parts above ---- */
 
-enum cfr_doctor_policy_verdict {
-    CFR_DOCTOR_POLICY_NO,
-    CFR_DOCTOR_POLICY_YES,
-    CFR_DOCTOR_POLICY_UNKNOWN,
-    CFR_DOCTOR_POLICY_ABSENT /* an expression needs a claim that is not there: neither it nor its opposite is true */
-};
+enum cfr_doctor_policy_verdict { CFR_DOCTOR_POLICY_NO, CFR_DOCTOR_POLICY_YES, CFR_DOCTOR_POLICY_UNKNOWN };
 
 /* TEXT fit for a terminal and cut to CFR_DOCTOR_POLICY_SHOWN_MAX. Returns OUT. */
 const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POLICY_SHOWN_MAX]);

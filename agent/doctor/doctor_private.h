@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of checks, what they share, and the list of findings. A check is a file check_NAME.c with one function, and
+ * a row in doctor.c. It reports with cfr_doctor_say, and changes and publishes nothing; it may block within
+ * cfr_doctor_left_ms. */
+#ifndef CFR_AGENT_DOCTOR_DOCTOR_PRIVATE_H
+#define CFR_AGENT_DOCTOR_DOCTOR_PRIVATE_H
+
+#include "agent/cli/client.h"
+#include "agent/source/inputs.h"
+#include "base/finding.h"
+#include "pki/ca.h"
+#include "agent/doctor/trust_private.h"
+#include "token/claims.h"
+
+#include <sys/types.h>
+
+#define CFR_DOCTOR_AUDIENCES_MAX 16
+#define CFR_DOCTOR_HOSTS_MAX     16
+#define CFR_DOCTOR_SEEN_MAX      64
+
+/* One finding and its place; texts are heap. */
+struct cfr_doctor_item {
+    enum cfr_finding_level level;
+    int line; /* of FILE; 0 = none */
+    char *check;
+    char *credential; /* NULL = the agent, or the machine */
+    char *file;       /* NULL = in no file */
+    char *text;
+    char *remedy;
+};
+
+/* A server that was checked for one credential; others may need it, too. */
+struct cfr_doctor_seen {
+    char name[256];
+    int port;
+    const char *ca_file;
+    const char *credential;
+    bool good;
+    int64_t date_s;
+    int64_t boot_ms;
+};
+
+/* A file of the cloud's side that the command line names; read once, because it may be a pipe. */
+enum cfr_doctor_side { CFR_DOCTOR_AWS, CFR_DOCTOR_AZURE, CFR_DOCTOR_GCP, CFR_DOCTOR_DOCUMENTS };
+struct cfr_doctor_document {
+    struct cfr_str text;
+    struct cfr_err err; /* why it cannot be read; code 0 = it was */
+    bool used;          /* it was read, or tried, for a credential of that cloud */
+};
+
+struct cfr_doctor {
+    const struct cfr_cli_options *options;
+    const char *config_path; /* NULL: the environment */
+    struct cfr_config *config;
+    int64_t end_boot_ms;
+    bool late;                    /* a check was left out or cut short because the time was up */
+    bool selection;               /* `credfresh check` */
+    bool with_ok;                 /* of the running check: findings of what is well are kept there, too */
+    struct cfr_finding_sink sink; /* takes findings for this list */
+    struct cfr_doctor_item *items;
+    size_t count;
+    size_t cap;
+    bool nomem;
+    unsigned tally[CFR_FINDING_LEVELS];
+    struct cfr_doctor_seen seen[CFR_DOCTOR_SEEN_MAX];
+    size_t seen_count;
+    pid_t agent_pid;                   /* of the process that listens on the control socket; 0 = unknown */
+    uid_t agent_uid;                   /* of agent_pid */
+    struct cfr_cli_answer agent;       /* the running agent's status; json NULL = none */
+    struct cfr_ca ca;                  /* from the store; without generations where it could not be read */
+    const struct cfr_json *agent_next; /* where the search there begins: both lists have one order */
+    struct cfr_doctor_document documents[CFR_DOCTOR_DOCUMENTS];
+    /* The place of the next finding; borrowed. */
+    const char *credential;
+    const char *file;
+    int line;
+};
+
+/* One credential, or image credential, under diagnosis, and what the checks have learned about it so far. */
+struct cfr_doctor_case {
+    const char *name;
+    int line;
+    const struct cfr_config_credential *credential; /* NULL: an image credential */
+    const struct cfr_config_image *image;           /* NULL: a credential */
+    const struct cfr_config_token *token;           /* NULL: none */
+    const struct cfr_sts_provider *provider;        /* NULL: nothing is exchanged */
+    const void *config;                             /* the provider's */
+    struct cfr_source_inputs material;
+    bool ready;             /* the material could be read */
+    struct cfr_err unready; /* why not */
+    unsigned problems;      /* of the list before the material was read */
+    struct cfr_secret token_text;
+    struct cfr_claims claims;
+    bool has_claims;
+    struct cfr_err malformed; /* why it has none */
+    struct cfr_view audiences[CFR_DOCTOR_AUDIENCES_MAX];
+    struct cfr_doctor_policy_token trusted; /* of the claims */
+    int64_t server_date_s;                  /* the cloud's clock, when it was seen; 0 = not yet */
+    int64_t seen_boot_ms;
+    char unreached[256];    /* a server that is needed and cannot be reached; empty = none is known */
+    bool exchanged;         /* and it went well */
+    struct cfr_err refusal; /* of the exchange */
+};
+
+/* ---- the list of findings: report.c ---- */
+
+/* O is borrowed until cfr_doctor_close. SELECTION: as `credfresh check`. */
+void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o, bool selection);
+void cfr_doctor_close(struct cfr_doctor *d);
+/* Further findings are about CREDENTIAL (NULL: none), at LINE of the configuration (0: nowhere). */
+void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line);
+/* Adds a finding at the current place. REMEDY may be NULL. Control characters become `?`. */
+void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
+                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The time left in milliseconds; 0 when it is up, which is then remembered. */
+int64_t cfr_doctor_left_ms(struct cfr_doctor *d);
+void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out);
+/* {"version":1,...}: docs/doctor.md describes it. */
+void cfr_doctor_write_json(const struct cfr_doctor *d, struct cfr_str *out);
+/* A line for each finding, as `credfresh check` prints them: "ERROR  CREDENTIAL: TEXT", each after MARGIN. */
+void cfr_doctor_write_lines(const struct cfr_doctor *d, const char *margin, struct cfr_str *out);
+
+/* ---- the checks ---- */
+
+enum cfr_doctor_need {
+    CFR_DOCTOR_ONCE = 1,    /* runs once, before those of the credentials; its case is NULL */
+    CFR_DOCTOR_LAST = 2,    /* runs once, after them; its case is NULL */
+    CFR_DOCTOR_OWN = 4,     /* runs for credentials, and not for image credentials */
+    CFR_DOCTOR_CLOUD = 8,   /* runs where something is exchanged */
+    CFR_DOCTOR_NETWORK = 16 /* does not run with --offline */
+};
+
+/* Whether `credfresh check` runs it, and prints what is well, too. */
+enum cfr_doctor_selected { CFR_DOCTOR_NOT_SELECTED, CFR_DOCTOR_SELECTED, CFR_DOCTOR_SELECTED_WITH_OK };
+
+struct cfr_doctor_check {
+    const char *name;
+    unsigned needs; /* of enum cfr_doctor_need */
+    enum cfr_doctor_selected selected;
+    void (*run)(struct cfr_doctor *d, struct cfr_doctor_case *c);
+};
+
+/* Runs CHECKS, which end with name NULL, for all credentials that the command line names. */
+void cfr_doctor_run_checks(struct cfr_doctor *d, const struct cfr_doctor_check *checks);
+
+/* The agent that listens on the control socket; what it reports about itself; and about one credential. */
+void cfr_doctor_find_agent(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_agent(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The user, the state directory, limits and privileges. */
+void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The service CA; what a credential has of it. */
+void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* A rotated long-lived key. */
+void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The targets of a credential, and its hooks. */
+void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_hooks(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* An image credential. */
+void cfr_doctor_image(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* Reads the inputs of the exchange; the token's file and its volume; the token's claims and the inputs. */
+void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_token(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The servers of the exchange; the exchange; the clocks, once a server has answered. */
+void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c);
+/* The cloud's trust in the token, as far as it is known; files of the command line that no credential needed. */
+void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c);
+void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c);
+
+/* ---- parts of checks ---- */
+
+/* What the agent's status CREDENTIAL reports about a rotation. */
+void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential);
+/* The API server of a Secret that is published. */
+void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s);
+
+/* ---- shared ---- */
+
+const char *cfr_doctor_env(const char *name);
+/* Whether the command line asks for the credential NAME. */
+bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name);
+/* The level of what may still be provided before an agent runs, or by another user: a warning in `credfresh check`. */
+enum cfr_finding_level cfr_doctor_later(const struct cfr_doctor *d);
+/* The file that the case's token is in, or NULL. Borrowed. */
+const char *cfr_doctor_token_path(const struct cfr_doctor_case *c);
+/* Decodes the case's token_text. False if it is no token; ERR says why. */
+bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err);
+/* Whether this process has the capability with this number (linux/capability.h). */
+bool cfr_doctor_capable(unsigned capability);
+
+#endif
