@@ -23,8 +23,7 @@ static void tell_grant(const struct trial *t, struct cfr_source_exchange_result 
     cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
                    result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
                    result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
-    if (cfr_publish_rehearse(t->c->credential, &from, result->grant, &err) != 0 ||
-        cfr_publish_secret_rehearse(t->c->credential, &render, &err) != 0)
+    if (cfr_publish_rehearse(t->c->credential, &render, &err) != 0)
         cfr_doctor_say(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
                        err.text);
 }

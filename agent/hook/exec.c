@@ -3,6 +3,7 @@
 #include "agent/hook/hook_private.h"
 
 #include "agent/loop/process.h"
+#include "agent/publish/targets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,23 +29,13 @@ static void describe_exec(const struct cfr_config_hook *c, char text[CFR_HOOK_NA
     (void)snprintf(text, CFR_HOOK_NAME_MAX, "exec %s", c->exec.items[0]);
 }
 
-/* NULL for what is not on this machine: a Secret of the cluster. */
-static const char *path_of(const struct cfr_config_publish *t)
-{
-    if (t->directory != NULL)
-        return t->directory;
-    if (t->file != NULL)
-        return t->file->path;
-    return t->profile != NULL ? t->profile->path : NULL;
-}
-
 /* All published paths, colon-separated as in PATH. */
 static void list_paths(const struct cfr_config_credential *c, struct cfr_str *out)
 {
     const char *between = "";
 
     for (size_t i = 0; i < c->publish.count; i++) {
-        const char *path = path_of((const struct cfr_config_publish *)c->publish.items + i);
+        const char *path = cfr_publish_path((const struct cfr_config_publish *)c->publish.items + i);
 
         if (path == NULL)
             continue;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The old beside the new. */
+/* Files of a long-lived key beyond the configured ones: when it was made, and the previous values. */
 #include "agent/publish/previous_private.h"
 
-#include "agent/publish/targets.h"
 #include "base/time.h"
 #include "files/file.h"
 #include "files/format/format.h"
@@ -12,14 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-int cfr_publish_old_line(const struct cfr_publish_minted *minted, struct cfr_secret *out, struct cfr_err *err)
+int cfr_publish_minted_line(const struct cfr_publish_minted *minted, struct cfr_secret *out, struct cfr_err *err)
 {
     char text[CFR_TIME_RFC3339_MAX];
     int rc = cfr_secret_append_str(out, cfr_time_format(minted->minted_s, text), err);
 
-    rc = rc != 0 ? rc : cfr_secret_append_str(out, " ", err);
-    rc = rc != 0 ? rc : cfr_secret_append_str(out, minted->id, err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "\n", err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, " ", err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, minted->id, err);
+    if (rc == 0)
+        rc = cfr_secret_append_str(out, "\n", err);
+    return rc;
 }
 
 static int read_file(const char *directory, const char *name, const char *suffix, struct cfr_secret *out, bool *there,
@@ -34,19 +37,19 @@ static int read_file(const char *directory, const char *name, const char *suffix
         return cfr_err_set(err, CFR_E_PATH, "%s: the name is too long", name);
     rc = cfr_generation_read(directory, path, out, err);
     *there = rc == 0;
-    /* What is there but no file of ours is as good as nothing. */
+    /* Anything but a regular file counts as nothing. */
     return rc == CFR_E_MISSING || rc == CFR_E_PATH ? 0 : rc;
 }
 
-int cfr_publish_old_read(const char *directory, const char *name, struct cfr_view line, struct cfr_secret *out,
-                         bool *there, struct cfr_err *err)
+int cfr_publish_previous_read(const char *directory, const char *name, struct cfr_view line, struct cfr_secret *out,
+                              bool *there, struct cfr_err *err)
 {
     struct cfr_secret present;
     int rc;
 
     cfr_secret_init(&present, CFR_FORMAT_OUTPUT_MAX);
     rc = read_file(directory, CFR_ROTATION_FILE, "", &present, there, err);
-    /* What is there was no such key. */
+    /* Without that file, what is there was no such key. */
     if (rc == 0 && *there)
         rc = read_file(directory, name, cfr_view_eq(cfr_secret_view(&present), line) ? CFR_MINT_OLD_SUFFIX : "", out,
                        there, err);
@@ -54,8 +57,7 @@ int cfr_publish_old_read(const char *directory, const char *name, struct cfr_vie
     return rc;
 }
 
-/* The id in what stands there. */
-static bool names_key(const char *directory, const char *id)
+bool cfr_publish_minted_is(const char *directory, const char *id)
 {
     struct cfr_secret line;
     struct cfr_view text;
@@ -70,17 +72,4 @@ static bool names_key(const char *directory, const char *id)
     }
     cfr_secret_free(&line);
     return same;
-}
-
-bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id)
-{
-    if (c->publish.count == 0 || cfr_publish_present(c, NULL) != 0)
-        return false;
-    for (size_t i = 0; i < c->publish.count; i++) {
-        const struct cfr_config_publish *t = (const struct cfr_config_publish *)c->publish.items + i;
-
-        if (t->directory == NULL || !names_key(t->directory, id))
-            return false;
-    }
-    return true;
 }

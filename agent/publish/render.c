@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a grant to bytes. */
-#include "agent/publish/render.h"
+/* Rendering of a grant in a format. */
+#include "agent/publish/render_private.h"
 
 #include "files/format/format.h"
 #include "sts/aws/aws.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets of the cluster as targets. */
+/* Target kind `secret`: Secrets of the cluster, and the queue that applies them. */
 #include "agent/publish/secret_target.h"
 
+#include "agent/publish/render_private.h"
+#include "agent/publish/target_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
 #include "files/format/format.h"
@@ -12,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_MAX_BYTES 360
+
 /* One Secret. */
 struct target {
     struct cfr_delivery *all;
     const struct cfr_config_secret *config;
-    char name[360];           /* "Secret NAMESPACE/NAME", for people */
-    char namespace_name[254]; /* empty until it is known */
+    char name[NAME_MAX_BYTES]; /* "Secret NAMESPACE/NAME", for people */
+    char namespace_name[254];  /* empty until it is known */
     uint64_t wanted;
     uint64_t done;
     int64_t wanted_expires_ms;
@@ -77,10 +81,11 @@ static void bind_targets(struct cfr_delivery *d)
     }
 }
 
-static void name_target(struct target *t)
+/* NAMESPACE_NAME is empty while it is not known. */
+static void name_secret(const struct cfr_config_secret *c, const char *namespace_name, char name[NAME_MAX_BYTES])
 {
-    (void)snprintf(t->name, sizeof t->name, "Secret %.90s%s%.253s", t->namespace_name,
-                   t->namespace_name[0] != '\0' ? "/" : "", t->config->name);
+    (void)snprintf(name, NAME_MAX_BYTES, "Secret %.90s%s%.253s", namespace_name, namespace_name[0] != '\0' ? "/" : "",
+                   c->name);
 }
 
 int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_publish_secret_fn *ended,
@@ -96,7 +101,14 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
     if (d == NULL)
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     *d = (struct cfr_delivery){
-        c, kube, ended, ctx, calloc(count, sizeof *d->targets), calloc(count, sizeof *d->status), count};
+        .config = c,
+        .kube = kube,
+        .ended = ended,
+        .ctx = ctx,
+        .targets = calloc(count, sizeof *d->targets),
+        .status = calloc(count, sizeof *d->status),
+        .count = count,
+    };
     if (d->targets == NULL || d->status == NULL) {
         free(d->targets);
         free(d->status);
@@ -113,14 +125,14 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
         t->next_boot_ms = INT64_MAX;
         if (t->config->namespace_name != NULL)
             (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", t->config->namespace_name);
-        name_target(t);
+        name_secret(t->config, t->namespace_name, t->name);
     }
     *out = d;
     return 0;
 }
 
 /* Wipes what was to be applied. */
-static void forget(struct target *t)
+static void wipe_wanted(struct target *t)
 {
     for (size_t i = 0; i < t->key_count; i++) {
         free(t->keys[i]);
@@ -139,7 +151,7 @@ void cfr_publish_secret_close(struct cfr_delivery *d)
 
         if (t->call != NULL)
             cfr_kube_cancel(t->call);
-        forget(t);
+        wipe_wanted(t);
         cfr_secret_free(&t->body);
         free(t->error);
     }
@@ -156,65 +168,13 @@ void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_c
     bind_targets(d);
 }
 
-/* ---- rendering ---- */
-
-static struct cfr_view value_of(const struct target *t, size_t i)
-{
-    return cfr_secret_view(&t->values[i]);
-}
-
-static int take(struct target *t, const char *key, struct cfr_secret *value, struct cfr_err *err)
-{
-    t->keys[t->key_count] = strdup(key);
-    if (t->keys[t->key_count] == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    cfr_secret_init(&t->values[t->key_count], 0);
-    cfr_secret_move(&t->values[t->key_count++], value);
-    return 0;
-}
-
-static int render_key(struct target *t, const struct cfr_publish_render *render, const struct cfr_config_file *f,
-                      struct cfr_err *err)
-{
-    struct cfr_secret value;
-    int rc;
-
-    cfr_secret_init(&value, CFR_FORMAT_OUTPUT_MAX);
-    rc = cfr_publish_render_file(render, f, &value, err);
-    if (rc == 0)
-        rc = take(t, f->name, &value, err);
-    cfr_secret_free(&value);
-    return rc;
-}
-
-static int render_passed_on(struct target *t, const struct cfr_publish_render *render, struct cfr_err *err)
-{
-    struct cfr_view view;
-    const char *name;
-    int rc = 0;
-
-    for (size_t i = 0;
-         rc == 0 && i < CFR_CONFIG_FILES_MAX && (name = cfr_publish_render_key(render->grant, i, &view)) != NULL; i++) {
-        struct cfr_secret value;
-
-        cfr_secret_init(&value, view.n);
-        rc = cfr_secret_append(&value, view, err);
-        if (rc == 0)
-            rc = take(t, name, &value, err);
-        cfr_secret_free(&value);
-    }
-    if (rc == 0 && t->key_count == 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG,
-                         "there is no Secret's key to pass on, because the Secret is exchanged; name `keys` with their "
-                         "formats, or write pass_on: true");
-    return rc;
-}
+/* ---- rendering and queueing ---- */
 
 static struct cfr_k8s_secret_object object_of(const struct target *t,
                                               struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
 {
     for (size_t i = 0; i < t->key_count; i++)
-        keys[i] = (struct cfr_k8s_secret_key){t->keys[i], value_of(t, i)};
+        keys[i] = (struct cfr_k8s_secret_key){t->keys[i], cfr_secret_view(&t->values[i])};
     return (struct cfr_k8s_secret_object){
         .namespace_name = t->namespace_name[0] != '\0' ? t->namespace_name : "default",
         .name = t->config->name,
@@ -227,85 +187,114 @@ static struct cfr_k8s_secret_object object_of(const struct target *t,
     };
 }
 
-static int render_target(struct target *t, const struct cfr_publish_render *render, struct cfr_err *err)
+/* Whether the API server will take it is checked now: once it is queued, the other targets have been published. */
+static int check_object(const struct cfr_target *t, const struct cfr_publish_render *job,
+                        const struct cfr_target_content *content, struct cfr_err *err)
 {
+    const struct cfr_config_secret *c = t->config->secret;
     struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
-    struct cfr_k8s_secret_object o;
-    int rc = 0;
+    struct cfr_k8s_secret_object o = {
+        .namespace_name = c->namespace_name != NULL ? c->namespace_name : "default",
+        .name = c->name,
+        .type = c->type,
+        .keys = keys,
+        .key_count = content->count,
+        .credential = t->credential->name,
+        .generation = job->generation,
+    };
 
-    for (size_t i = 0; rc == 0 && i < t->config->keys.count; i++)
-        rc = render_key(t, render, (const struct cfr_config_file *)t->config->keys.items + i, err);
-    if (rc == 0 && t->config->keys.count == 0)
-        rc = render_passed_on(t, render, err);
-    if (rc == 0) {
-        o = object_of(t, keys);
-        rc = cfr_k8s_secret_apply_check(&o, err);
-    }
-    return rc != 0 ? cfr_err_prefix(err, "%s", t->name) : 0;
+    for (size_t i = 0; i < content->count; i++)
+        keys[i] = (struct cfr_k8s_secret_key){content->files[i].name, content->files[i].content};
+    return cfr_k8s_secret_apply_check(&o, err);
 }
 
-static int render_all(struct cfr_delivery *d, const struct cfr_publish_render *render, struct target *fresh,
-                      struct cfr_err *err)
+static int render_secret(const struct cfr_target *t, const struct cfr_publish_render *job,
+                         struct cfr_target_content *out, struct cfr_err *err)
+{
+    const struct cfr_config_secret *c = t->config->secret;
+    char name[NAME_MAX_BYTES];
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->keys.count; i++)
+        rc = cfr_publish_content_file(out, job, cfr_publish_file_at(&c->keys, i), err);
+    if (rc == 0 && c->keys.count == 0) {
+        cfr_publish_content_keys(out, job, 0);
+        if (out->count == 0)
+            rc = cfr_err_set(
+                err, CFR_E_CONFIG,
+                "there is no Secret's key to pass on, because the Secret is exchanged; name `keys` with their "
+                "formats, or write pass_on: true");
+    }
+    if (rc == 0)
+        rc = check_object(t, job, out, err);
+    if (rc == 0)
+        return 0;
+    name_secret(c, c->namespace_name != NULL ? c->namespace_name : "", name);
+    return cfr_err_prefix(err, "%s", name);
+}
+
+static int copy_content(struct target *t, const struct cfr_target_content *content, struct cfr_err *err)
 {
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < d->count; i++) {
-        fresh[i] = (struct target){.all = d, .config = d->targets[i].config};
-        memcpy(fresh[i].name, d->targets[i].name, sizeof fresh[i].name);
-        memcpy(fresh[i].namespace_name, d->targets[i].namespace_name, sizeof fresh[i].namespace_name);
-        rc = render_target(&fresh[i], render, err);
+    for (size_t i = 0; rc == 0 && i < content->count; i++) {
+        t->keys[i] = strdup(content->files[i].name);
+        if (t->keys[i] == NULL)
+            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        cfr_secret_init(&t->values[i], content->files[i].content.n);
+        t->key_count = i + 1;
+        rc = cfr_secret_append(&t->values[i], content->files[i].content, err);
     }
     return rc;
 }
 
-int cfr_publish_secret_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_render *render,
-                                struct cfr_err *err)
+/* Queues it in place of what the Secret was to hold so far; cfr_publish_secret_step begins to apply it. A request
+ * under way goes on, and is followed by another. */
+static int queue_secret(const struct cfr_target *target, const struct cfr_publish_job *job,
+                        struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
+                        struct cfr_err *err)
 {
-    struct cfr_delivery *d = NULL;
-    int rc = cfr_publish_secret_open(c, NULL, NULL, NULL, &d, err);
-
-    for (size_t i = 0; d != NULL && rc == 0 && i < d->count; i++)
-        rc = render_target(&d->targets[i], render, err);
-    cfr_publish_secret_close(d);
-    return rc;
-}
-
-/* What FRESH holds replaces what T was to apply; a call under way goes on, and is followed by another. */
-static void replace(struct target *t, struct target *fresh, uint64_t generation, int64_t expires_ms, struct cfr_now now)
-{
-    forget(t);
-    memcpy(t->keys, fresh->keys, sizeof t->keys);
-    memcpy(t->values, fresh->values, sizeof t->values);
-    t->key_count = fresh->key_count;
-    fresh->key_count = 0;
-    t->wanted = generation;
-    t->wanted_expires_ms = expires_ms;
-    t->backoff = (struct cfr_backoff){0};
-    t->next_boot_ms = now.boot_ms;
-}
-
-int cfr_publish_secret_request(struct cfr_delivery *d, const struct cfr_publish_render *render, int64_t expires_ms,
-                               struct cfr_now now, struct cfr_err *err)
-{
-    struct target *fresh;
+    struct cfr_delivery *d = job->delivery;
+    struct target fresh = {.key_count = 0};
+    struct target *t = NULL;
     int rc;
 
-    if (d == NULL)
-        return 0;
-    fresh = calloc(d->count, sizeof *fresh);
-    if (fresh == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
-    rc = render_all(d, render, fresh, err);
-    for (size_t i = 0; i < d->count; i++) {
-        if (rc == 0)
-            replace(&d->targets[i], &fresh[i], render->generation, expires_ms, now);
-        forget(&fresh[i]);
+    (void)record;
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        if (d->targets[i].config == target->config->secret)
+            t = &d->targets[i];
     }
-    free(fresh);
-    if (rc == 0)
-        cfr_publish_secret_step(d, now);
-    return rc;
+    if (t == NULL)
+        return 0;
+    rc = copy_content(&fresh, content, err);
+    if (rc != 0) {
+        wipe_wanted(&fresh);
+        return rc;
+    }
+    wipe_wanted(t);
+    memcpy(t->keys, fresh.keys, sizeof t->keys);
+    memcpy(t->values, fresh.values, sizeof t->values);
+    t->key_count = fresh.key_count;
+    t->wanted = job->render.generation;
+    t->wanted_expires_ms = job->expires_ms;
+    t->backoff = (struct cfr_backoff){0};
+    t->next_boot_ms = job->now.boot_ms;
+    *changed = true;
+    return 0;
 }
+
+static bool is_secret(const struct cfr_config_publish *t)
+{
+    return t->secret != NULL;
+}
+
+const struct cfr_target_ops cfr_publish_secret = {
+    .name = "secret",
+    .is_remote = true,
+    .is_configured = is_secret,
+    .render = render_secret,
+    .publish = queue_secret,
+};
 
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
                                 int64_t expires_ms)
@@ -354,7 +343,7 @@ static void succeed(struct target *t)
     t->error_code = 0;
     t->next_boot_ms = INT64_MAX;
     if (t->done == t->wanted)
-        forget(t);
+        wipe_wanted(t);
     else
         t->next_boot_ms = cfr_clock_now().boot_ms;
     t->all->ended(t->all->ctx, t->name, t->done, NULL, true);
@@ -476,7 +465,7 @@ static int find_namespace(struct target *t, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: no namespace is named, and there is no other to take; write `namespace`", t->name);
     (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", name);
-    name_target(t);
+    name_secret(t->config, t->namespace_name, t->name);
     return 0;
 }
 

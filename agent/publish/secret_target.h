@@ -1,37 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* A credential's targets in the cluster: Kubernetes Secrets, applied one after the other by server-side apply, and
- * retried until each holds the newest generation. What is to be applied is kept, wiped when it is there or outdated. */
+/* Delivery of a credential to Kubernetes Secrets: queued by cfr_publish, applied by server-side apply, and retried
+ * until each Secret holds the newest generation.
+ *
+ * Nothing blocks. A struct cfr_delivery owns the requests under way and what is to be applied, which it wipes once it
+ * is applied or outdated; its configuration is borrowed. The callback is called from cfr_publish_secret_step and
+ * cfr_http_step, and must not close the delivery. A failed attempt is reported by the callback and repeated after
+ * agent/loop/backoff.h. All functions but cfr_publish_secret_open take NULL for a credential without such targets. */
 #ifndef CFR_AGENT_PUBLISH_SECRET_TARGET_H
 #define CFR_AGENT_PUBLISH_SECRET_TARGET_H
 
 #include "agent/loop/clock.h"
 #include "agent/kube/client.h"
-#include "agent/publish/render.h"
+#include "agent/config/config.h"
 #include "serve/api/status.h"
 
 struct cfr_delivery; /* all Secrets of one credential */
 
-/* Called whenever an attempt has ended: ERR is NULL when NAME holds GENERATION now; NEWS is false when it failed as it
- * did before. */
+/* An attempt has ended: ERR is NULL when NAME holds GENERATION now; NEWS is false when it failed with the same error as
+ * before. */
 typedef void cfr_publish_secret_fn(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err,
                                    bool news);
 
 /* *OUT is NULL if C has no such target. C is borrowed. CFR_E_NOMEM. */
 int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_kube *kube, cfr_publish_secret_fn *ended,
                             void *ctx, struct cfr_delivery **out, struct cfr_err *err);
-/* All functions below take a NULL delivery for one that has nothing to do. */
 void cfr_publish_secret_close(struct cfr_delivery *d);
 /* The configuration was replaced by an equal one. */
 void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
-/* Renders every Secret without keeping anything: whether a grant fits. */
-int cfr_publish_secret_rehearse(const struct cfr_config_credential *c, const struct cfr_publish_render *render,
-                                struct cfr_err *err);
-/* A new generation: renders all Secrets (none is changed if one cannot be) and begins to apply them. EXPIRES_MS is by
- * the wall clock, INT64_MAX = never. */
-int cfr_publish_secret_request(struct cfr_delivery *d, const struct cfr_publish_render *render, int64_t expires_ms,
-                               struct cfr_now now, struct cfr_err *err);
 /* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS. What
- * it should hold is not kept: one that is behind waits for the next cfr_publish_secret_request. */
+ * it should hold is not kept: one that is behind waits for the next cfr_publish. */
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
                                 int64_t expires_ms);
 /* True if a Secret is behind, and what it should hold was lost with an earlier run. */
@@ -44,7 +41,7 @@ int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
 bool cfr_publish_secret_running(const struct cfr_delivery *d);
 /* True while a Secret is not what it should be. */
 bool cfr_publish_secret_pending(const struct cfr_delivery *d);
-/* The error that only an operator can mend, of a Secret that is not what it should be; or 0. */
+/* The error that only an operator can fix, of a Secret that is not what it should be; or 0. */
 int cfr_publish_secret_stuck(const struct cfr_delivery *d);
 /* Why a Secret is not what it should be, or NULL. */
 const char *cfr_publish_secret_error(const struct cfr_delivery *d);
@@ -55,7 +52,7 @@ int64_t cfr_publish_secret_expires_ms(const struct cfr_delivery *d);
 bool cfr_publish_secret_valid(const struct cfr_delivery *d, struct cfr_now now);
 size_t cfr_publish_secret_count(const struct cfr_delivery *d);
 uint64_t cfr_publish_secret_done(const struct cfr_delivery *d, size_t index);
-/* Fills the pages' view of all Secrets; the array lives until the next call or a change. */
+/* Fills the status view of all Secrets; the array lives until the next call or a change. */
 const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery *d);
 
 #endif

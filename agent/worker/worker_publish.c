@@ -129,7 +129,8 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     uint64_t newest = w->known ? 0 : cfr_publish_newest(w->config);
     uint64_t generation = (newest > w->record.generation ? newest : w->record.generation) + 1;
     bool known = w->known || (w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0);
-    struct cfr_publish_render render = {w->config->name, &g->from, grant, generation, NULL};
+    struct cfr_publish_job job = {
+        .render = {w->config->name, &g->from, grant, generation, NULL}, .now = now, .delivery = w->delivery};
     bool changed = false;
     struct cfr_err err = {0};
     int rc;
@@ -138,25 +139,18 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     if (token_ms < life_ms && cfr_config_publishes_token(w->config))
         life_ms = token_ms;
     rc = check_life(w, life_ms, now, &err);
-    /* 2. Does it fit every target? Nothing has changed if not. */
+    /* 2. Publish it, unless it does not fit a target: then nothing has changed. */
     grant->issued_s = grant->issued_s != 0 ? grant->issued_s : now.wall_ms / 1000;
-    if (rc == 0 && w->delivery != NULL)
-        rc = cfr_publish_secret_rehearse(w->config, &render, &err);
-    /* 3. Publish on this machine, then hand it to the targets in the cluster, which take their time. */
+    job.expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
     w->known = false;
     if (rc == 0)
-        rc = cfr_publish(w->config, &g->from, grant, generation, now.wall_ms / 1000, &w->record, &changed, &err);
-    if (rc == 0 && w->delivery != NULL) {
-        changed = true;
-        rc = cfr_publish_secret_request(w->delivery, &render, life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms,
-                                        now, &err);
-    }
+        rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
     if (rc != 0) {
         cfr_worker_keep(w, grant, life_ms, false, replaces(w));
         w->exchanges_failed[cfr_err_class(rc)]++;
         return cfr_worker_fail(w, &err, -1);
     }
-    /* 4. Record what is known of it, whether or not this run wrote it. */
+    /* 3. Record what is known of it, whether or not this run wrote it. */
     cfr_worker_clear_error(w);
     w->exchanges_ok++;
     begin_life(w, g, life_ms, now);
@@ -174,7 +168,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     w->replace = false;
     w->known = true;
     cfr_worker_keep(w, grant, life_ms, true, true);
-    /* 5. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
+    /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
     return changed || w->config->publish.count == 0 || !known ? finish_changed(w, generation, now) : finish_same(w);
 }

@@ -196,6 +196,11 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
     struct cfr_config *c = NULL;
     struct cfr_grant grant = {0};
     struct cfr_publish_from from = {.provider = NULL};
+    struct cfr_publish_job job = {
+        .render = {"demo", &from, &grant, generation, NULL},
+        .now = {.wall_ms = NOW_S * INT64_C(1000)},
+        .expires_ms = INT64_MAX,
+    };
     bool changed = false;
     int rc = cfr_config_parse("credfresh.yaml", cfr_view_of(config), no_env, &c, NULL, err);
 
@@ -206,7 +211,7 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
     if (rc == 0)
         rc = cfr_publish_recover(cfr_config_at(c, 0), err);
     if (rc == 0)
-        rc = cfr_publish(cfr_config_at(c, 0), &from, &grant, generation, NOW_S, &record, &changed, err);
+        rc = cfr_publish(cfr_config_at(c, 0), &job, &record, &changed, err);
     record.generation = generation;
     if (rc == 0)
         rc = cfr_publish_verify(cfr_config_at(c, 0), &record, err);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Target kind `directory`: all files of a generation in one step. A long-lived key's directory also has the key's
+ * previous values, and the file that says when it was made. */
+#include "agent/publish/previous_private.h"
+#include "agent/publish/target_private.h"
+#include "base/hash.h"
+#include "files/format/format.h"
+#include "files/generation.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct cfr_config_file *file_at(const struct cfr_config_publish *t, size_t i)
+{
+    return cfr_publish_file_at(&t->files, i);
+}
+
+static bool is_directory(const struct cfr_config_publish *t)
+{
+    return t->directory != NULL;
+}
+
+static const char *path_of_directory(const struct cfr_config_publish *t)
+{
+    return t->directory;
+}
+
+static void name_link(const struct cfr_config_publish *t, char path[CFR_TARGET_PATH_MAX])
+{
+    (void)snprintf(path, CFR_TARGET_PATH_MAX, "%s/" CFR_GENERATION_DATA, t->directory);
+}
+
+/* ---- rendering ---- */
+
+/* Where the token of this directory will be, for formats that point at it; NULL = nowhere. */
+static const char *find_token(const struct cfr_config_publish *t, char path[PATH_MAX])
+{
+    for (size_t i = 0; i < t->files.count; i++) {
+        if (strcmp(cfr_formats[file_at(t, i)->format].name, "token") == 0) {
+            (void)snprintf(path, PATH_MAX, "%s/%s", t->directory, file_at(t, i)->name);
+            return path;
+        }
+    }
+    return NULL;
+}
+
+/* The content of file I before this key, as NAME.old; nothing where there was none. */
+static int add_previous(const struct cfr_config_publish *t, size_t i, struct cfr_view line,
+                        struct cfr_target_content *out, struct cfr_err *err)
+{
+    struct cfr_secret *secret = cfr_publish_content_add(out);
+    bool there;
+    int rc = cfr_publish_previous_read(t->directory, file_at(t, i)->name, line, secret, &there, err);
+
+    if (rc != 0 || !there) {
+        cfr_secret_free(secret);
+        out->content_count--;
+        return rc;
+    }
+    (void)snprintf(out->old_names[i], sizeof out->old_names[i], "%s" CFR_MINT_OLD_SUFFIX, file_at(t, i)->name);
+    out->files[out->count] = out->files[i];
+    out->files[out->count].name = out->old_names[i];
+    out->files[out->count++].content = cfr_secret_view(secret);
+    return 0;
+}
+
+/* The old key still works for a while, and the time tells a consumer which of the two to expect. */
+static int add_minted(const struct cfr_config_publish *t, const struct cfr_publish_minted *minted,
+                      struct cfr_target_content *out, struct cfr_err *err)
+{
+    struct cfr_secret *secret = cfr_publish_content_add(out);
+    int rc = cfr_publish_minted_line(minted, secret, err);
+    struct cfr_view line = cfr_secret_view(secret);
+
+    if (rc == 0)
+        out->files[out->count++] =
+            (struct cfr_file){CFR_ROTATION_FILE, line, out->files[0].mode, out->files[0].uid, out->files[0].gid};
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++)
+        rc = add_previous(t, i, line, out, err);
+    return rc;
+}
+
+static int render_directory(const struct cfr_target *target, const struct cfr_publish_render *whole,
+                            struct cfr_target_content *out, struct cfr_err *err)
+{
+    const struct cfr_config_publish *t = target->config;
+    struct cfr_publish_render job = *whole;
+    char path[PATH_MAX];
+    int rc = 0;
+
+    job.token_path = find_token(t, path);
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++)
+        rc = cfr_publish_content_file(out, &job, file_at(t, i), err);
+    if (rc == 0 && job.from->minted != NULL)
+        rc = add_minted(t, job.from->minted, out, err);
+    if (rc == 0 && t->files.count == 0) {
+        cfr_publish_content_keys(out, &job, (mode_t)t->files_mode);
+        if (out->count == 0)
+            rc = cfr_err_set(
+                err, CFR_E_CONFIG,
+                "%s: there is no Secret's key to publish there, because the Secret is exchanged; name `files` "
+                "with their formats, or write pass_on: true",
+                t->directory);
+    }
+    return rc != 0 ? rc : cfr_publish_content_ids(t->owner, t->group, &out->uid, &out->gid, err);
+}
+
+/* ---- publishing ---- */
+
+/* Never 0. */
+static uint64_t hash_of(const struct cfr_target_content *content)
+{
+    uint64_t h = CFR_HASH_START;
+
+    for (size_t i = 0; i < content->count; i++) {
+        h = cfr_hash_add(h, content->files[i].name, strlen(content->files[i].name) + 1);
+        h = cfr_hash_add(h, content->files[i].content.p, content->files[i].content.n);
+    }
+    return h != 0 ? h : 1;
+}
+
+static int publish_directory(const struct cfr_target *t, const struct cfr_publish_job *job,
+                             struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
+                             struct cfr_err *err)
+{
+    uint64_t *last = &record->rendered[t->index];
+    uint64_t hash = hash_of(content);
+    struct cfr_generation set = {
+        .directory = t->config->directory,
+        .directory_mode = (mode_t)t->config->directory_mode,
+        .uid = content->uid,
+        .gid = content->gid,
+        .files = content->files,
+        .file_count = content->count,
+        .number = job->render.generation,
+        .now_s = job->now.wall_ms / 1000,
+        /* New secrets differ nearly always: comparing hashes saves reading the files. */
+        .differs = *last != 0 && *last != hash,
+    };
+    int rc = cfr_generation_publish(&set, changed, err);
+
+    *last = rc == 0 ? hash : 0;
+    if (rc == 0)
+        record->targets[t->index] = (struct cfr_file_mark){0};
+    return rc;
+}
+
+static int recover_directory(const struct cfr_target *t, struct cfr_err *err)
+{
+    return cfr_generation_recover(t->config->directory, err);
+}
+
+static int find_current(const struct cfr_target *t, uint64_t *number, struct cfr_err *err)
+{
+    return cfr_generation_current(t->config->directory, number, err);
+}
+
+static int retire_previous(const struct cfr_target *t, struct cfr_err *err)
+{
+    return cfr_generation_retire(t->config->directory, err);
+}
+
+/* ---- checking what is there ---- */
+
+/* A long-lived key's directory may have more than the configured files: those of the previous key. */
+static int check_minted(const struct cfr_config_publish *t, struct cfr_err *err)
+{
+    int rc = cfr_generation_verify(t->directory, NULL, 0, err);
+
+    for (size_t i = 0; rc == 0 && i < t->files.count; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+
+        (void)snprintf(path, sizeof path, "%s/%s", t->directory, file_at(t, i)->name);
+        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+            rc = cfr_err_set(err, CFR_E_MISSING, "%s is not there", path);
+    }
+    return rc;
+}
+
+static int check_present(const struct cfr_target *target, struct cfr_err *err)
+{
+    const struct cfr_config_publish *t = target->config;
+    const char *names[CFR_CONFIG_FILES_MAX];
+
+    if (target->credential->mint != NULL)
+        return check_minted(t, err);
+    for (size_t i = 0; i < t->files.count; i++)
+        names[i] = file_at(t, i)->name;
+    /* A Secret that is passed on has whatever keys it has. */
+    return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, err);
+}
+
+static int verify_directory(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
+{
+    uint64_t current = 0;
+    int rc = cfr_generation_current(t->config->directory, &current, err);
+
+    if (rc != 0)
+        return rc;
+    /* A publish that did not change this target has left it at an earlier generation. */
+    if (current == 0 || current > record->generation)
+        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", t->config->directory,
+                           (unsigned long long)record->generation);
+    return check_present(t, err);
+}
+
+static bool holds_key(const struct cfr_target *t, const char *id)
+{
+    return cfr_publish_minted_is(t->config->directory, id);
+}
+
+const struct cfr_target_ops cfr_publish_directory = {
+    .name = "directory",
+    .is_configured = is_directory,
+    .path = path_of_directory,
+    .renamed = name_link,
+    .render = render_directory,
+    .publish = publish_directory,
+    .recover = recover_directory,
+    .verify = verify_directory,
+    .present = check_present,
+    .current = find_current,
+    .retire = retire_previous,
+    .holds_key = holds_key,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Interface of a target kind: directory, file, profile, secret. A new kind is a file with a struct cfr_target_ops and
+ * its row in kinds.c (and its key in the configuration's schema).
+ *
+ * targets.c decides when all targets of a credential are rendered and published; a kind knows where and how. All of it
+ * blocks on disk, never on the network. Everything is borrowed for the call but a struct cfr_target_content, which
+ * targets.c frees. Errors are those of files/ and of the formats. */
+#ifndef CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
+#define CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
+
+#include "agent/publish/targets.h"
+#include "files/file.h"
+#include "files/path.h"
+
+#include <limits.h>
+
+/* Longest path that OPS->renamed writes. */
+#define CFR_TARGET_PATH_MAX (PATH_MAX + 16)
+
+/* One target of one credential. */
+struct cfr_target {
+    const struct cfr_target_ops *ops;
+    const struct cfr_config_credential *credential;
+    const struct cfr_config_publish *config;
+    size_t index; /* in the configuration, and in the record */
+};
+
+/* Everything of one target, rendered. */
+struct cfr_target_content {
+    struct cfr_file files[CFR_CONFIG_FILES_MAX];
+    size_t count;
+    struct cfr_secret contents[CFR_CONFIG_FILES_MAX]; /* that FILES are views of, unless of the grant itself */
+    size_t content_count;
+    char old_names[CFR_MINT_FILES_MAX][CFR_PATH_NAME_MAX + 1];
+    uid_t uid; /* of the target itself */
+    gid_t gid;
+};
+
+/* NULL where a kind has nothing to do: the target is then always fine. */
+struct cfr_target_ops {
+    const char *name;
+    /* It is in the cluster: published last, because it is only queued and cannot be undone. */
+    bool is_remote;
+    /* True if T is of this kind. */
+    bool (*is_configured)(const struct cfr_config_publish *t);
+    /* Where it is on this machine; NULL for none. */
+    const char *(*path)(const struct cfr_config_publish *t);
+    /* The path that a publish renames, so that its change time is that of the publish. NULL: that of PATH. */
+    void (*renamed)(const struct cfr_config_publish *t, char path[CFR_TARGET_PATH_MAX]);
+    /* Fills OUT (zeroed) with what is to be published. Changes nothing. Never NULL. */
+    int (*render)(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
+                  struct cfr_err *err);
+    /* Publishes it in one step, and brings the target's part of RECORD up to date. *CHANGED (false): something was
+     * written. Never NULL. */
+    int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
+                   struct cfr_publish_record *record, bool *changed, struct cfr_err *err);
+    /* Removes what a crash has left. */
+    int (*recover)(const struct cfr_target *t, struct cfr_err *err);
+    /* 0 if it is as RECORD remembers it. */
+    int (*verify)(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err);
+    /* 0 if something complete is there, whatever wrote it. */
+    int (*present)(const struct cfr_target *t, struct cfr_err *err);
+    /* The generation that is there; 0 for none. NULL: the kind has no generations. */
+    int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
+    /* Wipes the previous generation. */
+    int (*retire)(const struct cfr_target *t, struct cfr_err *err);
+    /* True if the long-lived key ID is there. NULL: the kind cannot tell. */
+    bool (*holds_key)(const struct cfr_target *t, const char *id);
+};
+
+extern const struct cfr_target_ops cfr_publish_directory;
+extern const struct cfr_target_ops cfr_publish_file;
+extern const struct cfr_target_ops cfr_publish_profile;
+extern const struct cfr_target_ops cfr_publish_secret;
+
+/* The kinds, NULL-terminated: agent/publish/kinds.c. */
+extern const struct cfr_target_ops *const cfr_publish_kinds[];
+
+/* ---- for kinds: agent/publish/content.c ---- */
+
+/* The next of CONTENT's secrets, to be rendered into. */
+struct cfr_secret *cfr_publish_content_add(struct cfr_target_content *content);
+/* Renders F as the next file of CONTENT. */
+int cfr_publish_content_file(struct cfr_target_content *content, const struct cfr_publish_render *job,
+                             const struct cfr_config_file *f, struct cfr_err *err);
+/* The keys of a mounted Secret that is passed on as the files of CONTENT, which borrows them from the grant. */
+void cfr_publish_content_keys(struct cfr_target_content *content, const struct cfr_publish_render *job, mode_t mode);
+void cfr_publish_content_free(struct cfr_target_content *content);
+/* Numeric ids of OWNER and GROUP; CFR_FILE_KEEP_ID for NULL. */
+int cfr_publish_content_ids(const char *owner, const char *group, uid_t *uid, gid_t *gid, struct cfr_err *err);
+
+static inline const struct cfr_config_file *cfr_publish_file_at(const struct cfr_list *files, size_t i)
+{
+    return (const struct cfr_config_file *)files->items + i;
+}
+
+#endif
