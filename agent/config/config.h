@@ -306,8 +306,6 @@ const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const 
 
 /* True for what the service CA issues: a certificate, or the bundle. */
 bool cfr_config_is_issued(const struct cfr_config_credential *c);
-/* True if a try may send requests: an exchange, a token request, or a Secret that may lead to one. */
-bool cfr_config_may_send(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 /* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are

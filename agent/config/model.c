@@ -90,12 +90,6 @@ bool cfr_config_is_issued(const struct cfr_config_credential *c)
     return c->certificate != NULL || c->ca_bundle;
 }
 
-bool cfr_config_may_send(const struct cfr_config_credential *c)
-{
-    return c->exchange != NULL || (c->token != NULL && c->token->request != NULL) ||
-           (c->secret != NULL && !c->secret->pass_on);
-}
-
 static bool list_holds_token(const struct cfr_list *files)
 {
     const struct cfr_config_file *all = files->items;

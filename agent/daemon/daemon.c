@@ -7,6 +7,7 @@
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
+#include "agent/source/source.h"
 #include "agent/source/token_file.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -251,7 +252,7 @@ void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
     if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
         return;
     for (size_t i = 0; i < a->count; i++) {
-        if (cfr_config_is_issued(cfr_worker_config(a->workers[i])))
+        if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
             cfr_worker_look_soon(a->workers[i]);
     }
 }

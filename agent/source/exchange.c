@@ -3,6 +3,7 @@
 #include "agent/source/exchange.h"
 
 #include "agent/loop/clock.h"
+#include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
 #include "base/str.h"
 
@@ -278,8 +279,8 @@ void cfr_source_exchange_rebind(struct cfr_exchange *e, const struct cfr_config_
     e->credential = credential;
     if (e->ask != NULL)
         cfr_source_token_request_rebind(e->ask, credential->token);
-    /* What follows from a mounted Secret is the material's own. */
-    if (credential->secret == NULL) {
+    /* What the source itself names is the inputs' own. */
+    if (!cfr_source_of(credential)->names_provider) {
         e->x.provider = cfr_config_provider(credential, &config);
         e->x.config = config;
     }

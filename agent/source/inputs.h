@@ -10,22 +10,22 @@
 #include "files/watch.h"
 #include "sts/mounted/mounted.h"
 
+struct cfr_source_ops;
 struct cfr_source_token_file;
 
 /* Zero-initialised is empty; freed by cfr_source_inputs_free. */
 struct cfr_source_inputs {
-    struct cfr_secret token; /* trimmed; empty if it is still to be requested, or not needed */
-    char *subject;           /* heap; its `sub`, unverified; NULL without a token */
-    int64_t issued_s;        /* of the token; 0 = unknown */
-    int64_t expires_s;       /* of the token; 0 = none, or never */
-    uint64_t mark;           /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
-                              * the other files; 0 while everything is still to be requested */
-    uint64_t token_mark;     /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
-    bool issued;             /* it comes from the service CA, which also knows the mark */
-    bool minted;             /* it is a key that is made, and begins with nothing */
-    bool requested;          /* the token is to be asked of the API server */
-    char *token_path;        /* heap; the file the token is in, or NULL */
-    char *stood_in_for;      /* heap; why the request stands in for the file, or NULL */
+    const struct cfr_source_ops *source; /* NULL only if made by hand */
+    struct cfr_secret token;             /* trimmed; empty if it is still to be requested, or not needed */
+    char *subject;                       /* heap; its `sub`, unverified; NULL without a token */
+    int64_t issued_s;                    /* of the token; 0 = unknown */
+    int64_t expires_s;                   /* of the token; 0 = none, or never */
+    uint64_t mark;       /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
+                          * the other files; 0 while everything is still to be requested */
+    uint64_t token_mark; /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
+    bool requested;      /* the token is to be asked of the API server */
+    char *token_path;    /* heap; the file the token is in, or NULL */
+    char *stood_in_for;  /* heap; why the request stands in for the file, or NULL */
     struct cfr_volume *volume; /* heap; the mounted Secret, or NULL */
     struct cfr_mounted mounted;
     struct cfr_secret files[CFR_STS_CONTENTS_MAX];
@@ -35,26 +35,22 @@ struct cfr_source_inputs {
     const void *config;                      /* the provider's */
 };
 
-/* Reads what C begins with. For a file without a token that can be used, and for one that should have been replaced
- * long ago, a request stands in where the configuration has one; with TRUST, because the request was refused, the
- * latter is used as long as it is good. *WAIT_MS is how long until what was refused may become usable by itself, or -1.
- * Errors say which file, what is wrong, and what to do. The times of a token that is refused stay in OUT. The caller
- * frees OUT in every case. Blocks on disk. */
+/* cfr_source_read (agent/source/source.h) outside a running agent. */
 int cfr_source_inputs_read(const struct cfr_config_credential *c, int64_t now_ms, bool trust,
                            struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err);
 /* As cfr_source_inputs_read for a C with an exchange and without a mounted Secret, with TOKEN (moved out of) in place
- * of C's own, which is not looked at. */
+ * of C's own, which is not read. */
 int cfr_source_inputs_with_token(const struct cfr_config_credential *c, struct cfr_source_token_file *token,
                                  struct cfr_source_inputs *out, struct cfr_err *err);
 void cfr_source_inputs_free(struct cfr_source_inputs *m);
 /* Moves FROM into the empty TO. */
 void cfr_source_inputs_move(struct cfr_source_inputs *to, struct cfr_source_inputs *from);
-/* What is published where nothing is exchanged: the token, or the keys of the Secret. */
+/* cfr_source_grant outside a running agent. */
 int cfr_source_inputs_grant(const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
 /* True if M itself is what is published: nothing is exchanged and nothing requested. */
 bool cfr_source_inputs_is_final(const struct cfr_source_inputs *m);
 /* Watches for WATCHER every file that C, and the Secret as it was read in M (may be NULL), names. The first error is
- * told and the others are tried nevertheless. */
+ * returned, and the others are tried nevertheless. */
 int cfr_source_inputs_watch(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
                             struct cfr_watch *watch, struct cfr_watcher *watcher, struct cfr_err *err);
 

@@ -67,16 +67,17 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
         return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
     w->host = host;
     w->config = config;
+    w->source = cfr_source_of(config);
     w->provider = cfr_config_provider(config, NULL);
     w->turn.owner = w;
-    if (w->provider != NULL && cfr_config_may_send(config))
+    if (w->provider != NULL && w->source->may_send(config))
         cfr_fair_queue_expect(&host->turns, w->provider);
     w->spread = spread_of(config);
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
     w->source_watcher = (struct cfr_watcher){cfr_worker_on_source_changed, w};
     w->token.overdue_boot_ms = INT64_MAX;
-    cfr_lifecycle_init(&w->life, cfr_config_is_issued(config));
+    cfr_lifecycle_init(&w->life, w->source->ages);
     rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
     if (rc == 0)
         rc = cfr_publish_secret_open(config, host->kube, cfr_worker_on_delivered, w, &w->delivery, err);
@@ -150,12 +151,13 @@ static bool adopt(struct cfr_worker *w, struct cfr_now now)
     return wanted && restore_delivery(w) && fresh && !w->rotate_wanted && !cfr_worker_must_keep(w);
 }
 
-/* What a Secret leads to is only known from reading it, and decides how early a refresh is due. */
+/* Where the source decides on the provider, it has to be read first: the provider decides how early a refresh is due.
+ */
 static void learn_provider(struct cfr_worker *w)
 {
     struct cfr_worker_inputs r;
 
-    if (w->config->secret == NULL)
+    if (!w->source->names_provider)
         return;
     cfr_worker_read(w, &r);
     cfr_source_inputs_free(&r.source);
@@ -298,21 +300,6 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
     return CFR_WORKER_BUSY;
 }
 
-static const char *source_name(const struct cfr_config_credential *c)
-{
-    if (c->mint != NULL)
-        return "mint";
-    if (c->secret != NULL)
-        return "secret";
-    if (cfr_config_is_issued(c))
-        return "service_ca";
-    if (c->token == NULL)
-        return "provider";
-    if (c->token->file != NULL)
-        return c->token->request != NULL ? "file or request" : "file";
-    return "request";
-}
-
 void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_status_credential *out)
 {
     int64_t next = cfr_lifecycle_deadline(&w->life);
@@ -324,12 +311,10 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
     *out = (struct cfr_api_status_credential){
         .name = w->config->name,
         .state = cfr_worker_state_name(w),
-        .provider = w->provider != NULL               ? w->provider->name
-                    : w->rotator != NULL              ? cfr_rotator_provider(w->rotator)
-                    : w->config->secret != NULL       ? "secret"
-                    : cfr_config_is_issued(w->config) ? "service_ca"
-                                                      : "token",
-        .source = source_name(w->config),
+        .provider = w->provider != NULL  ? w->provider->name
+                    : w->rotator != NULL ? cfr_rotator_provider(w->rotator)
+                                         : w->source->name,
+        .source = w->source->describe(w->config),
         .identity = w->record.identity,
         .required = w->config->required,
         .published = w->life.published && delivered_ms != 0,

@@ -111,8 +111,8 @@ static void on_rotated(void *ctx, struct cfr_source_exchange_result *result)
 static bool is_same(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {
     struct cfr_now now = cfr_clock_now();
-    bool old = m->issued && (cfr_refresh_due(w->life.life, w->life.refresh_wall_ms, now.wall_ms) ||
-                             w->life.refresh_boot_ms <= now.boot_ms);
+    bool old = w->source->ages && (cfr_refresh_due(w->life.life, w->life.refresh_wall_ms, now.wall_ms) ||
+                                   w->life.refresh_boot_ms <= now.boot_ms);
     bool same = cfr_source_inputs_is_final(m) && !old && !w->rotate_wanted && !cfr_worker_must_keep(w) && !w->replace &&
                 w->record.generation != 0 && m->mark == w->record.token_mark && !cfr_publish_secret_lost(w->delivery);
 
@@ -126,7 +126,8 @@ static enum cfr_event acquire(struct cfr_worker *w)
     struct cfr_host *host = w->host;
     struct cfr_worker_inputs in = {.rc = 0};
     struct cfr_source_inputs *from = &in.source;
-    struct cfr_now now = cfr_clock_now();
+    const struct cfr_source_env env = cfr_worker_source_env(w);
+    struct cfr_now now = env.now;
     enum cfr_event event = CFR_EVENT_NONE;
     struct cfr_err err = {0};
     int rc;
@@ -135,7 +136,7 @@ static enum cfr_event acquire(struct cfr_worker *w)
     if (w->turn.queued)
         return CFR_EVENT_NONE;
     if (host->draining ||
-        (cfr_config_may_send(w->config) && !w->turn.active &&
+        (w->source->may_send(w->config) && !w->turn.active &&
          !cfr_fair_queue_may_begin(&host->turns, w->provider, host->config->max_concurrent_exchanges))) {
         cfr_fair_queue_add(&host->turns, &w->turn, w->provider);
         return CFR_EVENT_NONE;
@@ -167,7 +168,7 @@ static enum cfr_event acquire(struct cfr_worker *w)
                                         from->expires_s != 0 ? from->expires_s * 1000 : INT64_MAX};
 
         cfr_worker_clear_error(w);
-        cfr_lifecycle_rest(&w->life, now, from->issued ? w->life.life : life, cfr_worker_jitter(w));
+        cfr_lifecycle_rest(&w->life, now, w->source->ages ? w->life.life : life, cfr_worker_jitter(w));
         event = CFR_EVENT_ADOPT;
     } else {
         /* 6. Exchange it, or pass it on. */
@@ -176,8 +177,7 @@ static enum cfr_event acquire(struct cfr_worker *w)
         if (cfr_source_inputs_is_final(from)) {
             rc = make_granted(w, &err);
             if (rc == 0)
-                rc = from->issued ? cfr_service_ca_grant(host->service_ca, w->config, now, &w->granted->grant, &err)
-                                  : cfr_source_inputs_grant(from, &w->granted->grant, &err);
+                rc = cfr_source_grant(&env, w->config, from, &w->granted->grant, &err);
             event = rc == 0 ? CFR_EVENT_GRANTED : cfr_worker_fail(w, &err, -1);
         } else {
             /* By the provider that was read just now. */

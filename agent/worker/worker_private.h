@@ -14,6 +14,7 @@
 #include "agent/rotation/rotator.h"
 #include "agent/source/exchange.h"
 #include "agent/source/inputs.h"
+#include "agent/source/source.h"
 #include "agent/worker/lifecycle_private.h"
 #include "agent/worker/worker.h"
 
@@ -55,6 +56,7 @@ struct cfr_worker {
     struct cfr_timer timer; /* first, so that a timer is its worker */
     struct cfr_host *host;
     const struct cfr_config_credential *config;
+    const struct cfr_source_ops *source;
     const struct cfr_sts_provider *provider; /* of what was last read; NULL = nothing is exchanged */
     struct cfr_lifecycle life;
     struct cfr_publish_record record;
@@ -124,6 +126,8 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
 void cfr_worker_rotation_published(struct cfr_worker *w);
 
 /* worker_source.c */
+/* What W's source needs. */
+struct cfr_source_env cfr_worker_source_env(const struct cfr_worker *w);
 /* Reads what the exchange begins with. The caller frees r->source. */
 void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r);
 /* Remembers, and logs, what M says of the token's file (its times, whether it was replaced at last), and of the request

@@ -29,13 +29,13 @@ static int64_t life_ms_of(int64_t expires_s, int64_t server_date_s, struct cfr_n
     return expires_s == 0 ? INT64_MAX : expires_s * 1000 - cfr_clock_grantor_ms(server_date_s, now);
 }
 
-/* Whatever is granted now takes the place of what is there. A mounted Secret is as good as configuration: what another
- * one leads to replaces what the former one led to, however long that lives. It may have been revoked. */
+/* Whatever is granted now takes the place of what is there. A source that decides on the provider is as good as
+ * configuration: what another one leads to replaces what the former one led to. It may have been revoked. */
 static bool replaces(const struct cfr_worker *w)
 {
-    bool other_secret = w->config->secret != NULL && w->token_used != w->record.token_mark;
+    bool other_source = w->source->names_provider && w->token_used != w->record.token_mark;
 
-    return w->forced || w->replace || other_secret || cfr_config_is_issued(w->config) || w->rotator != NULL;
+    return w->forced || w->replace || other_source || w->source->replaces;
 }
 
 static int check_life(const struct cfr_worker *w, int64_t life_ms, struct cfr_now now, struct cfr_err *err)

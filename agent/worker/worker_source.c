@@ -36,14 +36,18 @@ static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs 
     return true;
 }
 
+struct cfr_source_env cfr_worker_source_env(const struct cfr_worker *w)
+{
+    return (struct cfr_source_env){
+        .now = cfr_clock_now(), .trust = w->token.refused, .in_agent = true, .service_ca = w->host->service_ca};
+}
+
 static void read_inputs(struct cfr_worker *w, struct cfr_worker_inputs *r)
 {
-    struct cfr_now now = cfr_clock_now();
+    const struct cfr_source_env env = cfr_worker_source_env(w);
 
     r->err = (struct cfr_err){0};
-    r->rc = cfr_source_inputs_read(w->config, now.wall_ms, w->token.refused, &r->source, &r->wait_ms, &r->err);
-    if (r->rc == 0 && r->source.issued)
-        r->rc = cfr_service_ca_mark(w->host->service_ca, now, &r->source.mark, &r->err);
+    r->rc = cfr_source_read(&env, w->config, &r->source, &r->wait_ms, &r->err);
 }
 
 void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
@@ -51,14 +55,14 @@ void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r)
     read_inputs(w, r);
     /* Also when the token at that path does not exist yet, or is no good: it is what will change. A change before the
      * watch would be missed, so it is read once more. */
-    if (w->config->secret != NULL && follow_mounted(w, &r->source)) {
+    if (w->source->names_provider && follow_mounted(w, &r->source)) {
         cfr_source_inputs_free(&r->source);
         read_inputs(w, r);
     }
     if (r->rc != 0)
         return;
     w->provider = r->source.provider;
-    if (w->config->secret != NULL)
+    if (w->source->names_provider)
         note_mounted(w, &r->source);
 }
 

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of inputs that several sources share: fingerprints, the token, the files that a provider's configuration names.
+ */
+#include "agent/source/inputs_private.h"
+
+#include "agent/config/schema.h"
+#include "base/hash.h"
+#include "files/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CONTENT_MAX 262144
+#define VARIABLE    "env:"
+
+/* The token's alone stays what it is: it is compared with records of earlier runs. */
+static uint64_t join(uint64_t all, uint64_t mark)
+{
+    return all == 0 ? mark : cfr_hash_add(cfr_hash_add(CFR_HASH_START, &all, sizeof all), &mark, sizeof mark);
+}
+
+void cfr_source_add_mark(struct cfr_source_inputs *m, uint64_t mark)
+{
+    m->mark = join(m->mark, mark);
+    if (m->token_mark != 0)
+        m->token_mark = join(m->token_mark, mark);
+}
+
+/* ---- the files that the provider's configuration names ---- */
+
+static const char *content_path(const struct cfr_field *f, const void *config)
+{
+    if (f->type != CFR_FIELD_STRING || (f->flags & CFR_FIELD_CONTENT) == 0)
+        return NULL;
+    return *(char *const *)(const void *)((const char *)config + f->offset);
+}
+
+/* What is in a variable cannot change while we run. */
+static int read_variable(struct cfr_source_inputs *m, const char *key, const char *name, struct cfr_err *err)
+{
+    struct cfr_secret *to = &m->files[m->content_count];
+    const char *value = getenv(name);
+    int rc;
+
+    if (value == NULL || value[0] == '\0')
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: the environment variable %s is not set", key, name);
+    cfr_secret_init(to, CONTENT_MAX);
+    rc = cfr_secret_append_str(to, value, err);
+    if (rc == 0)
+        m->contents[m->content_count++] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};
+    return rc;
+}
+
+static int read_content(struct cfr_source_inputs *m, const char *key, const char *path, struct cfr_err *err)
+{
+    struct cfr_secret *to = &m->files[m->content_count];
+    struct stat st;
+    uint64_t mark = CFR_HASH_START;
+    int rc;
+
+    if (m->content_count == CFR_STS_CONTENTS_MAX)
+        return cfr_err_set(err, CFR_E_INTERNAL, "no room for %s", key);
+    if (strncmp(path, VARIABLE, sizeof VARIABLE - 1) == 0)
+        return read_variable(m, key, path + sizeof VARIABLE - 1, err);
+    cfr_secret_init(to, CONTENT_MAX);
+    /* In this order, so that a file which is replaced in between counts as changed once more, not as the same. */
+    rc = stat(path, &st) == 0 ? 0 : cfr_err_sys(err, errno, "cannot open %s", path);
+    if (rc == 0)
+        rc = cfr_file_read(path, to, err);
+    if (rc != 0)
+        return cfr_err_prefix(err, "%s", key);
+    m->contents[m->content_count] = (struct cfr_sts_content){key, cfr_view_trim(cfr_secret_view(to))};
+    if (m->contents[m->content_count++].bytes.n == 0)
+        return cfr_err_set(err, CFR_E_MISSING, "%s: %s is empty", key, path);
+    mark = cfr_hash_add(mark, &st.st_ino, sizeof st.st_ino);
+    mark = cfr_hash_add(mark, &st.st_size, sizeof st.st_size);
+    mark = cfr_hash_add(mark, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+    cfr_source_add_mark(m, cfr_hash_add(mark, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec));
+    return 0;
+}
+
+/* True for what a mounted Secret has brought already. */
+static bool has_content(const struct cfr_source_inputs *m, const char *key)
+{
+    for (size_t i = 0; i < m->content_count; i++) {
+        if (strcmp(m->contents[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+int cfr_source_read_contents(struct cfr_source_inputs *m, struct cfr_err *err)
+{
+    int rc = 0;
+
+    if (m->provider == NULL)
+        return 0;
+    for (const struct cfr_field *f = m->provider->table->fields; rc == 0 && f->key != NULL; f++) {
+        const char *path = content_path(f, m->config);
+
+        if (path != NULL && !has_content(m, f->key))
+            rc = read_content(m, f->key, path, err);
+    }
+    return rc;
+}
+
+/* ---- the token ---- */
+
+static bool wants_token(const struct cfr_config_credential *c, const struct cfr_source_inputs *m)
+{
+    if (m->provider != NULL)
+        return c->token != NULL || m->mounted.token_file != NULL || cfr_sts_needs_token(m->provider, m->config);
+    return m->volume == NULL;
+}
+
+static int set_path(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
+{
+    const char *path = c->token != NULL && c->token->file != NULL ? c->token->file : m->mounted.token_file;
+
+    if (path == NULL)
+        return 0;
+    m->token_path = strdup(path);
+    return m->token_path != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+void cfr_source_move_token(struct cfr_source_inputs *m, struct cfr_source_token_file *t)
+{
+    cfr_secret_move(&m->token, &t->token);
+    m->subject = t->subject;
+    t->subject = NULL;
+    cfr_source_add_mark(m, t->mark);
+}
+
+/* The request takes over from the file. */
+static int fall_back(struct cfr_source_inputs *m, const char *why, struct cfr_err *err)
+{
+    m->requested = true;
+    m->issued_s = 0;
+    m->expires_s = 0;
+    m->stood_in_for = strdup(why);
+    return m->stood_in_for != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+}
+
+static int read_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,
+                      struct cfr_source_inputs *m, int64_t *wait_ms, struct cfr_err *err)
+{
+    bool may_request = c->token != NULL && c->token->request != NULL;
+    struct cfr_config_token from = {.file = m->token_path, .json_field = m->mounted.token_field};
+    struct cfr_source_token_file t;
+    struct cfr_err why = {0};
+    int rc;
+
+    if (c->token != NULL)
+        from.audience = c->token->audience;
+    if (c->token != NULL && c->token->file != NULL)
+        from.json_field = c->token->json_field;
+    rc = cfr_source_token_file_read(&from, env->now.wall_ms, &t, wait_ms, &why);
+
+    m->issued_s = t.issued_s;
+    m->expires_s = t.expires_s;
+    if (rc == CFR_E_NOMEM || (rc != 0 && !may_request)) {
+        if (err != NULL)
+            *err = why;
+    } else if (rc != 0) {
+        rc = fall_back(m, why.text, err);
+    } else if (may_request && !env->trust &&
+               env->now.wall_ms >= cfr_source_token_file_overdue_ms(t.issued_s, t.expires_s)) {
+        m->token_mark = join(m->mark, t.mark);
+        (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and nobody replaces it",
+                          m->token_path);
+        rc = fall_back(m, why.text, err);
+    } else {
+        cfr_source_move_token(m, &t);
+    }
+    cfr_source_token_file_free(&t);
+    return rc;
+}
+
+int cfr_source_find_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,
+                          struct cfr_source_inputs *m, int64_t *wait_ms, struct cfr_err *err)
+{
+    int rc;
+
+    if (!wants_token(c, m))
+        return 0;
+    rc = set_path(c, m, err);
+    if (rc != 0)
+        return rc;
+    if (m->token_path != NULL)
+        return read_token(env, c, m, wait_ms, err);
+    m->requested = c->token != NULL && c->token->request != NULL;
+    if (!m->requested)
+        return cfr_err_set(err, CFR_E_CONFIG, "the exchange needs a token; write `token:` with `file` or `request`");
+    return 0;
+}
+
+/* ---- watching ---- */
+
+void cfr_source_watch_path(struct cfr_source_watching *w, const char *path)
+{
+    struct cfr_err err = {0};
+    int rc = path != NULL ? cfr_watch_add(w->watch, path, w->watcher, &err) : 0;
+
+    if (rc == 0 || w->rc != 0)
+        return;
+    w->rc = rc;
+    if (w->err != NULL)
+        *w->err = err;
+}
+
+void cfr_source_watch_contents(struct cfr_source_watching *w, const struct cfr_config_credential *c)
+{
+    const void *config;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
+
+    for (const struct cfr_field *f = provider != NULL ? provider->table->fields : NULL; f != NULL && f->key != NULL;
+         f++) {
+        const char *path = content_path(f, config);
+
+        if (path != NULL && strncmp(path, VARIABLE, sizeof VARIABLE - 1) != 0)
+            cfr_source_watch_path(w, path);
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Sources: what a credential begins with. Each kind is a file with a row (struct cfr_source_ops), and a line in
+ * sources.c; everything else works through the row.
+ * Reading and granting block on disk. Inputs and grants belong to the caller. No callbacks. Errors say which file or
+ * setting, what is wrong, and what to do. */
+#ifndef CFR_AGENT_SOURCE_SOURCE_H
+#define CFR_AGENT_SOURCE_SOURCE_H
+
+#include "agent/loop/clock.h"
+#include "agent/source/inputs.h"
+
+struct cfr_service_ca;
+
+/* What sources need besides the configuration. */
+struct cfr_source_env {
+    struct cfr_now now;
+    bool trust;    /* a request for a token was refused: the token in an overdue file is used as long as it is good */
+    bool in_agent; /* a running agent reads, not a check */
+    const struct cfr_service_ca *service_ca; /* the agent's; NULL = none */
+};
+
+/* Paths that are being watched; the first error is kept. */
+struct cfr_source_watching {
+    struct cfr_watch *watch;
+    struct cfr_watcher *watcher;
+    struct cfr_err *err;
+    int rc;
+};
+
+struct cfr_source_ops {
+    const char *name;    /* shown by `credfresh status` as the provider, where there is no other */
+    bool ages;           /* what it grants begins a life that its inputs do not tell, and is renewed for its age */
+    bool names_provider; /* its content decides on the provider, and on further files to watch */
+    bool replaces;       /* what it grants replaces what is published, however long that lives */
+    /* True if C begins with this source; the first row that says so is C's. */
+    bool (*matches)(const struct cfr_config_credential *c);
+    /* The kind in words, as `credfresh status` shows it. */
+    const char *(*describe)(const struct cfr_config_credential *c);
+    /* True if a try may send requests, and has to wait for a turn. */
+    bool (*may_send)(const struct cfr_config_credential *c);
+    /* See cfr_source_read. OUT is empty but for its source, *WAIT_MS is -1. */
+    int (*read)(const struct cfr_source_env *env, const struct cfr_config_credential *c, struct cfr_source_inputs *out,
+                int64_t *wait_ms, struct cfr_err *err);
+    /* Watches by cfr_source_watch_path every file that C and M (may be NULL) name. NULL: there is none. */
+    void (*watch)(const struct cfr_config_credential *c, const struct cfr_source_inputs *m,
+                  struct cfr_source_watching *w);
+    /* What is published of inputs that are final. C may be NULL where ENV has nothing. */
+    int (*grant)(const struct cfr_source_env *env, const struct cfr_config_credential *c,
+                 const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
+};
+
+extern const struct cfr_source_ops cfr_source_service_ca;
+
+/* C's source. */
+const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c);
+/* Reads what C begins with. *WAIT_MS is how long until what was refused may become usable by itself, or -1. The times
+ * of a token that is refused stay in OUT. The caller frees OUT in every case. */
+int cfr_source_read(const struct cfr_source_env *env, const struct cfr_config_credential *c,
+                    struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err);
+/* What is published where nothing is exchanged: M, which is final. */
+int cfr_source_grant(const struct cfr_source_env *env, const struct cfr_config_credential *c,
+                     const struct cfr_source_inputs *m, struct cfr_grant *out, struct cfr_err *err);
+
+#endif

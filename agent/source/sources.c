@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Table of sources. */
+#include "agent/source/inputs_private.h"
+
+/* In the order in which they are tried; the last one matches everything. */
+static const struct cfr_source_ops *const rows[] = {
+    &cfr_source_rotated_key,   &cfr_source_mounted,         &cfr_source_service_ca,
+    &cfr_source_token_in_file, &cfr_source_token_requested, &cfr_source_provider_only,
+};
+
+const struct cfr_source_ops *cfr_source_find(const struct cfr_source_ops *const *all, size_t count,
+                                             const struct cfr_config_credential *c)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i]->matches(c))
+            return all[i];
+    }
+    return NULL;
+}
+
+const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c)
+{
+    return cfr_source_find(rows, sizeof rows / sizeof rows[0], c);
+}
