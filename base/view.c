@@ -112,6 +112,18 @@ static size_t shown_len(struct cfr_view text)
     return (n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ? 0 : n;
 }
 
+bool cfr_view_is_text(struct cfr_view a)
+{
+    size_t k;
+
+    for (; a.n != 0; a = (struct cfr_view){a.p + k, a.n - k}) {
+        k = shown_len(a);
+        if (k == 0)
+            return false;
+    }
+    return true;
+}
+
 char *cfr_view_show(struct cfr_view text, char *out, size_t size)
 {
     size_t most = text.n < size ? text.n : size - 4;

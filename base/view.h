@@ -27,6 +27,8 @@ struct cfr_view cfr_view_trim(struct cfr_view a);
 bool cfr_view_int(struct cfr_view a, int64_t *out);
 /* True if every byte is printable ASCII (0x20-0x7e). */
 bool cfr_view_printable(struct cfr_view a);
+/* True for UTF-8 without control characters (C0, DEL, C1), which includes the empty view. */
+bool cfr_view_is_text(struct cfr_view a);
 /* Copies TEXT into OUT, NUL-terminated, as it may be shown: on a terminal, in one line of a log. Each byte of a control
  * character (C0, DEL, C1) and each byte that is no UTF-8 becomes `?`. What does not fit in SIZE (at least 4) is cut at
  * a character and ends in "...". OUT may be TEXT's own bytes. Returns OUT. */

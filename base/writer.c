@@ -20,32 +20,84 @@ void cfr_writer_text(struct cfr_writer *w, const char *text)
     cfr_writer_view(w, cfr_view_of(text));
 }
 
-static void write_escaped(struct cfr_writer *w, struct cfr_view text)
+/* How many bytes of TEXT, from its beginning, are UTF-8. */
+static size_t utf8_len(struct cfr_view text)
 {
-    if (w->rc != 0)
-        return;
-    if (text.p == NULL)
-        cfr_writer_text(w, "null");
-    else if (w->secret != NULL)
-        w->rc = cfr_secret_append_json(w->secret, text, w->err);
-    else
-        cfr_str_add_json(w->str, text);
+    size_t i = 0;
+    size_t k;
+
+    for (; i < text.n; i += k) {
+        k = cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
+        if (k == 0)
+            break;
+    }
+    return i;
 }
 
-void cfr_writer_key(struct cfr_writer *w, const char *key)
+/* Sets TO to TEXT with U+FFFD for each byte that is no UTF-8. */
+static int replace_bytes(struct cfr_view text, struct cfr_secret *to, struct cfr_err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && text.n != 0) {
+        size_t n = utf8_len(text);
+
+        rc = cfr_secret_append(to, (struct cfr_view){text.p, n}, err);
+        if (rc == 0 && n < text.n) {
+            rc = cfr_secret_append_str(to, "\xef\xbf\xbd", err);
+            n++;
+        }
+        text = (struct cfr_view){text.p + n, text.n - n};
+    }
+    return rc;
+}
+
+static void write_escaped(struct cfr_writer *w, struct cfr_view text)
+{
+    struct cfr_secret valid;
+
+    if (w->rc != 0)
+        return;
+    if (text.p == NULL) {
+        cfr_writer_text(w, "null");
+    } else if (w->str != NULL) {
+        cfr_str_add_json(w->str, text);
+    } else if (w->exact || utf8_len(text) == text.n) {
+        w->rc = cfr_secret_append_json(w->secret, text, w->err);
+    } else {
+        cfr_secret_init(&valid, w->secret->limit);
+        w->rc = replace_bytes(text, &valid, w->err);
+        if (w->rc == 0)
+            w->rc = cfr_secret_append_json(w->secret, cfr_secret_view(&valid), w->err);
+        cfr_secret_free(&valid);
+    }
+}
+
+static void begin_value(struct cfr_writer *w)
 {
     if (w->comma)
         cfr_writer_text(w, ",");
-    if (key != NULL) {
-        write_escaped(w, cfr_view_of(key));
-        cfr_writer_text(w, ":");
-    }
     w->comma = true;
+}
+
+void cfr_writer_key(struct cfr_writer *w, struct cfr_view key)
+{
+    begin_value(w);
+    write_escaped(w, key);
+    cfr_writer_text(w, ":");
+    w->comma = false;
+}
+
+static void begin_member(struct cfr_writer *w, const char *key)
+{
+    if (key != NULL)
+        cfr_writer_key(w, cfr_view_of(key));
+    begin_value(w);
 }
 
 static void open_container(struct cfr_writer *w, const char *key, bool array)
 {
-    cfr_writer_key(w, key);
+    begin_member(w, key);
     cfr_writer_text(w, array ? "[" : "{");
     w->arrays = w->arrays << 1 | (array ? 1 : 0);
     w->comma = false;
@@ -70,7 +122,7 @@ void cfr_writer_close(struct cfr_writer *w)
 
 void cfr_writer_string(struct cfr_writer *w, const char *key, struct cfr_view value)
 {
-    cfr_writer_key(w, key);
+    begin_member(w, key);
     write_escaped(w, value);
 }
 
@@ -85,7 +137,7 @@ void cfr_writer_number(struct cfr_writer *w, const char *key, int64_t value)
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRId64, value);
-    cfr_writer_key(w, key);
+    begin_member(w, key);
     cfr_writer_text(w, text);
 }
 
@@ -94,12 +146,18 @@ void cfr_writer_count(struct cfr_writer *w, const char *key, uint64_t value)
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRIu64, value);
-    cfr_writer_key(w, key);
+    begin_member(w, key);
     cfr_writer_text(w, text);
 }
 
 void cfr_writer_bool(struct cfr_writer *w, const char *key, bool value)
 {
-    cfr_writer_key(w, key);
+    begin_member(w, key);
     cfr_writer_text(w, value ? "true" : "false");
+}
+
+void cfr_writer_raw(struct cfr_writer *w, const char *key, struct cfr_view value)
+{
+    begin_member(w, key);
+    cfr_writer_view(w, value);
 }

@@ -27,6 +27,7 @@ struct cfr_writer {
     struct cfr_str *str;
     struct cfr_err *err; /* of a secret; may be NULL */
     int rc;              /* may be set by the caller, too: then nothing more is written */
+    bool exact;          /* a secret keeps bytes that are no UTF-8; else, and in a text, they become U+FFFD */
     uint64_t arrays;     /* one bit for each open container, the innermost lowest: 1 = array */
     bool comma;          /* the next value needs one before it */
 };
@@ -35,8 +36,7 @@ struct cfr_writer {
 void cfr_writer_view(struct cfr_writer *w, struct cfr_view text);
 void cfr_writer_text(struct cfr_writer *w, const char *text);
 
-/* JSON. KEY is the member's name, and NULL for an item of an array or the document itself. In a text, bytes that are no
- * UTF-8 become U+FFFD; in a secret they stay as they are. */
+/* JSON. KEY is the member's name, and NULL for an item of an array or the document itself. */
 void cfr_writer_object(struct cfr_writer *w, const char *key);
 void cfr_writer_array(struct cfr_writer *w, const char *key);
 /* Closes the innermost object or array. */
@@ -48,7 +48,9 @@ void cfr_writer_optional(struct cfr_writer *w, const char *key, struct cfr_view 
 void cfr_writer_number(struct cfr_writer *w, const char *key, int64_t value);
 void cfr_writer_count(struct cfr_writer *w, const char *key, uint64_t value);
 void cfr_writer_bool(struct cfr_writer *w, const char *key, bool value);
-/* The member's name and its colon; the caller writes one JSON value after it. */
-void cfr_writer_key(struct cfr_writer *w, const char *key);
+/* VALUE is JSON already. */
+void cfr_writer_raw(struct cfr_writer *w, const char *key, struct cfr_view value);
+/* A member's name that is no C string; its value follows by a call with a NULL key. */
+void cfr_writer_key(struct cfr_writer *w, struct cfr_view key);
 
 #endif

@@ -5,7 +5,7 @@
 #include "agent/cli/client.h"
 #include "agent/loop/clock.h"
 #include "base/json.h"
-#include "base/str.h"
+#include "base/writer.h"
 #include "base/time.h"
 
 #include <stdio.h>
@@ -26,6 +26,7 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
 {
     struct cfr_cli_answer answer;
     struct cfr_str body = {.limit = 4096};
+    struct cfr_writer w = {.str = &body};
     struct cfr_err err = {0};
     char path[160];
     double replaces = 0;
@@ -37,9 +38,9 @@ static int rotate_one(const char *socket, const char *name, const char *reason)
     }
     (void)snprintf(path, sizeof path, "/v1/credentials/%s/rotate", name);
     if (reason != NULL) {
-        cfr_str_addz(&body, "{\"reason\":");
-        cfr_str_add_json(&body, cfr_view_of(reason));
-        cfr_str_addz(&body, "}");
+        cfr_writer_object(&w, NULL);
+        cfr_writer_string(&w, "reason", cfr_view_of(reason));
+        cfr_writer_close(&w);
     }
     if (cfr_cli_call(socket, "POST", path, body.len != 0 ? body.p : "", &answer, &err) != 0) {
         status = report(&err);

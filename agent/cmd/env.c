@@ -73,28 +73,25 @@ static bool write_env(const struct cfr_sdk_env *e, struct cfr_str *out)
     return whole;
 }
 
-static void add_members(const struct cfr_sdk_env *e, bool from_file, struct cfr_str *out)
+static void write_members(struct cfr_writer *w, const char *key, const struct cfr_sdk_env *e, bool from_file)
 {
-    const char *before = "";
-
+    cfr_writer_object(w, key);
     for (size_t i = 0; i < e->count; i++) {
-        if (e->items[i].from_file != from_file)
-            continue;
-        cfr_str_addz(out, before);
-        cfr_str_add_json(out, cfr_view_of(e->items[i].name));
-        cfr_str_addz(out, ":");
-        cfr_str_add_json(out, cfr_view_of(e->items[i].value));
-        before = ",";
+        if (e->items[i].from_file == from_file)
+            cfr_writer_string(w, e->items[i].name, cfr_view_of(e->items[i].value));
     }
+    cfr_writer_close(w);
 }
 
 static bool write_json(const struct cfr_sdk_env *e, struct cfr_str *out)
 {
-    cfr_str_addz(out, "{\"variables\":{");
-    add_members(e, false, out);
-    cfr_str_addz(out, "},\"from_files\":{");
-    add_members(e, true, out);
-    cfr_str_addz(out, "}}\n");
+    struct cfr_writer w = {.str = out};
+
+    cfr_writer_object(&w, NULL);
+    write_members(&w, "variables", e, false);
+    write_members(&w, "from_files", e, true);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
     return true;
 }
 

@@ -7,8 +7,8 @@
 #include "agent/pki/oidc_store.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "base/writer.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,21 +235,23 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
 static void print_json(const struct cfr_oidc_issuer *i)
 {
     struct cfr_str out = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
-    char since[CFR_TIME_RFC3339_MAX];
-    char ready[CFR_TIME_RFC3339_MAX];
+    struct cfr_writer w = {.str = &out};
+    char when[CFR_TIME_RFC3339_MAX];
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
 
-    cfr_str_addz(&out, "{\"version\":1,\"issuer\":");
-    cfr_str_add_json(&out, cfr_view_of(i->url));
-    cfr_str_addz(&out, ",\"web_root\":");
-    cfr_str_add_json(&out, cfr_view_of(i->web_root));
-    cfr_str_addf(&out, ",\"phase\":\"%s\",\"since\":\"%s\",\"signing\":\"%s\",\"other\":",
-                 cfr_oidc_issuer_phase_name(i->phase), cfr_time_format(i->since_s, since), i->signing.kid);
-    cfr_str_add_json(&out, i->other.kid[0] != '\0' ? cfr_view_of(i->other.kid) : (struct cfr_view){NULL, 0});
-    cfr_str_addz(&out, ",\"ready\":");
-    cfr_str_add_json(&out, ready_s > 0 ? cfr_view_of(cfr_time_format(ready_s, ready)) : (struct cfr_view){NULL, 0});
-    cfr_str_addf(&out, ",\"confirmed\":%s,\"rotations\":%" PRIu64 "}\n", i->confirmed_s != 0 ? "true" : "false",
-                 i->rotations);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", 1);
+    cfr_writer_string(&w, "issuer", cfr_view_of(i->url));
+    cfr_writer_string(&w, "web_root", cfr_view_of(i->web_root));
+    cfr_writer_string(&w, "phase", cfr_view_of(cfr_oidc_issuer_phase_name(i->phase)));
+    cfr_writer_string(&w, "since", cfr_view_of(cfr_time_format(i->since_s, when)));
+    cfr_writer_string(&w, "signing", cfr_view_of(i->signing.kid));
+    cfr_writer_string(&w, "other", cfr_view_of(i->other.kid[0] != '\0' ? i->other.kid : NULL));
+    cfr_writer_string(&w, "ready", cfr_view_of(ready_s > 0 ? cfr_time_format(ready_s, when) : NULL));
+    cfr_writer_bool(&w, "confirmed", i->confirmed_s != 0);
+    cfr_writer_count(&w, "rotations", i->rotations);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
     (void)fwrite(out.p, 1, out.len, stdout);
     cfr_str_free(&out);
 }

@@ -3,10 +3,11 @@
 #include "agent/publish/record.h"
 
 #include "base/json.h"
-#include "base/str.h"
+#include "base/writer.h"
 #include "files/state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,63 +22,68 @@ void cfr_publish_record_free(struct cfr_publish_record *r)
 }
 
 /* 64-bit numbers are written as text, because JSON numbers are doubles to most readers, ours included. */
-static void put_number(struct cfr_str *out, const char *key, uint64_t value)
+static void write_number(struct cfr_writer *w, const char *key, uint64_t value)
 {
-    cfr_str_addf(out, ",\"%s\":\"%" PRIu64 "\"", key, value);
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    cfr_writer_string(w, key, cfr_view_of(text));
 }
 
-static void put_text(struct cfr_str *out, const char *key, const char *value)
+static void write_numbers(struct cfr_writer *w, const char *key, const uint64_t *values, size_t count)
 {
-    if (value == NULL)
-        return;
-    cfr_str_addf(out, ",\"%s\":", key);
-    cfr_str_add_json(out, cfr_view_of(value));
+    cfr_writer_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        write_number(w, NULL, values[i]);
+    cfr_writer_close(w);
 }
 
-static void put_lists(struct cfr_str *out, const struct cfr_publish_record *r)
+static void write_lists(struct cfr_writer *w, const struct cfr_publish_record *r)
 {
-    cfr_str_addz(out, ",\"targets\":[");
-    for (size_t i = 0; i < r->target_count; i++)
-        cfr_str_addf(out, "%s\"%" PRIu64 " %" PRIu64 " %" PRId64 "\"", i == 0 ? "" : ",", r->targets[i].inode,
-                     r->targets[i].size, r->targets[i].mtime_ns);
-    cfr_str_addz(out, "],\"hooks\":[");
-    for (size_t i = 0; i < r->hook_count; i++)
-        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->hook_done[i]);
-    cfr_str_addz(out, "],\"delivered\":[");
-    for (size_t i = 0; i < r->delivered_count; i++)
-        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->delivered[i]);
-    cfr_str_addz(out, "],\"acknowledged\":[");
-    for (size_t i = 0; i < r->acknowledged_count; i++)
-        cfr_str_addf(out, "%s\"%" PRIu64 "\"", i == 0 ? "" : ",", r->acknowledged[i]);
-    cfr_str_addz(out, "],\"reasons\":[");
-    for (size_t i = 0; i < r->reason_count; i++) {
-        cfr_str_addz(out, i == 0 ? "" : ",");
-        cfr_str_add_json(out, cfr_view_of(r->reasons[i]));
+    cfr_writer_array(w, "targets");
+    for (size_t i = 0; i < r->target_count; i++) {
+        char text[72];
+
+        (void)snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRId64, r->targets[i].inode, r->targets[i].size,
+                       r->targets[i].mtime_ns);
+        cfr_writer_string(w, NULL, cfr_view_of(text));
     }
-    cfr_str_addz(out, "]");
+    cfr_writer_close(w);
+    write_numbers(w, "hooks", r->hook_done, r->hook_count);
+    write_numbers(w, "delivered", r->delivered, r->delivered_count);
+    write_numbers(w, "acknowledged", r->acknowledged, r->acknowledged_count);
+    cfr_writer_array(w, "reasons");
+    for (size_t i = 0; i < r->reason_count; i++)
+        cfr_writer_string(w, NULL, cfr_view_of(r->reasons[i]));
+    cfr_writer_close(w);
 }
 
 int cfr_publish_record_save(int state_fd, const char *name, const struct cfr_publish_record *r, struct cfr_err *err)
 {
     struct cfr_str out = {.limit = CFR_STATE_MAX};
+    struct cfr_writer w = {.str = &out};
     int rc;
 
-    cfr_str_addz(&out, "{\"version\":1");
-    put_number(&out, "generation", r->generation);
-    put_number(&out, "issued_ms", (uint64_t)r->issued_ms);
-    put_number(&out, "expires_ms", (uint64_t)r->expires_ms);
-    put_number(&out, "last_success_s", (uint64_t)r->last_success_s);
-    put_number(&out, "retire_ms", (uint64_t)r->retire_ms);
-    put_number(&out, "digest", r->digest);
-    put_number(&out, "digest_material", r->digest_material);
-    put_number(&out, "token_issued_s", (uint64_t)r->token_issued_s);
-    put_number(&out, "token_expires_s", (uint64_t)r->token_expires_s);
-    put_number(&out, "token_mark", r->token_mark);
-    put_number(&out, "published_ns", (uint64_t)r->published_ns);
-    put_text(&out, "identity", r->identity);
-    put_text(&out, "pending_reason", r->pending_reason);
-    put_lists(&out, r);
-    cfr_str_addz(&out, "}\n");
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", 1);
+    write_number(&w, "generation", r->generation);
+    write_number(&w, "issued_ms", (uint64_t)r->issued_ms);
+    write_number(&w, "expires_ms", (uint64_t)r->expires_ms);
+    write_number(&w, "last_success_s", (uint64_t)r->last_success_s);
+    write_number(&w, "retire_ms", (uint64_t)r->retire_ms);
+    write_number(&w, "digest", r->digest);
+    write_number(&w, "digest_material", r->digest_material);
+    write_number(&w, "token_issued_s", (uint64_t)r->token_issued_s);
+    write_number(&w, "token_expires_s", (uint64_t)r->token_expires_s);
+    write_number(&w, "token_mark", r->token_mark);
+    write_number(&w, "published_ns", (uint64_t)r->published_ns);
+    if (r->identity != NULL)
+        cfr_writer_string(&w, "identity", cfr_view_of(r->identity));
+    if (r->pending_reason != NULL)
+        cfr_writer_string(&w, "pending_reason", cfr_view_of(r->pending_reason));
+    write_lists(&w, r);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
     rc = out.failed ? cfr_err_set(err, CFR_E_NOMEM, "the record of %s does not fit", name)
                     : cfr_state_save(state_fd, name, cfr_str_view(&out), err);
     cfr_str_free(&out);

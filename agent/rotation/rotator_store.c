@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "base/writer.h"
 #include "files/file.h"
 #include "files/state.h"
 
@@ -68,29 +69,29 @@ static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
 
 /* ---- the seal ---- */
 
-static int put_text(struct cfr_secret *out, const char *before, struct cfr_view text, struct cfr_err *err)
-{
-    int rc = cfr_secret_append_str(out, before, err);
-
-    return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
-}
-
 static int write_seal(const struct cfr_rotator_seal *s, struct cfr_secret *out, struct cfr_err *err)
 {
-    char made[CFR_TIME_RFC3339_MAX];
-    int rc = put_text(out, "{\"version\":1,\"name\":", cfr_view_of(s->name), err);
+    struct cfr_writer w = {.secret = out, .err = err, .exact = true};
+    char when[CFR_TIME_RFC3339_MAX];
 
-    rc = rc != 0 ? rc : put_text(out, ",\"id\":", cfr_view_of(s->key.id), err);
-    rc = rc != 0 ? rc : put_text(out, ",\"created\":", cfr_view_of(cfr_time_format(s->key.created_s, made)), err);
-    if (rc == 0 && s->key.ends_s != 0)
-        rc = put_text(out, ",\"ends\":", cfr_view_of(cfr_time_format(s->key.ends_s, made)), err);
-    rc = rc != 0 ? rc : put_text(out, ",\"identity\":", cfr_view_of(s->grant.identity), err);
-    rc = rc != 0 ? rc : cfr_secret_append_str(out, ",\"fields\":{", err);
-    for (size_t i = 0; rc == 0 && i < s->grant.field_count; i++) {
-        rc = put_text(out, i == 0 ? "" : ",", cfr_view_of(s->grant.fields[i].name), err);
-        rc = rc != 0 ? rc : put_text(out, ":", cfr_secret_view(&s->grant.fields[i].value), err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", 1);
+    cfr_writer_string(&w, "name", cfr_view_of(s->name));
+    cfr_writer_string(&w, "id", cfr_view_of(s->key.id));
+    cfr_writer_string(&w, "created", cfr_view_of(cfr_time_format(s->key.created_s, when)));
+    if (s->key.ends_s != 0)
+        cfr_writer_string(&w, "ends", cfr_view_of(cfr_time_format(s->key.ends_s, when)));
+    cfr_writer_string(&w, "identity", cfr_view_of(s->grant.identity != NULL ? s->grant.identity : ""));
+    cfr_writer_object(&w, "fields");
+    for (size_t i = 0; i < s->grant.field_count; i++) {
+        const struct cfr_secret *value = &s->grant.fields[i].value;
+
+        cfr_writer_string(&w, s->grant.fields[i].name, value->len != 0 ? cfr_secret_view(value) : cfr_view_of(""));
     }
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}}\n", err);
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    return w.rc;
 }
 
 int cfr_rotator_save_seal(struct cfr_rotator *m, struct cfr_err *err)

@@ -52,7 +52,7 @@ static void write_time(struct cfr_writer *p, const char *key, int64_t unix_s)
 int cfr_format_json(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err)
 {
     const struct cfr_grant *g = in->grant;
-    struct cfr_writer p = {.secret = out, .err = err};
+    struct cfr_writer p = {.secret = out, .err = err, .exact = true};
 
     cfr_writer_object(&p, NULL);
     cfr_writer_number(&p, "version", 1);

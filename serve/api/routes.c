@@ -3,6 +3,7 @@
 #include "serve/api/routes.h"
 
 #include "base/json.h"
+#include "base/writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,41 +33,60 @@ static void finish(struct cfr_httpd_response *out)
     cfr_str_addz(&out->body, "the page is too large, or memory is short\n");
 }
 
+/* Begins OUT as JSON and opens its object. */
+static struct cfr_writer start_json(struct cfr_httpd_response *out, int status)
+{
+    struct cfr_writer w = {.str = &out->body};
+
+    start(out, status, JSON_TYPE);
+    cfr_writer_object(&w, NULL);
+    return w;
+}
+
+static void finish_json(struct cfr_httpd_response *out, struct cfr_writer *w)
+{
+    cfr_writer_close(w);
+    cfr_writer_text(w, "\n");
+    finish(out);
+}
+
 void cfr_api_routes_error(int status, const char *code, const char *message, struct cfr_httpd_response *out)
 {
-    start(out, status, JSON_TYPE);
-    cfr_str_addz(&out->body, "{\"error\":{\"code\":");
-    cfr_str_add_json(&out->body, cfr_view_of(code));
-    cfr_str_addz(&out->body, ",\"message\":");
-    cfr_str_add_json(&out->body, cfr_view_of(message));
-    cfr_str_addz(&out->body, "}}\n");
-    finish(out);
+    struct cfr_writer w = start_json(out, status);
+
+    cfr_writer_object(&w, "error");
+    cfr_writer_string(&w, "code", cfr_view_of(code));
+    cfr_writer_string(&w, "message", cfr_view_of(message));
+    cfr_writer_close(&w);
+    finish_json(out, &w);
 }
 
 void cfr_api_routes_accepted(const char *name, uint64_t replaces, struct cfr_httpd_response *out)
 {
-    start(out, 202, JSON_TYPE);
-    cfr_str_addz(&out->body, "{\"credential\":");
-    cfr_str_add_json(&out->body, cfr_view_of(name));
+    struct cfr_writer w = start_json(out, 202);
+
+    cfr_writer_string(&w, "credential", cfr_view_of(name));
     if (replaces != 0)
-        cfr_str_addf(&out->body, ",\"replaces\":%" PRIu64 "}\n", replaces);
+        cfr_writer_count(&w, "replaces", replaces);
     else
-        cfr_str_addz(&out->body, ",\"replaces\":null}\n");
-    finish(out);
+        cfr_writer_string(&w, "replaces", (struct cfr_view){NULL, 0});
+    finish_json(out, &w);
 }
 
 void cfr_api_routes_stopping(struct cfr_httpd_response *out)
 {
-    start(out, 202, JSON_TYPE);
-    cfr_str_addz(&out->body, "{\"stopping\":true}\n");
-    finish(out);
+    struct cfr_writer w = start_json(out, 202);
+
+    cfr_writer_bool(&w, "stopping", true);
+    finish_json(out, &w);
 }
 
 void cfr_api_routes_reloaded(struct cfr_httpd_response *out)
 {
-    start(out, 200, JSON_TYPE);
-    cfr_str_addz(&out->body, "{\"reloaded\":true}\n");
-    finish(out);
+    struct cfr_writer w = start_json(out, 200);
+
+    cfr_writer_bool(&w, "reloaded", true);
+    finish_json(out, &w);
 }
 
 /* METHODS is the Allow header: "GET, HEAD" or "POST". True when the request's method is one of them, else the
@@ -186,21 +206,6 @@ static bool segment_char(char c)
            (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
 }
 
-/* UTF-8 without control characters; an empty text is none. */
-static bool plain_text(struct cfr_view text)
-{
-    size_t k;
-
-    if (text.n == 0)
-        return false;
-    for (; text.n != 0; text = (struct cfr_view){text.p + k, text.n - k}) {
-        k = cfr_view_utf8_len(text);
-        if (k == 0 || (unsigned char)text.p[0] < 0x20 || text.p[0] == 0x7f)
-            return false;
-    }
-    return true;
-}
-
 /* Decodes one path segment into a C string. False if it is malformed, too long, or not plain text. */
 static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
 {
@@ -220,7 +225,7 @@ static bool decode_segment(struct cfr_view segment, char *to, size_t cap)
         to[n++] = c;
     }
     to[n] = '\0';
-    return plain_text((struct cfr_view){to, n});
+    return n != 0 && cfr_view_is_text((struct cfr_view){to, n});
 }
 
 /* Finds the credential that SEGMENT names. False with the answer made if there is none. */
@@ -251,7 +256,8 @@ static bool find_credential(const struct cfr_api_status *status, struct cfr_view
 /* A NUL written as an escape would end the text early, unseen. */
 static bool good_reason(struct cfr_view body, struct cfr_view text)
 {
-    return text.n <= CFR_API_ROUTES_REASON_MAX && plain_text(text) && cfr_view_find(body, "\\u0000") < 0;
+    return text.n <= CFR_API_ROUTES_REASON_MAX && text.n != 0 && cfr_view_is_text(text) &&
+           cfr_view_find(body, "\\u0000") < 0;
 }
 
 /* Why the body is refused, or NULL; REASON is then set, empty without one. */

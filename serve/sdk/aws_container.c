@@ -39,24 +39,27 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
     return true;
 }
 
-static bool answer(const void *config, const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
-                   struct cfr_sdk_endpoint_answer *out)
+static bool answer(const void *config, const struct cfr_sdk_endpoint_request *r,
+                   const struct cfr_sdk_endpoint_world *world, struct cfr_sdk_endpoint_answer *out)
 {
     const struct cfr_sdk_aws_container *c = config;
     struct cfr_offer offer;
+    struct cfr_writer w;
 
     if (!cfr_view_is(r->path, c->path))
         return false;
-    if (!cfr_sdk_aws_direct(r, out) || !cfr_sdk_aws_reads(r, out) || !authorized(c, r, w, out) ||
-        !cfr_sdk_aws_offer(w, c->credential, &offer, out))
+    if (!cfr_sdk_aws_direct(r, out) || !cfr_sdk_aws_reads(r, out) || !authorized(c, r, world, out) ||
+        !cfr_sdk_aws_offer(world, c->credential, &offer, out))
         return true;
-    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
-    cfr_sdk_endpoint_text(out, "{");
-    cfr_sdk_aws_keys(&offer, w->now_s, out);
+    w = cfr_sdk_endpoint_json(out, 200, CFR_SDK_AWS_JSON);
+    cfr_writer_object(&w, NULL);
+    cfr_sdk_aws_keys(&offer, world->now_s, &w);
     /* Not made out of a session's ARN: that has lost the role's path. */
     if (cfr_view_starts(cfr_sdk_aws_arn_part(offer.grant, 5), "role/"))
-        cfr_sdk_aws_member(out, "RoleArn", cfr_view_of(offer.grant->identity));
-    cfr_sdk_endpoint_text(out, "}\n");
+        cfr_writer_string(&w, "RoleArn", cfr_view_of(offer.grant->identity));
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    cfr_sdk_endpoint_end(out, &w);
     return true;
 }
 

@@ -9,13 +9,16 @@
 
 void cfr_sdk_aws_error(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *message)
 {
-    cfr_sdk_endpoint_start(out, status, CFR_SDK_AWS_JSON);
-    cfr_sdk_endpoint_text(out, "{\"code\":");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(code));
-    cfr_sdk_aws_member(out, "message", cfr_view_of(message));
-    cfr_sdk_aws_member(out, "Code", cfr_view_of(code));
-    cfr_sdk_aws_member(out, "Message", cfr_view_of(message));
-    cfr_sdk_endpoint_text(out, "}\n");
+    struct cfr_writer w = cfr_sdk_endpoint_json(out, status, CFR_SDK_AWS_JSON);
+
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "code", cfr_view_of(code));
+    cfr_writer_string(&w, "message", cfr_view_of(message));
+    cfr_writer_string(&w, "Code", cfr_view_of(code));
+    cfr_writer_string(&w, "Message", cfr_view_of(message));
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    cfr_sdk_endpoint_end(out, &w);
 }
 
 bool cfr_sdk_aws_direct(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_endpoint_answer *out)
@@ -76,32 +79,22 @@ bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *crede
     return true;
 }
 
-void cfr_sdk_aws_member(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value)
-{
-    cfr_sdk_endpoint_text(out, ",\"");
-    cfr_sdk_endpoint_text(out, name);
-    cfr_sdk_endpoint_text(out, "\":");
-    cfr_sdk_endpoint_add_json(out, value);
-}
-
-void cfr_sdk_aws_time(struct cfr_sdk_endpoint_answer *out, const char *name, int64_t unix_s)
+void cfr_sdk_aws_time(struct cfr_writer *w, const char *name, int64_t unix_s)
 {
     char text[CFR_TIME_RFC3339_MAX];
 
-    cfr_sdk_aws_member(out, name, cfr_view_of(cfr_time_format(unix_s, text)));
+    cfr_writer_string(w, name, cfr_view_of(cfr_time_format(unix_s, text)));
 }
 
-void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_sdk_endpoint_answer *out)
+void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_writer *w)
 {
-    struct cfr_view account = cfr_sdk_aws_account(offer->grant);
+    struct cfr_view session = cfr_grant_get(offer->grant, CFR_FIELD_AWS_SESSION_TOKEN);
 
-    cfr_sdk_endpoint_text(out, "\"AccessKeyId\":");
-    cfr_sdk_endpoint_add_json(out, cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID));
-    cfr_sdk_aws_member(out, "SecretAccessKey", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
-    cfr_sdk_aws_member(out, "Token", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SESSION_TOKEN));
-    cfr_sdk_aws_time(out, "Expiration", offer->expires_s != 0 ? offer->expires_s : now_s + CFR_SDK_AWS_ROLLING_S);
-    if (account.n != 0)
-        cfr_sdk_aws_member(out, "AccountId", account);
+    cfr_writer_string(w, "AccessKeyId", cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID));
+    cfr_writer_string(w, "SecretAccessKey", cfr_grant_get(offer->grant, CFR_FIELD_AWS_SECRET_ACCESS_KEY));
+    cfr_writer_string(w, "Token", session.n != 0 ? session : cfr_view_of(""));
+    cfr_sdk_aws_time(w, "Expiration", offer->expires_s != 0 ? offer->expires_s : now_s + CFR_SDK_AWS_ROLLING_S);
+    cfr_writer_optional(w, "AccountId", cfr_sdk_aws_account(offer->grant));
 }
 
 struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part)

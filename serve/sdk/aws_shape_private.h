@@ -24,13 +24,11 @@ bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_
  * 500 if there never can be (which the configuration's check excludes). */
 bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *credential, struct cfr_offer *offer,
                        struct cfr_sdk_endpoint_answer *out);
-/* Adds "AccessKeyId", "SecretAccessKey", "Token", "Expiration" and, when it is known, "AccountId", without braces.
+/* Adds "AccessKeyId", "SecretAccessKey", "Token", "Expiration" and, when it is known, "AccountId" to the open object.
  * Token is always there, and empty for long-lived keys: botocore and the SDKs for JavaScript and Rust demand it. */
-void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_sdk_endpoint_answer *out);
-/* ,"NAME":"VALUE" */
-void cfr_sdk_aws_member(struct cfr_sdk_endpoint_answer *out, const char *name, struct cfr_view value);
-/* ,"NAME":"2026-01-02T03:04:05Z": the one spelling that all SDKs read. */
-void cfr_sdk_aws_time(struct cfr_sdk_endpoint_answer *out, const char *name, int64_t unix_s);
+void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_writer *w);
+/* The member NAME with a time as 2026-01-02T03:04:05Z: the one spelling that all SDKs read. */
+void cfr_sdk_aws_time(struct cfr_writer *w, const char *name, int64_t unix_s);
 /* The part of the ARN that is the grant's identity: 1 partition, 4 account, 5 resource (all that follows). Empty if the
  * identity is no ARN. */
 struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part);

@@ -43,29 +43,20 @@ struct ask {
 
 /* ---- answers ---- */
 
-static void member(struct cfr_sdk_endpoint_answer *out, const char *key, struct cfr_view value)
-{
-    cfr_sdk_endpoint_text(out, out->body.len <= 1 ? "\"" : ",\"");
-    cfr_sdk_endpoint_text(out, key);
-    cfr_sdk_endpoint_text(out, "\":");
-    cfr_sdk_endpoint_add_json(out, value);
-}
-
 /* Neither contract names the other's members, so that one body can hold both. */
 static void refuse(struct ask *a, int status, const char *error, const char *text)
 {
-    char number[32];
+    struct cfr_writer w = cfr_sdk_endpoint_json(a->out, status, JSON_TYPE);
 
-    cfr_sdk_endpoint_start(a->out, status, JSON_TYPE);
-    cfr_sdk_endpoint_text(a->out, "{");
+    cfr_writer_object(&w, NULL);
     if (a->app_service) {
-        (void)snprintf(number, sizeof number, "\"statusCode\":%d", status);
-        cfr_sdk_endpoint_text(a->out, number);
-        member(a->out, "message", cfr_view_of(text));
+        cfr_writer_number(&w, "statusCode", status);
+        cfr_writer_string(&w, "message", cfr_view_of(text));
     }
-    member(a->out, "error", cfr_view_of(error));
-    member(a->out, "error_description", cfr_view_of(text));
-    cfr_sdk_endpoint_text(a->out, "}");
+    cfr_writer_string(&w, "error", cfr_view_of(error));
+    cfr_writer_string(&w, "error_description", cfr_view_of(text));
+    cfr_writer_close(&w);
+    cfr_sdk_endpoint_end(a->out, &w);
 }
 
 /* WHY is a literal, for the client and the log alike. */
@@ -244,16 +235,17 @@ static void no_token(struct ask *a)
     cfr_str_free(&text);
 }
 
-static void number_member(struct cfr_sdk_endpoint_answer *out, const char *key, int64_t number)
+/* Numbers are texts in these contracts. */
+static void write_number(struct cfr_writer *w, const char *key, int64_t number)
 {
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRId64, number);
-    member(out, key, cfr_view_of(text));
+    cfr_writer_string(w, key, cfr_view_of(text));
 }
 
 /* `1/2/2026 3:04:05 PM +00:00` */
-static void date_member(struct cfr_sdk_endpoint_answer *out, const char *key, int64_t unix_s)
+static void write_date(struct cfr_writer *w, const char *key, int64_t unix_s)
 {
     time_t at = (time_t)unix_s;
     struct tm tm = {0};
@@ -262,20 +254,17 @@ static void date_member(struct cfr_sdk_endpoint_answer *out, const char *key, in
     (void)gmtime_r(&at, &tm);
     (void)snprintf(text, sizeof text, "%d/%d/%d %d:%02d:%02d %s +00:00", tm.tm_mon + 1, tm.tm_mday, tm.tm_year + 1900,
                    tm.tm_hour % 12 != 0 ? tm.tm_hour % 12 : 12, tm.tm_min, tm.tm_sec, tm.tm_hour < 12 ? "AM" : "PM");
-    member(out, key, cfr_view_of(text));
+    cfr_writer_string(w, key, cfr_view_of(text));
 }
 
 /* Clients check that the answer names whom they asked for. */
-static void identity_members(struct ask *a)
+static void write_identity(const struct ask *a, struct cfr_writer *w)
 {
-    struct cfr_view client = client_of(a->identity, &a->offer);
-
-    if (client.n != 0)
-        member(a->out, "client_id", client);
+    cfr_writer_optional(w, "client_id", client_of(a->identity, &a->offer));
     if (a->identity->object_id != NULL)
-        member(a->out, "object_id", cfr_view_of(a->identity->object_id));
+        cfr_writer_string(w, "object_id", cfr_view_of(a->identity->object_id));
     if (a->identity->resource_id != NULL)
-        member(a->out, "msi_res_id", cfr_view_of(a->identity->resource_id));
+        cfr_writer_string(w, "msi_res_id", cfr_view_of(a->identity->resource_id));
 }
 
 /* All values are texts; the resource is the client's own spelling. */
@@ -283,25 +272,26 @@ static void give(struct ask *a, struct cfr_view token)
 {
     int64_t now_s = a->world->now_s;
     int64_t expires_s = a->offer.expires_s != 0 ? a->offer.expires_s : now_s + ENDLESS_S;
+    struct cfr_writer w = cfr_sdk_endpoint_json(a->out, 200, JSON_TYPE);
 
-    cfr_sdk_endpoint_start(a->out, 200, JSON_TYPE);
-    cfr_sdk_endpoint_text(a->out, "{");
-    member(a->out, "access_token", token);
-    identity_members(a);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "access_token", token);
+    write_identity(a, &w);
     if (!a->app_service)
-        number_member(a->out, "expires_in", expires_s - now_s);
+        write_number(&w, "expires_in", expires_s - now_s);
     if (a->legacy)
-        date_member(a->out, "expires_on", expires_s);
+        write_date(&w, "expires_on", expires_s);
     else
-        number_member(a->out, "expires_on", expires_s);
+        write_number(&w, "expires_on", expires_s);
     if (!a->app_service) {
-        number_member(a->out, "ext_expires_in", expires_s - now_s);
-        number_member(a->out, "not_before", a->offer.issued_s != 0 ? a->offer.issued_s : now_s);
-        member(a->out, "refresh_token", cfr_view_of(""));
+        write_number(&w, "ext_expires_in", expires_s - now_s);
+        write_number(&w, "not_before", a->offer.issued_s != 0 ? a->offer.issued_s : now_s);
+        cfr_writer_string(&w, "refresh_token", cfr_view_of(""));
     }
-    member(a->out, "resource", cfr_view_of(a->resource));
-    member(a->out, "token_type", cfr_view_of("Bearer"));
-    cfr_sdk_endpoint_text(a->out, "}");
+    cfr_writer_string(&w, "resource", cfr_view_of(a->resource));
+    cfr_writer_string(&w, "token_type", cfr_view_of("Bearer"));
+    cfr_writer_close(&w);
+    cfr_sdk_endpoint_end(a->out, &w);
 }
 
 static void answer(struct ask *a)

@@ -86,10 +86,29 @@ static int64_t updated_s(const struct ask *a, const struct cfr_offer *offer)
     return offer->issued_s != 0 ? offer->issued_s : a->world->now_s;
 }
 
+static struct cfr_writer start_success(const struct ask *a, const struct cfr_offer *offer,
+                                       struct cfr_sdk_endpoint_answer *out)
+{
+    struct cfr_writer w = cfr_sdk_endpoint_json(out, 200, CFR_SDK_AWS_JSON);
+
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "Code", cfr_view_of("Success"));
+    cfr_sdk_aws_time(&w, "LastUpdated", updated_s(a, offer));
+    return w;
+}
+
+static void close_json(struct cfr_sdk_endpoint_answer *out, struct cfr_writer *w)
+{
+    cfr_writer_close(w);
+    cfr_writer_text(w, "\n");
+    cfr_sdk_endpoint_end(out, w);
+}
+
 /* NAME is the path's last part. */
 static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer;
+    struct cfr_writer w;
     char role[SEGMENT_MAX];
 
     /* The credential's name is always taken: it was listed if there was no grant then to tell a better one. */
@@ -100,12 +119,10 @@ static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpo
     }
     if (!cfr_sdk_aws_offer(a->world, a->config->credential, &offer, out))
         return;
-    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
-    cfr_sdk_endpoint_text(out, "{\"Code\":\"Success\"");
-    cfr_sdk_aws_time(out, "LastUpdated", updated_s(a, &offer));
-    cfr_sdk_endpoint_text(out, ",\"Type\":\"AWS-HMAC\",");
-    cfr_sdk_aws_keys(&offer, a->world->now_s, out);
-    cfr_sdk_endpoint_text(out, "}\n");
+    w = start_success(a, &offer, out);
+    cfr_writer_string(&w, "Type", cfr_view_of("AWS-HMAC"));
+    cfr_sdk_aws_keys(&offer, a->world->now_s, &w);
+    close_json(out, &w);
 }
 
 /* Those who ask for it want the partition and the account of the profile's ARN. */
@@ -113,6 +130,7 @@ static void info(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = look(a);
     struct cfr_view partition, account, role;
+    struct cfr_writer w;
     char arn[512];
     int n;
 
@@ -125,11 +143,9 @@ static void info(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
     }
     n = snprintf(arn, sizeof arn, "arn:%.*s:iam::%.*s:instance-profile/%.*s", (int)partition.n, partition.p,
                  (int)account.n, account.p, (int)role.n, role.p);
-    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
-    cfr_sdk_endpoint_text(out, "{\"Code\":\"Success\"");
-    cfr_sdk_aws_time(out, "LastUpdated", updated_s(a, &offer));
-    cfr_sdk_aws_member(out, "InstanceProfileArn", (struct cfr_view){arn, n > 0 ? (size_t)n : 0});
-    cfr_sdk_endpoint_text(out, "}\n");
+    w = start_success(a, &offer, out);
+    cfr_writer_string(&w, "InstanceProfileArn", (struct cfr_view){arn, n > 0 ? (size_t)n : 0});
+    close_json(out, &w);
 }
 
 static void region(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
@@ -145,17 +161,17 @@ static void document(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = look(a);
     struct cfr_view account = offer.grant != NULL ? cfr_sdk_aws_account(offer.grant) : (struct cfr_view){NULL, 0};
+    struct cfr_writer w;
 
     if (a->config->region == NULL) {
         not_found(out);
         return;
     }
-    cfr_sdk_endpoint_start(out, 200, CFR_SDK_AWS_JSON);
-    cfr_sdk_endpoint_text(out, "{\"region\":");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(a->config->region));
-    if (account.n != 0)
-        cfr_sdk_aws_member(out, "accountId", account);
-    cfr_sdk_endpoint_text(out, "}\n");
+    w = cfr_sdk_endpoint_json(out, 200, CFR_SDK_AWS_JSON);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "region", cfr_view_of(a->config->region));
+    cfr_writer_optional(&w, "accountId", account);
+    close_json(out, &w);
 }
 
 static void listing(const struct ask *a, struct cfr_sdk_endpoint_answer *out)

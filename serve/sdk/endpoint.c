@@ -58,47 +58,16 @@ void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text
     cfr_sdk_endpoint_add(out, cfr_view_of(text));
 }
 
-/* How many bytes of TEXT, from its beginning, are well-formed UTF-8. */
-static size_t utf8_stretch(struct cfr_view text)
+struct cfr_writer cfr_sdk_endpoint_json(struct cfr_sdk_endpoint_answer *out, int status, const char *type)
 {
-    size_t i = 0;
-    size_t k;
-
-    for (; i < text.n; i += k) {
-        k = cfr_view_utf8_len((struct cfr_view){text.p + i, text.n - i});
-        if (k == 0)
-            break;
-    }
-    return i;
+    cfr_sdk_endpoint_start(out, status, type);
+    return (struct cfr_writer){.secret = &out->body};
 }
 
-/* TEXT with U+FFFD for each byte that is no UTF-8, which no JSON may hold. */
-static int mend(struct cfr_view text, struct cfr_secret *to)
+void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_writer *w)
 {
-    int rc = 0;
-
-    while (rc == 0 && text.n != 0) {
-        size_t n = utf8_stretch(text);
-
-        rc = cfr_secret_append(to, (struct cfr_view){text.p, n}, NULL);
-        if (rc == 0 && n < text.n) {
-            rc = cfr_secret_append_str(to, "\xef\xbf\xbd", NULL);
-            n++;
-        }
-        text = (struct cfr_view){text.p + n, text.n - n};
-    }
-    return rc;
-}
-
-void cfr_sdk_endpoint_add_json(struct cfr_sdk_endpoint_answer *out, struct cfr_view text)
-{
-    struct cfr_secret mended = {.limit = CFR_SDK_ENDPOINT_ANSWER_MAX};
-    bool whole = utf8_stretch(text) == text.n;
-
-    if ((!whole && mend(text, &mended) != 0) ||
-        cfr_secret_append_json(&out->body, whole ? text : cfr_secret_view(&mended), NULL) != 0)
+    if (w->rc != 0)
         fail(out);
-    cfr_secret_free(&mended);
 }
 
 struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r, const char *name)
@@ -133,16 +102,6 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* UTF-8 without control characters. */
-static bool plain_text(struct cfr_view text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
-            return false;
-    }
-    return utf8_stretch(text) == text.n;
-}
-
 /* Decodes TEXT; in a query a plus sign is a space. */
 static bool decode(struct cfr_view text, bool in_query, char *to, size_t cap)
 {
@@ -164,7 +123,7 @@ static bool decode(struct cfr_view text, bool in_query, char *to, size_t cap)
         to[n++] = c;
     }
     to[n] = '\0';
-    return plain_text((struct cfr_view){to, n});
+    return cfr_view_is_text((struct cfr_view){to, n});
 }
 
 bool cfr_sdk_endpoint_decode(struct cfr_view segment, char *to, size_t n)

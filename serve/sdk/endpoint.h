@@ -7,6 +7,7 @@
 
 #include "base/field.h"
 #include "base/grant.h"
+#include "base/writer.h"
 
 #define CFR_SDK_ENDPOINT_HEADERS_MAX 8
 #define CFR_SDK_ENDPOINT_ANSWER_MAX  262144
@@ -75,8 +76,10 @@ bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
  */
 void cfr_sdk_endpoint_start(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
 void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text);
-/* A JSON string with its quotes; U+FFFD for bytes that are no UTF-8. */
-void cfr_sdk_endpoint_add_json(struct cfr_sdk_endpoint_answer *out, struct cfr_view text);
+/* Begins OUT as cfr_sdk_endpoint_start does, and returns the writer of its body, in which no object is open yet. */
+struct cfr_writer cfr_sdk_endpoint_json(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
+/* Ends what that writer has written: if it failed, OUT becomes the 500. */
+void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_writer *w);
 /* The value of a header of the request; p == NULL when it is not there. */
 struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r, const char *name);
 /* True if the request's Host is HOST or HOST:PORT as configured ("127.0.0.1:9911"): the address itself, "localhost"

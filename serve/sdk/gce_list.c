@@ -37,30 +37,28 @@ static bool is_number(struct cfr_view text)
     return text.n == 1 || (text.n > 1 && text.p[0] != '0');
 }
 
-static void add_value(const struct cfr_sdk_gce_node *n, struct cfr_sdk_endpoint_answer *out)
+static void write_value(const struct cfr_sdk_gce_node *n, struct cfr_writer *w)
 {
     if (n->kind == CFR_SDK_GCE_NUMBER && is_number(n->value)) {
-        cfr_sdk_endpoint_add(out, n->value);
+        cfr_writer_raw(w, NULL, n->value);
     } else if (n->kind != CFR_SDK_GCE_LINES) {
-        cfr_sdk_endpoint_add_json(out, n->value);
+        cfr_writer_string(w, NULL, n->value.n != 0 ? n->value : cfr_view_of(""));
     } else {
-        cfr_sdk_endpoint_text(out, "[");
-        for (size_t i = 0; i < n->line_count; i++) {
-            cfr_sdk_endpoint_text(out, i != 0 ? "," : "");
-            cfr_sdk_endpoint_add_json(out, n->lines[i]);
-        }
-        cfr_sdk_endpoint_text(out, "]");
+        cfr_writer_array(w, NULL);
+        for (size_t i = 0; i < n->line_count; i++)
+            cfr_writer_string(w, NULL, n->lines[i]);
+        cfr_writer_close(w);
     }
 }
 
 /* "numeric-project-id" becomes "numericProjectId". */
-static void add_key(const struct cfr_sdk_gce_node *n, struct cfr_sdk_endpoint_answer *out)
+static void write_key(const struct cfr_sdk_gce_node *n, struct cfr_writer *w)
 {
     char text[64];
     size_t len = 0;
 
     if (n->verbatim || n->name.n > sizeof text) {
-        cfr_sdk_endpoint_add_json(out, n->name);
+        cfr_writer_key(w, n->name);
         return;
     }
     for (size_t i = 0; i < n->name.n; i++) {
@@ -70,7 +68,7 @@ static void add_key(const struct cfr_sdk_gce_node *n, struct cfr_sdk_endpoint_an
             c = (char)(n->name.p[++i] - 'a' + 'A');
         text[len++] = c;
     }
-    cfr_sdk_endpoint_add_json(out, (struct cfr_view){text, len});
+    cfr_writer_key(w, (struct cfr_view){text, len});
 }
 
 static bool left_out(const struct cfr_sdk_gce_node *n)
@@ -80,11 +78,11 @@ static bool left_out(const struct cfr_sdk_gce_node *n)
 
 void cfr_sdk_gce_list_json(const struct cfr_sdk_gce_tree *t, size_t node, struct cfr_sdk_endpoint_answer *out)
 {
+    struct cfr_writer w = {.secret = &out->body};
     size_t end = after(t, node);
     unsigned open = t->nodes[node].depth; /* depth of the innermost object that is open */
-    bool comma = false;
 
-    cfr_sdk_endpoint_text(out, "{");
+    cfr_writer_object(&w, NULL);
     for (size_t i = node + 1; i < end;) {
         const struct cfr_sdk_gce_node *n = &t->nodes[i];
 
@@ -92,21 +90,21 @@ void cfr_sdk_gce_list_json(const struct cfr_sdk_gce_tree *t, size_t node, struct
             i = after(t, i);
             continue;
         }
-        for (; open >= n->depth; open--, comma = true)
-            cfr_sdk_endpoint_text(out, "}");
-        cfr_sdk_endpoint_text(out, comma ? "," : "");
-        add_key(n, out);
-        comma = n->kind != CFR_SDK_GCE_DIRECTORY;
-        cfr_sdk_endpoint_text(out, comma ? ":" : ":{");
-        if (comma)
-            add_value(n, out);
-        else
+        for (; open >= n->depth; open--)
+            cfr_writer_close(&w);
+        write_key(n, &w);
+        if (n->kind == CFR_SDK_GCE_DIRECTORY) {
+            cfr_writer_object(&w, NULL);
             open = n->depth;
+        } else {
+            write_value(n, &w);
+        }
         i++;
     }
     for (; open > t->nodes[node].depth; open--)
-        cfr_sdk_endpoint_text(out, "}");
-    cfr_sdk_endpoint_text(out, "}");
+        cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_sdk_endpoint_end(out, &w);
 }
 
 static void add_path(const struct cfr_sdk_gce_tree *t, const size_t *way, size_t n, struct cfr_view value,
@@ -144,8 +142,11 @@ void cfr_sdk_gce_list_text(const struct cfr_sdk_gce_tree *t, size_t node, struct
 
 void cfr_sdk_gce_list_leaf(const struct cfr_sdk_gce_node *n, bool json, struct cfr_sdk_endpoint_answer *out)
 {
+    struct cfr_writer w = {.secret = &out->body};
+
     if (json) {
-        add_value(n, out);
+        write_value(n, &w);
+        cfr_sdk_endpoint_end(out, &w);
         return;
     }
     /* Single values end without a line end: clients take them as they come. */

@@ -176,7 +176,7 @@ void cfr_sdk_gce_token_access(struct cfr_sdk_gce_ask *a, size_t account)
     struct cfr_offer offer;
     struct cfr_view token;
     char scopes[SCOPES_MAX];
-    char rest[64];
+    struct cfr_writer w;
     int64_t life_s;
 
     if (cfr_sdk_endpoint_parameter(a->request->query, "scopes", scopes, sizeof scopes) < 0) {
@@ -195,12 +195,13 @@ void cfr_sdk_gce_token_access(struct cfr_sdk_gce_ask *a, size_t account)
     if (token.p == NULL)
         return;
     life_s = offer.expires_s == 0 ? LIFE_ENDLESS_S : offer.expires_s - a->world->now_s;
-    (void)snprintf(rest, sizeof rest, ",\"expires_in\":%" PRId64 ",\"token_type\":\"Bearer\"}",
-                   life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S);
-    cfr_sdk_endpoint_start(a->out, 200, CFR_SDK_GCE_JSON_TYPE);
-    cfr_sdk_endpoint_text(a->out, "{\"access_token\":");
-    cfr_sdk_endpoint_add_json(a->out, token);
-    cfr_sdk_endpoint_text(a->out, rest);
+    w = cfr_sdk_endpoint_json(a->out, 200, CFR_SDK_GCE_JSON_TYPE);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "access_token", token);
+    cfr_writer_number(&w, "expires_in", life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S);
+    cfr_writer_string(&w, "token_type", cfr_view_of("Bearer"));
+    cfr_writer_close(&w);
+    cfr_sdk_endpoint_end(a->out, &w);
     a->etag = etag_of(&offer, "");
 }
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -130,22 +131,25 @@ int64_t cfr_sdk_plugin_early(int64_t expires_s, int64_t now_s)
 
 /* ---- Google's executable source ---- */
 
-static int put(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
+static void open_result(struct cfr_writer *w, bool success)
 {
-    return rc != 0 ? rc : cfr_secret_append_str(out, text, err);
+    cfr_writer_object(w, NULL);
+    cfr_writer_number(w, "version", 1);
+    cfr_writer_bool(w, "success", success);
 }
 
-static int put_json(struct cfr_secret *out, int rc, struct cfr_view text, struct cfr_err *err)
+static int close_result(struct cfr_writer *w)
 {
-    return rc != 0 ? rc : cfr_secret_append_json(out, text, err);
+    cfr_writer_close(w);
+    cfr_writer_text(w, "\n");
+    return w->rc;
 }
 
 int cfr_sdk_plugin_gcp(struct cfr_view token, const char *token_type, int64_t expires_s, struct cfr_secret *out,
                        struct cfr_err *err)
 {
     const char *type = token_type != NULL && token_type[0] != '\0' ? token_type : TYPE_JWT;
-    char number[64];
-    int rc;
+    struct cfr_writer w = {.secret = out, .err = err};
 
     if (strcmp(type, TYPE_JWT) != 0 && strcmp(type, TYPE_ID_TOKEN) != 0)
         return cfr_err_set(
@@ -153,26 +157,28 @@ int cfr_sdk_plugin_gcp(struct cfr_view token, const char *token_type, int64_t ex
             "the credential file's subject_token_type is %.80s, and an executable source can give only " TYPE_JWT
             " and " TYPE_ID_TOKEN " here",
             type);
-    rc = put(out, 0, "{\"version\":1,\"success\":true,\"token_type\":", err);
-    rc = put_json(out, rc, cfr_view_of(type), err);
-    rc = put(out, rc, ",\"id_token\":", err);
-    rc = put_json(out, rc, token, err);
-    (void)snprintf(number, sizeof number, ",\"expiration_time\":%" PRId64, expires_s);
-    rc = put(out, rc, expires_s != 0 ? number : "", err);
-    return put(out, rc, "}\n", err);
+    open_result(&w, true);
+    cfr_writer_string(&w, "token_type", cfr_view_of(type));
+    cfr_writer_string(&w, "id_token", token);
+    if (expires_s != 0)
+        cfr_writer_number(&w, "expiration_time", expires_s);
+    return close_result(&w);
 }
 
 int cfr_sdk_plugin_gcp_revoked(struct cfr_secret *out, struct cfr_err *err)
 {
-    return put(out, 0, "{\"version\":1,\"success\":true}\n", err);
+    struct cfr_writer w = {.secret = out, .err = err};
+
+    open_result(&w, true);
+    return close_result(&w);
 }
 
 int cfr_sdk_plugin_gcp_failed(const struct cfr_err *why, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = put(out, 0, "{\"version\":1,\"success\":false,\"code\":", err);
+    struct cfr_writer w = {.secret = out, .err = err};
 
-    rc = put_json(out, rc, cfr_view_of(cfr_err_name(why->code)), err);
-    rc = put(out, rc, ",\"message\":", err);
-    rc = put_json(out, rc, cfr_view_of(why->text), err);
-    return put(out, rc, "}\n", err);
+    open_result(&w, false);
+    cfr_writer_string(&w, "code", cfr_view_of(cfr_err_name(why->code)));
+    cfr_writer_string(&w, "message", cfr_view_of(why->text));
+    return close_result(&w);
 }

@@ -31,23 +31,18 @@ static const struct {
     {CFR_FIELD_TOKEN, "token", true},
 };
 
-static void key(struct cfr_sdk_endpoint_answer *out, const char *before, const char *name)
-{
-    cfr_sdk_endpoint_text(out, before);
-    cfr_sdk_endpoint_text(out, "\"");
-    cfr_sdk_endpoint_text(out, name);
-    cfr_sdk_endpoint_text(out, "\":");
-}
-
 static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text)
 {
-    cfr_sdk_endpoint_start(out, status, JSON_TYPE);
-    key(out, "{", "error");
-    key(out, "{", "code");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(code));
-    key(out, ",", "message");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(text));
-    cfr_sdk_endpoint_text(out, "}}\n");
+    struct cfr_writer w = cfr_sdk_endpoint_json(out, status, JSON_TYPE);
+
+    cfr_writer_object(&w, NULL);
+    cfr_writer_object(&w, "error");
+    cfr_writer_string(&w, "code", cfr_view_of(code));
+    cfr_writer_string(&w, "message", cfr_view_of(text));
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    cfr_sdk_endpoint_end(out, &w);
 }
 
 /* Index into kinds, or -1. */
@@ -77,29 +72,23 @@ static void give_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer 
 {
     const struct cfr_grant *g = o->grant;
     char when[CFR_TIME_RFC3339_MAX];
-    const char *before = "{";
+    struct cfr_writer w = cfr_sdk_endpoint_json(out, 200, JSON_TYPE);
 
-    cfr_sdk_endpoint_start(out, 200, JSON_TYPE);
-    key(out, "{", "credential");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(o->credential));
-    key(out, ",", "kind");
-    cfr_sdk_endpoint_add_json(out, cfr_view_of(kind_name(g)));
-    key(out, ",", "expires");
-    if (o->expires_s == 0)
-        cfr_sdk_endpoint_text(out, "null");
-    else
-        cfr_sdk_endpoint_add_json(out, cfr_view_of(cfr_time_format(o->expires_s, when)));
-    key(out, ",", "fields");
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "credential", cfr_view_of(o->credential));
+    cfr_writer_string(&w, "kind", cfr_view_of(kind_name(g)));
+    cfr_writer_string(&w, "expires", cfr_view_of(o->expires_s != 0 ? cfr_time_format(o->expires_s, when) : NULL));
+    cfr_writer_object(&w, "fields");
     for (size_t i = 0; i < g->field_count; i++) {
-        if (g->fields[i].name[0] == CFR_FIELD_PRIVATE_PREFIX)
-            continue;
-        cfr_sdk_endpoint_text(out, before);
-        cfr_sdk_endpoint_add_json(out, cfr_view_of(g->fields[i].name));
-        cfr_sdk_endpoint_text(out, ":");
-        cfr_sdk_endpoint_add_json(out, cfr_secret_view(&g->fields[i].value));
-        before = ",";
+        const struct cfr_secret *value = &g->fields[i].value;
+
+        if (g->fields[i].name[0] != CFR_FIELD_PRIVATE_PREFIX)
+            cfr_writer_string(&w, g->fields[i].name, value->len != 0 ? cfr_secret_view(value) : cfr_view_of(""));
     }
-    cfr_sdk_endpoint_text(out, before[0] == '{' ? "{}}\n" : "}}\n");
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    cfr_sdk_endpoint_end(out, &w);
 }
 
 static void give_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)

@@ -47,15 +47,18 @@ static int make_header(const struct cfr_azure *config, bool adfs, struct cfr_vie
     char thumbprint[CFR_JWT_THUMBPRINT_MAX] = "";
     int rc = adfs ? cfr_jwt_thumbprint_sha1(pem, thumbprint, err) : cfr_jwt_thumbprint(pem, thumbprint, err);
     struct cfr_writer w = {.secret = header, .err = err, .rc = rc};
+    struct cfr_secret chain;
 
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "alg", cfr_view_of(adfs ? "RS256" : "PS256"));
     cfr_writer_string(&w, "typ", cfr_view_of("JWT"));
     cfr_writer_string(&w, adfs ? "x5t" : "x5t#S256", cfr_view_of(thumbprint));
     if (config->send_certificate_chain) {
-        cfr_writer_key(&w, "x5c");
+        cfr_secret_init(&chain, HEADER_MAX);
         if (w.rc == 0)
-            w.rc = cfr_jwt_chain(pem, header, err);
+            w.rc = cfr_jwt_chain(pem, &chain, err);
+        cfr_writer_raw(&w, "x5c", cfr_secret_view(&chain));
+        cfr_secret_free(&chain);
     }
     cfr_writer_close(&w);
     return w.rc;

@@ -85,24 +85,24 @@ static int append_key(struct cfr_secret *to, const char *host, struct cfr_err *e
 
 static int append_login(struct cfr_secret *to, struct cfr_view user, struct cfr_view password, struct cfr_err *err)
 {
-    struct cfr_writer w = {.secret = to, .err = err};
+    struct cfr_writer w = {.secret = to, .err = err, .exact = true};
     struct cfr_secret plain;
+    struct cfr_secret encoded;
     struct cfr_writer p = {.secret = &plain, .err = err};
 
     cfr_secret_init(&plain, CFR_GRANT_VALUE_MAX);
+    cfr_secret_init(&encoded, CFR_GRANT_VALUE_MAX);
     cfr_writer_view(&p, user);
     cfr_writer_text(&p, ":");
     cfr_writer_view(&p, password);
+    w.rc = p.rc != 0 ? p.rc : cfr_base64_encode(cfr_secret_view(&plain), &encoded, err);
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "username", user);
     cfr_writer_string(&w, "password", password);
-    cfr_writer_key(&w, "auth");
-    cfr_writer_text(&w, "\"");
-    if (w.rc == 0)
-        w.rc = p.rc != 0 ? p.rc : cfr_base64_encode(cfr_secret_view(&plain), to, err);
-    cfr_writer_text(&w, "\"");
+    cfr_writer_string(&w, "auth", cfr_secret_view(&encoded));
     cfr_writer_close(&w);
     cfr_secret_free(&plain);
+    cfr_secret_free(&encoded);
     return w.rc;
 }
 

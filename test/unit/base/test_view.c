@@ -166,6 +166,7 @@ static void shown(void **state)
         memset(out, 'x', sizeof out);
         assert_string_equal(cfr_view_show(cases[i].in, out, cases[i].size), cases[i].out);
         assert_true(cases[i].size == sizeof out || out[cases[i].size] == 'x');
+        assert_int_equal(cfr_view_is_text(cases[i].in), strchr(cases[i].out, '?') == NULL);
         /* In place, too. */
         if (cases[i].in.n < cases[i].size) {
             if (cases[i].in.n != 0)

@@ -7,7 +7,7 @@
 
 #define EVERYTHING                                                                                                     \
     "{\"name\":\"a\\\"b\",\"none\":null,\"empty\":\"\",\"there\":\"x\",\"list\":[\"1\",2,{},[],{\"a\":true},false],"   \
-    "\"deep\":{\"n\":-9223372036854775808,\"c\":18446744073709551615},\"raw\":[1 ],\"last\":0}\n"
+    "\"deep\":{\"n\":-9223372036854775808,\"c\":18446744073709551615},\"raw\":[1 ],\"key\":{},\"last\":0}\n"
 
 static void write_everything(struct cfr_writer *w)
 {
@@ -33,8 +33,10 @@ static void write_everything(struct cfr_writer *w)
     cfr_writer_number(w, "n", INT64_MIN);
     cfr_writer_count(w, "c", UINT64_MAX);
     cfr_writer_close(w);
-    cfr_writer_key(w, "raw");
-    cfr_writer_text(w, "[1 ]");
+    cfr_writer_raw(w, "raw", cfr_view_of("[1 ]"));
+    cfr_writer_key(w, (struct cfr_view){"key2", 3});
+    cfr_writer_object(w, NULL);
+    cfr_writer_close(w);
     cfr_writer_number(w, "last", 0);
     cfr_writer_close(w);
     cfr_writer_text(w, "\n");
@@ -73,8 +75,12 @@ static void bytes_that_are_no_text(void **state)
     (void)state;
     cfr_secret_init(&secret, 100);
     cfr_writer_string(&to_text, NULL, cfr_view_of("\xff\xc2\x9b\n"));
-    cfr_writer_string(&to_secret, NULL, cfr_view_of("\xff\n"));
+    cfr_writer_string(&to_secret, NULL, cfr_view_of("\xff\n\xc3\xa9\xe2"));
     assert_string_equal(text.p, "\"\\ufffd\\u009b\\u000a\"");
+    assert_string_equal(secret.p, "\"\xef\xbf\xbd\\u000a\xc3\xa9\xef\xbf\xbd\"");
+    cfr_secret_clear(&secret);
+    to_secret = (struct cfr_writer){.secret = &secret, .exact = true};
+    cfr_writer_string(&to_secret, NULL, cfr_view_of("\xff\n"));
     assert_string_equal(secret.p, "\"\xff\\u000a\"");
     cfr_str_free(&text);
     cfr_secret_free(&secret);
