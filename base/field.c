@@ -175,7 +175,7 @@ static int store_string(const struct cfr_field *f, char **to, struct cfr_view te
         return rc;
     copy = cfr_str_dup(text);
     if (copy == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     free(*to);
     *to = copy;
     return 0;

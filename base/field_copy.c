@@ -142,5 +142,5 @@ static bool copy_node(const struct cfr_table *table, const void *from, void *to)
 
 int cfr_field_copy(const struct cfr_table *table, const void *from, void *to, struct cfr_err *err)
 {
-    return copy_node(table, from, to) ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return copy_node(table, from, to) ? 0 : cfr_err_nomem(err);
 }

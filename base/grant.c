@@ -31,7 +31,7 @@ int cfr_grant_set(struct cfr_grant *g, const char *name, struct cfr_view value, 
     if (rc == 0 && i == g->field_count) {
         own = strdup(name);
         if (own == NULL)
-            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            rc = cfr_err_nomem(err);
     }
     if (rc != 0) {
         cfr_secret_free(&copy);
@@ -58,7 +58,7 @@ int cfr_grant_set_identity(struct cfr_grant *g, struct cfr_view identity, struct
         return cfr_err_set(err, CFR_E_ANSWER, "the identity in the answer is too long or not printable");
     copy = cfr_str_dup(identity);
     if (copy == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     free(g->identity);
     g->identity = copy;
     return 0;

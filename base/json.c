@@ -75,7 +75,7 @@ int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *
     out_of_memory = false;
     doc = cJSON_ParseWithLengthOpts(body.p, body.n, &end, 0);
     if (doc == NULL && out_of_memory)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (doc == NULL)
         return cfr_err_set(err, CFR_E_ANSWER, "not JSON: error near byte %td of %zu", end - body.p, body.n);
     if ((size_t)(end - body.p) != body.n) {

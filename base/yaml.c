@@ -106,7 +106,7 @@ static int refuse(struct reader *r, int line, const char *what)
 
 static int out_of_memory(struct reader *r)
 {
-    return cfr_err_set(r->err, CFR_E_NOMEM, "out of memory");
+    return cfr_err_nomem(r->err);
 }
 
 /* The line that OFFSET is on. */

@@ -35,7 +35,7 @@ static int add_name(struct cfr_volume *v, const char *name, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_LIMIT, "it holds more than %d files", CFR_VOLUME_FILES_MAX);
     v->names[v->count] = strdup(name);
     if (v->names[v->count] == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     v->count++;
     return 0;
 }

@@ -65,7 +65,7 @@ int cfr_watch_open(struct cfr_watch **out, struct cfr_err *err)
 
     *out = NULL;
     if (w == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (w->fd < 0) {
         int code = errno == EMFILE ? cfr_err_set(err, CFR_E_LIMIT,
@@ -270,7 +270,7 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     d = add_directory(w, wd);
     if (d == NULL) {
         (void)inotify_rm_watch(w->fd, wd);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     e->directory = d;
     e->next = d->first;
@@ -343,11 +343,11 @@ int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr
         return cfr_err_set(err, CFR_E_PATH, "%.200s is not an absolute path of a file, so it cannot be watched", path);
     array = grow_array(w->entries, w->entry_count, &w->entry_cap);
     if (array == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     w->entries = array;
     e = calloc(1, sizeof *e + n + 1);
     if (e == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     memcpy(e->path, path, n + 1);
     e->owner = owner;
     e->name_at = (uint16_t)(slash - path + 1);

@@ -167,7 +167,7 @@ static int add_reason(struct cfr_ca *a, const char *text, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_INTERNAL, "no room for a reason");
     a->reasons[a->reason_count] = strdup(text);
     if (a->reasons[a->reason_count] == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     a->reason_count++; // NOLINT(clang-analyzer-unix.Malloc): cfr_ca_free frees it
     return 0;
 }
@@ -204,7 +204,7 @@ static int make_next(struct cfr_ca *a, const struct turn *t, bool forced, struct
     if (rc == 0 && forced && t->old->count != 0) {
         a->reason = strdup(t->rules->force);
         if (a->reason == NULL)
-            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            rc = cfr_err_nomem(err);
     }
     return rc;
 }

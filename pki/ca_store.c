@@ -101,7 +101,7 @@ static int read_text(const struct cfr_json *value, char **out, struct cfr_err *e
     if (!cfr_json_string(value, &v) || v.n > CFR_CA_REASON_MAX)
         return report_wrong("a reason", err);
     *out = cfr_str_dup(v);
-    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int read_reasons(const struct cfr_json *doc, struct cfr_ca *a, struct cfr_err *err)

@@ -218,7 +218,7 @@ static int write_pem(X509 *x, struct cfr_cert *out, struct cfr_err *err)
     if (n <= 0 || text == NULL)
         rc = cfr_ossl_failed("the certificate cannot be written", err);
     else if ((out->pem = cfr_str_dup((struct cfr_view){text, (size_t)n})) == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     BIO_free(bio);
     return rc;
 }

@@ -71,7 +71,7 @@ int cfr_cert_read(struct cfr_view pem, struct cfr_cert *out, struct cfr_err *err
 
         out->pem = cfr_str_dup((struct cfr_view){pem.p + at, n});
         if (out->pem == NULL)
-            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            rc = cfr_err_nomem(err);
     }
     X509_free(x);
     return rc;
@@ -83,7 +83,7 @@ int cfr_cert_copy(const struct cfr_cert *from, struct cfr_cert *to, struct cfr_e
     if (from->pem == NULL)
         return 0;
     to->pem = strdup(from->pem);
-    return to->pem != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return to->pem != NULL ? 0 : cfr_err_nomem(err);
 }
 
 void cfr_cert_free(struct cfr_cert *c)

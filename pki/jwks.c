@@ -86,7 +86,7 @@ static int add_key(const EVP_PKEY *key, const char *kid, struct cfr_str *out, st
     rc = crv != NULL ? add_ec(key, out, err) : add_rsa(key, out, err);
     cfr_str_addz(out, "}");
     if (rc == 0 && out->failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     return rc;
 }
 

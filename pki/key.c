@@ -104,7 +104,7 @@ int cfr_key_public(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err
     else
         rc = cfr_ossl_failed("the public key cannot be written", err);
     if (rc == 0 && out->failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     BIO_free(bio);
     EVP_PKEY_free(key);
     return rc;

@@ -211,7 +211,7 @@ static size_t list_public_keys(const struct cfr_oidc_issuer *issuer, const struc
 
 static int check_text(const struct cfr_str *out, struct cfr_err *err)
 {
-    return out->failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory") : 0;
+    return out->failed ? cfr_err_nomem(err) : 0;
 }
 
 int cfr_oidc_issuer_jwks(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err)

@@ -58,7 +58,7 @@ static int read_text(const struct cfr_json *doc, const char *name, char **out, s
     if (!cfr_json_string(cfr_json_get(doc, name), &v) || v.n == 0)
         return report_wrong(name, err);
     *out = cfr_str_dup(v);
-    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int read_number(const struct cfr_json *doc, const char *name, int64_t min, int64_t *out, struct cfr_err *err)

@@ -92,7 +92,7 @@ static int parse_endpoint(const char *key, const char *url, const char *region, 
     else
         cfr_str_addz(&text, url);
     if (text.failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     else
         rc = cfr_wire_aws_endpoint_parse(text.p, out, err);
     cfr_str_free(&text);

@@ -95,8 +95,7 @@ static int set_authority(const struct cfr_rotation_azure *c, struct cfr_grant *g
         return 0;
     cfr_rotation_rest_base(&url, c->authority_host);
     cfr_str_addz(&url, "/");
-    rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                    : cfr_grant_set(g, CFR_FIELD_AZURE_AUTHORITY_HOST, cfr_str_view(&url), err);
+    rc = url.failed ? cfr_err_nomem(err) : cfr_grant_set(g, CFR_FIELD_AZURE_AUTHORITY_HOST, cfr_str_view(&url), err);
     cfr_str_free(&url);
     return rc;
 }

@@ -95,8 +95,7 @@ static int set_url(struct cfr_grant *g, struct cfr_view base, struct cfr_err *er
 
     cfr_str_add(&url, base);
     cfr_str_addz(&url, whole ? "" : "/v3");
-    rc = url.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                    : cfr_grant_set(g, CFR_FIELD_OPENSTACK_AUTH_URL, cfr_str_view(&url), err);
+    rc = url.failed ? cfr_err_nomem(err) : cfr_grant_set(g, CFR_FIELD_OPENSTACK_AUTH_URL, cfr_str_view(&url), err);
     cfr_str_free(&url);
     return rc;
 }

@@ -52,7 +52,7 @@ int cfr_rotation_rest_begin(struct cfr_wire_request *out, const char *method, st
     out->method = method;
     if (url->failed) {
         cfr_str_free(url);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     out->url = url->p;
     return 0;

@@ -239,7 +239,7 @@ static int set_url(const struct cfr_wire_aws_endpoint *e, struct cfr_wire_reques
     cfr_str_addf(&url, "%s://%s%s", e->tls ? "https" : "http", e->host, e->path);
     if (url.failed) {
         cfr_str_free(&url);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     out->url = url.p;
     return 0;

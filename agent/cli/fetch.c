@@ -92,7 +92,7 @@ int cfr_cli_fetch(const struct cfr_cli_options *o, const char *name, int64_t end
     *out = (struct cfr_grant){0};
     *status = CFR_EXIT_FAILED;
     if (socket == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     (void)snprintf(path, sizeof path, "/v1/token/%s", name);
     while (ask_once(socket, path, out, status, err) && cfr_clock_now().boot_ms < end_boot_ms) {
         *err = (struct cfr_err){0};

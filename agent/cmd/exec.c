@@ -178,7 +178,7 @@ static int make_environment(struct launch *l, struct cfr_err *err)
         count++;
     l->environment = calloc(count + l->env.count + 2, sizeof *l->environment);
     if (l->environment == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     count = 0;
     for (char **e = environ; *e != NULL; e++) {
         if (is_kept(l, *e))
@@ -188,7 +188,7 @@ static int make_environment(struct launch *l, struct cfr_err *err)
     good = add_text(l, &count, SOCKET, l->config->control_socket);
     for (size_t i = 0; good && i < l->env.count; i++)
         good = add_text(l, &count, l->env.items[i].name, l->env.items[i].value);
-    return good ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return good ? 0 : cfr_err_nomem(err);
 }
 
 /* What is left: files that SDKs look into first, proxies. */

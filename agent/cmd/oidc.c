@@ -130,7 +130,7 @@ static int settings(const struct cfr_cli_oidc_options *o, struct cfr_oidc_issuer
     (void)snprintf(web_root, sizeof web_root, "%s/web", o->directory);
     i->url = strdup(o->issuer);
     i->web_root = strdup(o->web_root != NULL ? o->web_root : web_root);
-    return i->url != NULL && i->web_root != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return i->url != NULL && i->web_root != NULL ? 0 : cfr_err_nomem(err);
 }
 
 /* One that was begun and never came to be is begun again as it is wanted now; its key may be in files already. */

@@ -176,7 +176,7 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
     if (config == NULL || ps == NULL) {
         free(config);
         free(ps);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     read_text(text, env, config, ps);
     if (look_at_files && !ps->nomem && ps->count == 0)

@@ -54,7 +54,7 @@ int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *pa
     size_t n = p->count < CFR_CONFIG_DIAGNOSTICS_MAX ? p->count : CFR_CONFIG_DIAGNOSTICS_MAX;
 
     if (p->nomem)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (n == 0)
         return 0;
     sort(p, n);

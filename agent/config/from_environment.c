@@ -316,7 +316,7 @@ int cfr_config_environment_yaml(const char *(*env)(const char *), struct cfr_str
     for (size_t i = 0; rc == 0 && i < sizeof drafts / sizeof drafts[0]; i++)
         rc = drafts[i](&d);
     if (rc == 0 && out->failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     if (rc == 0 && d.count == 0)
         rc = cfr_err_set(
             err, CFR_E_MISSING,

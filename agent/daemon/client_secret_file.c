@@ -165,7 +165,7 @@ static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, cons
         return;
     p->path = cfr_str_dup(cfr_view_of(c->file));
     if (p->path == NULL) {
-        o->rc = cfr_err_set(o->err, CFR_E_NOMEM, "out of memory");
+        o->rc = cfr_err_nomem(o->err);
         return;
     }
     o->proofs->count++;
@@ -191,7 +191,7 @@ int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_pr
         o.proofs->items = calloc(room, sizeof *o.proofs->items);
     if (o.proofs == NULL || o.proofs->items == NULL) {
         free(o.proofs);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     cfr_config_each_client_secret(config, open_one, &o);
     if (o.rc != 0) {

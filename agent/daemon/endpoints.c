@@ -51,7 +51,7 @@ int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints 
 
     *out = NULL;
     if (e == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     e->agent = a;
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     rc = e->epoll_fd >= 0 ? open_signer(&e->signer, err) : cfr_err_sys(err, errno, "cannot prepare the endpoints");
@@ -121,12 +121,11 @@ static int open_listener(struct cfr_daemon_endpoints *e, const char *where, cons
 
     *out = NULL;
     if (l == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     l->endpoints = e;
     l->config = c;
     l->where = cfr_str_dup(cfr_view_of(where));
-    rc = l->where != NULL ? cfr_httpd_open(where, c == NULL, &options, &l->server, err)
-                          : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    rc = l->where != NULL ? cfr_httpd_open(where, c == NULL, &options, &l->server, err) : cfr_err_nomem(err);
     if (rc == 0 && epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, cfr_httpd_fd(l->server), &event) != 0)
         rc = cfr_err_sys(err, errno, "%s: cannot wait for connections", where);
     if (rc != 0) {
@@ -184,14 +183,14 @@ int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cf
 
     *out = NULL;
     if (p == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (next->endpoints.count != 0 || next->token_socket != NULL)
         cfr_process_raise_files();
     p->config = next;
     p->items = calloc(room, sizeof(struct cfr_daemon_listener *));
     p->fresh = calloc(room, sizeof *p->fresh);
     if (p->items == NULL || p->fresh == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     if (rc == 0)
         rc = plan_all(e, p, err);
     if (rc != 0) {

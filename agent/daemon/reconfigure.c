@@ -73,7 +73,7 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
     size_t count = 0;
 
     if (workers == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     a->host.config = next;
     a->swapping = true;
     for (size_t i = 0; i < next->credentials.count; i++) {

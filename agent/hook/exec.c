@@ -62,7 +62,7 @@ static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_e
     list_paths(run->credential, &paths);
     cfr_str_addf(&search, "PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
     if (argv == NULL || paths.failed || search.failed) {
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     } else {
         environment[2] = paths.p;
         environment[3] = search.p;

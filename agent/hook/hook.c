@@ -70,7 +70,7 @@ static int open_hook(struct hook *k, const struct cfr_config_hook *c, struct cfr
     header = k->kind->acknowledge_header != NULL ? k->kind->acknowledge_header(c) : NULL;
     k->header = header != NULL ? strdup(header) : NULL;
     if (k->name == NULL || (header != NULL && k->header == NULL))
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     return 0;
 }
 
@@ -81,7 +81,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
     int rc = 0;
 
     if (h == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     *h = (struct cfr_hooks){
         .credential = c,
         .http = http,
@@ -94,7 +94,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
         .run = {.fd = -1, .deadline_ms = INT64_MAX},
     };
     if (h->hooks == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     for (size_t i = 0; rc == 0 && i < h->count; i++)
         rc = open_hook(&h->hooks[i], config_at(c, i), err);
     if (rc != 0) {

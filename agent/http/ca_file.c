@@ -46,11 +46,11 @@ static int add_file(struct cfr_http_trust *t, const char *path, const struct sta
     struct cfr_http_trust_file *files = realloc(t->files, (t->count + 1) * sizeof *files);
 
     if (files == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     t->files = files;
     files[t->count] = (struct cfr_http_trust_file){cfr_str_dup(cfr_view_of(path)), *now};
     if (files[t->count].path == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     t->count++;
     return 0;
 }

@@ -59,7 +59,7 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_INTERNAL, "the TLS library was used before the HTTP engine was opened");
     /* libcurl does not check whether OpenSSL had the memory to start, and crashes later without it. */
     if (!cfr_http_crypto_start())
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, cfr_wipealloc_malloc, cfr_wipealloc_free, cfr_wipealloc_realloc,
                              cfr_wipealloc_strdup, cfr_wipealloc_calloc) != CURLE_OK)
         return cfr_err_set(err, CFR_E_INTERNAL, "the HTTP library does not start");
@@ -73,7 +73,7 @@ int cfr_http_open(struct cfr_http **out, struct cfr_err *err)
         cfr_http_close(h);
         if (h == NULL)
             curl_global_cleanup();
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     *out = h;
     return 0;
@@ -160,7 +160,7 @@ static int find_ca_file(struct cfr_http *h, const struct cfr_http_request *r, st
     if (changed)
         cfr_http_forget(h);
     t->ca_file = cfr_str_dup(cfr_view_of(path));
-    return t->ca_file != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return t->ca_file != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int set_up_transfer(struct cfr_http *h, const struct cfr_http_request *r, struct cfr_http_transfer *t,
@@ -177,7 +177,7 @@ static int set_up_transfer(struct cfr_http *h, const struct cfr_http_request *r,
         return rc;
     t->easy = curl_easy_init();
     if (t->easy == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     rc = cfr_http_setup(t, r, &to, h->no_proxy, h->stale, err);
     if (rc == 0 && curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
         rc = cfr_err_set(err, CFR_E_NOMEM, "%s: out of memory", t->target);
@@ -194,7 +194,7 @@ int cfr_http_start(struct cfr_http *h, const struct cfr_http_request *request, c
     if (handle != NULL)
         *handle = NULL;
     if (t == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (h->stale)
         cfr_http_forget(h);
     rc = set_up_transfer(h, request, t, err);
@@ -274,7 +274,7 @@ static int fill_wait_list(struct cfr_http *h, const struct pollfd *fds, size_t c
         struct curl_waitfd *wait = realloc(h->wait, count * sizeof *wait);
 
         if (wait == NULL)
-            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(err);
         h->wait = wait;
         h->wait_cap = count;
     }

@@ -56,7 +56,7 @@ static int add_header(struct cfr_http_transfer *t, const char *line, struct cfr_
     struct curl_slist *list = curl_slist_append(t->headers, line);
 
     if (list == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     t->headers = list;
     return 0;
 }
@@ -253,13 +253,13 @@ static int set_url(struct cfr_http_transfer *t, const struct cfr_http_request *r
     int rc;
 
     if (r->server_name == NULL)
-        return set_target(t->easy, r, r->url) == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return set_target(t->easy, r, r->url) == 0 ? 0 : cfr_err_nomem(err);
     rc = cfr_http_target_rename(t, r, &url, err);
     if (rc != 0)
         return rc;
     bad = set_target(t->easy, r, url) | curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
     free(url);
-    return bad == 0 ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return bad == 0 ? 0 : cfr_err_nomem(err);
 }
 
 static unsigned set_limits(CURL *e, const struct cfr_http_request *r)

@@ -84,7 +84,7 @@ static int open_probe(const struct cfr_http_probe_request *r, struct probe *l, s
     l->t.easy = curl_easy_init();
     l->t.ca_file = ca_file != NULL ? cfr_str_dup(cfr_view_of(ca_file)) : NULL;
     if (l->url == NULL || l->no_proxy == NULL || l->t.easy == NULL || (ca_file != NULL && l->t.ca_file == NULL))
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     request.url = l->url;
     request.timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : 1;
     rc = cfr_http_target_check(&l->t, &request, &to, err);

@@ -216,7 +216,7 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     if (out->fd < 0)
         rc = CFR_E_IO;
     else if (out->unix_path == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     else
         rc = bind_and_rename(out, &a, path, mode, err);
     if (rc != 0)

@@ -408,7 +408,7 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
 
     *out = NULL;
     if (s == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     s->options = *options;
     if (s->options.connections == 0)
         s->options.connections = CONNECTIONS_MAX;

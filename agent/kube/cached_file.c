@@ -71,7 +71,7 @@ int cfr_kube_cached_file_refresh(struct cfr_kube_cached_file *f, const char *pat
         cfr_kube_cached_file_free(f);
         f->path = cfr_str_dup(cfr_view_of(path));
         if (f->path == NULL)
-            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(err);
         was_lost = false;
     }
     rc = read_if_changed(f, limit, force, now, &why);

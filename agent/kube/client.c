@@ -15,7 +15,7 @@ int cfr_kube_open(struct cfr_http *http, struct cfr_kube **out, struct cfr_err *
 
     *out = k;
     if (k == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     k->http = http;
     k->pod_directory = CFR_KUBE_POD_DIRECTORY;
     k->plugin_limit_ms = CFR_KUBE_PLUGIN_LIMIT_MS;
@@ -56,7 +56,7 @@ const char *cfr_kube_namespace(struct cfr_kube *k, const struct cfr_kube_where *
         return NULL;
     k->namespace_name = cfr_str_dup(name);
     if (k->namespace_name == NULL)
-        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        (void)cfr_err_nomem(err);
     return k->namespace_name;
 }
 

@@ -36,7 +36,7 @@ struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const 
     bool pod = where->kubeconfig == NULL;
 
     if (p == NULL) {
-        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        (void)cfr_err_nomem(err);
         return NULL;
     }
     p->pod_directory = pod_directory;
@@ -46,7 +46,7 @@ struct cfr_kube_context *cfr_kube_context_make(const char *pod_directory, const 
     if (!pod && where->context != NULL)
         p->context = cfr_str_dup(cfr_view_of(where->context));
     if (!pod && (p->kubeconfig == NULL || (where->context != NULL && p->context == NULL))) {
-        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        (void)cfr_err_nomem(err);
         cfr_kube_context_destroy(p);
         return NULL;
     }
@@ -125,7 +125,7 @@ static int read_pod_server(struct cfr_kube_context *p, struct cfr_err *err)
                            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a host and a port");
     cfr_str_addf(&server, bare ? "https://[%s]:%d" : "https://%s:%d", host, (int)number);
     if (server.failed)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     free(p->config.server);
     p->config.server = server.p;
     return 0;
@@ -138,8 +138,7 @@ static int refresh_pod_file(const struct cfr_kube_context *p, struct cfr_kube_ca
     int rc;
 
     cfr_str_addf(&path, "%s/%s", p->pod_directory, name);
-    rc = path.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                     : cfr_kube_cached_file_refresh(f, path.p, limit, force, now, err);
+    rc = path.failed ? cfr_err_nomem(err) : cfr_kube_cached_file_refresh(f, path.p, limit, force, now, err);
     cfr_str_free(&path);
     return rc;
 }

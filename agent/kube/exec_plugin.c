@@ -52,7 +52,7 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
         if (!is_program(p->command))
             return report_not_found(p, err);
         *out = cfr_str_dup(cfr_view_of(p->command));
-        return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return *out != NULL ? 0 : cfr_err_nomem(err);
     }
     if (path == NULL)
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -64,7 +64,7 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
         if (path[0] == '/') {
             cfr_str_addf(&s, "%.*s/%s", (int)(n < 4096 ? n : 4096), path, p->command);
             if (s.failed)
-                return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+                return cfr_err_nomem(err);
             if (is_program(s.p)) {
                 *out = s.p;
                 return 0;
@@ -195,7 +195,7 @@ static int start_process(struct cfr_kube_exec_plugin *l, const struct cfr_kube_p
     int rc;
 
     if (environment == NULL || argv == NULL) {
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     } else {
         argv[0] = l->command;
         for (size_t i = 0; i < p->arg_count; i++)
@@ -218,7 +218,7 @@ int cfr_kube_exec_plugin_start(struct cfr_kube_exec_plugin *l, const struct cfr_
     rc = make_info(config, ca, &info, err);
     l->api_version = cfr_str_dup(cfr_view_of(config->plugin->api_version));
     if (rc == 0 && l->api_version == NULL)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     if (rc == 0)
         rc = start_process(l, config->plugin, info.p, err);
     cfr_secret_free(&info);

@@ -30,7 +30,7 @@ int cfr_kube_refuse(const struct cfr_kube_reader *r, int line, const char *key, 
 
 int cfr_kube_no_memory(const struct cfr_kube_reader *r)
 {
-    return cfr_err_set(r->err, CFR_E_NOMEM, "out of memory");
+    return cfr_err_nomem(r->err);
 }
 
 bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *node, const char *text)

@@ -146,7 +146,7 @@ static int send_now(struct cfr_kube_call *c, struct cfr_err *err)
 
     cfr_str_addf(&url, "%s%s", c->context->config.server, c->path);
     if (headers == NULL || url.failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     else
         rc = store_secrets(c, &id, err);
     if (rc == 0)
@@ -294,7 +294,7 @@ static int copy_request(struct cfr_kube_call *c, const struct cfr_kube_request *
     c->content_type = r->content_type != NULL ? cfr_str_dup(cfr_view_of(r->content_type)) : NULL;
     c->body = r->body;
     if (c->method == NULL || c->path == NULL || (r->content_type != NULL && c->content_type == NULL))
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     return 0;
 }
 
@@ -306,7 +306,7 @@ int cfr_kube_start(struct cfr_kube *k, const struct cfr_kube_where *where, const
     int rc = check_request(request, &own);
 
     if (c == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     c->kube = k;
     c->done = done;
     c->ctx = ctx;

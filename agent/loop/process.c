@@ -359,10 +359,10 @@ static int spawn(char *const *argv, char *const *environment, int out_fd, pid_t 
     int rc;
 
     if (posix_spawn_file_actions_init(&actions) != 0)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     if (posix_spawnattr_init(&attr) != 0) {
         (void)posix_spawn_file_actions_destroy(&actions);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     rc = prepare(&attr, &actions, out_fd) != 0 ? ENOMEM : posix_spawn(pid, argv[0], &actions, &attr, argv, environment);
     (void)posix_spawnattr_destroy(&attr);

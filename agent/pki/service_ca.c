@@ -109,7 +109,7 @@ int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *conf
         *s = make();
     if (*s == NULL || cfr_field_copy(&cfr_config_service_ca_table, config->service_ca, &next, err) != 0) {
         cfr_field_free(&cfr_config_service_ca_table, &next);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     if ((*s)->config.store != NULL && strcmp((*s)->config.store, next.store) != 0) {
         cfr_service_ca_store_close(&(*s)->store);

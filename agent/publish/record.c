@@ -254,7 +254,7 @@ int cfr_publish_record_add_reason(struct cfr_publish_record *r, const char *reas
         r->reasons = list;
     if (copy == NULL || list == NULL) {
         free(copy);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     if (r->reason_count == CFR_PUBLISH_RECORD_REASONS_MAX) {
         free(r->reasons[0]);

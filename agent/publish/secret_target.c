@@ -99,7 +99,7 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
         return 0;
     d = calloc(1, sizeof *d);
     if (d == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     *d = (struct cfr_delivery){
         .config = c,
         .kube = kube,
@@ -113,7 +113,7 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
         free(d->targets);
         free(d->status);
         free(d);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     bind_targets(d);
     for (size_t i = 0; i < count; i++) {
@@ -240,7 +240,7 @@ static int copy_content(struct target *t, const struct cfr_target_content *conte
     for (size_t i = 0; rc == 0 && i < content->count; i++) {
         t->keys[i] = strdup(content->files[i].name);
         if (t->keys[i] == NULL)
-            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(err);
         cfr_secret_init(&t->values[i], content->files[i].content.n);
         t->key_count = i + 1;
         rc = cfr_secret_append(&t->values[i], content->files[i].content, err);

@@ -32,7 +32,7 @@ static int render_target(const struct cfr_target *t, const struct cfr_publish_re
 {
     *out = calloc(1, sizeof **out);
     if (*out == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     return t->ops->render(t, job, *out, err);
 }
 

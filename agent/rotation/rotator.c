@@ -78,7 +78,7 @@ int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_con
     struct cfr_rotator *m = calloc(1, sizeof *m);
 
     if (m == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     m->world = *world;
     m->r.rules.spread = spread;
     m->deadline_boot_ms = 0;
@@ -86,7 +86,7 @@ int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_con
     load(m);
     if (m->broken.code == CFR_E_NOMEM) {
         cfr_rotator_close(m);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     *out = m;
     return 0;

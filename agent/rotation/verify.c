@@ -54,7 +54,7 @@ static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what,
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no exchange with %s", what->provider);
     t->config = calloc(1, t->provider->table->size);
     if (t->config == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     rc = cfr_field_defaults(t->provider->table, t->config, err);
     for (size_t i = 0; rc == 0 && i < what->setting_count; i++)
         rc = set_text(t, what->settings[i].key, what->settings[i].value, err);
@@ -75,7 +75,7 @@ static int add_content(struct cfr_trial *t, const struct cfr_rotation_trial_valu
     name = (char **)(void *)((char *)t->config + f->offset);
     *name = cfr_str_dup(cfr_view_of(from->key));
     if (*name == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     cfr_secret_init(copy, CONTENT_MAX);
     rc = cfr_secret_append(copy, from->value, err);
     m->contents[m->content_count++] = (struct cfr_sts_content){from->key, cfr_secret_view(copy)};
@@ -110,7 +110,7 @@ int cfr_rotator_verify_start(struct cfr_http *http, const struct cfr_config_cred
 
     *out = NULL;
     if (t == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     t->done = done;
     t->ctx = ctx;
     rc = begin(t, http, credential, what, err);

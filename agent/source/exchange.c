@@ -137,10 +137,10 @@ static int read_answer(struct cfr_exchange *e, const struct cfr_http_answer *ans
     static const unsigned char none[CFR_STS_NONCE_BYTES];
     struct cfr_sts_input in = input_of(e, none);
     struct cfr_wire_reply reply = {.status = answer->status,
-                                  .content_type = answer->content_type,
-                                  .body = answer->body,
-                                  .request_id = answer->request_id,
-                                  .header = answer->header};
+                                   .content_type = answer->content_type,
+                                   .body = answer->body,
+                                   .request_id = answer->request_id,
+                                   .header = answer->header};
     int rc;
 
     if (answer->error != 0) {
@@ -241,7 +241,7 @@ int cfr_source_exchange_start(struct cfr_http *http, struct cfr_kube *kube,
     int rc;
 
     if (e == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     e->http = http;
     e->kube = kube;
     e->credential = credential;

@@ -47,7 +47,7 @@ static int decode(const char *audience, int64_t now_ms, struct cfr_source_token_
     if (rc == 0) {
         out->subject = cfr_str_dup(claims.sub);
         if (out->subject == NULL)
-            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            rc = cfr_err_nomem(err);
     }
     cfr_claims_free(&claims);
     return rc;

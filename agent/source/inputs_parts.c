@@ -122,7 +122,7 @@ static int set_path(const struct cfr_config_credential *c, struct cfr_source_inp
     if (path == NULL)
         return 0;
     m->token_path = strdup(path);
-    return m->token_path != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return m->token_path != NULL ? 0 : cfr_err_nomem(err);
 }
 
 void cfr_source_move_token(struct cfr_source_inputs *m, struct cfr_source_token_file *t)
@@ -140,7 +140,7 @@ static int fall_back(struct cfr_source_inputs *m, const char *why, struct cfr_er
     m->issued_s = 0;
     m->expires_s = 0;
     m->stood_in_for = strdup(why);
-    return m->stood_in_for != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return m->stood_in_for != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int read_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,

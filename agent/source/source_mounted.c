@@ -38,7 +38,7 @@ static int read_volume(const struct cfr_config_credential *c, struct cfr_source_
 
     m->volume = calloc(1, sizeof *m->volume);
     if (m->volume == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     rc = cfr_volume_read(c->secret->directory, m->volume, err);
     if (rc == CFR_E_MISSING)
         return cfr_err_set(err, rc, "waiting for the Secret in %s, which is not mounted yet", c->secret->directory);

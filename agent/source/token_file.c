@@ -71,7 +71,7 @@ static const struct known *learn(struct cfr_view token, struct cfr_err *err)
     copy = cfr_str_dup(text);
     if (copy == NULL) {
         cfr_claims_free(&claims);
-        (void)cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        (void)cfr_err_nomem(err);
         return NULL;
     }
     drop_known(k);
@@ -130,7 +130,7 @@ static int decode(const struct cfr_config_token *config, int64_t now_ms, struct 
     if (rc == 0) {
         out->subject = cfr_str_dup(k->claims.sub);
         if (out->subject == NULL)
-            rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            rc = cfr_err_nomem(err);
     }
     return rc;
 }

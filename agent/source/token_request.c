@@ -38,7 +38,7 @@ static int from_env(const char *key, const char *name, char **out, struct cfr_er
     if (value == NULL || value[0] == '\0')
         return cfr_err_set(err, CFR_E_CONFIG, "bound_to.%s: the environment variable %s is not set", key, name);
     *out = strdup(value);
-    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int resolve_bound(struct cfr_token_ask *a, struct cfr_err *err)
@@ -122,7 +122,7 @@ static int take_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *o
     out->issued_s = g->granted_s > 0 ? g->expires_s - g->granted_s : claims.iat;
     out->subject = cfr_str_dup(claims.sub);
     if (out->subject == NULL)
-        rc = cfr_err_set(&out->err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(&out->err);
     cfr_claims_free(&claims);
     return rc;
 }
@@ -188,7 +188,7 @@ int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_confi
     int rc;
 
     if (a == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     a->config = config;
     a->done = done;
     a->ctx = ctx;

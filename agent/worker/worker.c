@@ -64,7 +64,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     int rc;
 
     if (w == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     w->host = host;
     w->config = config;
     w->source = cfr_source_of(config);

@@ -59,7 +59,7 @@ static int add_files(struct cfr_worker *w, struct cfr_worker_ack *a, struct cfr_
             continue;
         a->names[a->files] = malloc(room);
         if (a->names[a->files] == NULL)
-            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(err);
         (void)snprintf(a->names[a->files++], room, NAME_FILE_TEXT "%s", path);
         add(a, config_of(w, i), i);
     }
@@ -111,7 +111,7 @@ int cfr_worker_ack_open(struct cfr_worker *w, void (*changed)(void *ctx), struct
 
     w->ack = NULL;
     if (a == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     a->watcher = (struct cfr_watcher){changed, w};
     a->look_boot_ms = INT64_MAX;
     rc = add_files(w, a, err);

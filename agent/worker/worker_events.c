@@ -40,7 +40,7 @@ static int make_granted(struct cfr_worker *w, struct cfr_err *err)
 {
     drop_granted(w);
     w->granted = calloc(1, sizeof *w->granted);
-    return w->granted != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return w->granted != NULL ? 0 : cfr_err_nomem(err);
 }
 
 /* The request that takes the place of an overdue file did not even bring a token: until the next refresh the file has
@@ -561,7 +561,7 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
                            reason);
     copy = strdup(named ? reason : "");
     if (copy == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     rc = named ? cfr_publish_record_add_reason(&w->record, reason, err) : 0;
     if (rc != 0) {
         free(copy);

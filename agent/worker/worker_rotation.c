@@ -79,7 +79,7 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
     if (result->rc == 0 && result->grant != NULL) {
         g = calloc(1, sizeof *g);
         if (g == NULL) {
-            result->rc = cfr_err_set(&result->err, CFR_E_NOMEM, "out of memory");
+            result->rc = cfr_err_nomem(&result->err);
         } else {
             cfr_grant_move(&g->grant, result->grant);
             g->minted.id = cfr_rotator_fresh(w->rotator, &g->minted.minted_s);

@@ -118,7 +118,7 @@ static int complete(void *config, struct cfr_err *err)
         return 0;
     cfr_str_addf(&path, "/aws/%s", c->credential);
     c->path = path.p;
-    return path.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory") : 0;
+    return path.failed ? cfr_err_nomem(err) : 0;
 }
 
 static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)

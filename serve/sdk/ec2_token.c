@@ -78,7 +78,7 @@ int cfr_sdk_ec2_signer_open(struct cfr_view key, struct cfr_ec2_signer **out, st
         return cfr_err_set(err, CFR_E_INTERNAL, "the key of session tokens must have %d bytes", CFR_SDK_EC2_KEY_BYTES);
     s = malloc(sizeof *s);
     if (s == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     *s = (struct cfr_ec2_signer){.key = {.limit = CFR_SDK_EC2_KEY_BYTES}};
     rc = cfr_secret_append(&s->key, key, err);
     if (rc == 0 && prepare(s) != 0)

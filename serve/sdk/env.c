@@ -46,7 +46,7 @@ int cfr_sdk_env_note(struct cfr_sdk_env *e, struct cfr_err *err, const char *fmt
     rc = vasprintf(&line, fmt, ap);
     va_end(ap);
     if (rc < 0)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     for (size_t i = 0; line != NULL && i < e->note_count; i++) {
         if (strcmp(e->notes[i], line) == 0) {
             free(line);
@@ -76,7 +76,7 @@ static int put(struct cfr_sdk_env *e, const struct cfr_sdk_env_variable *like, c
     *new = *like;
     new->value = cfr_str_dup(cfr_view_of(value));
     if (new->value == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     e->count++;
     return 0;
 }

@@ -69,7 +69,7 @@ static int find_url(const struct cfr_aws_container *c, const char *(*env)(const 
         cfr_str_addz(out, full != NULL ? full : CFR_AWS_CONTAINER_DEFAULT);
     }
     if (out->failed)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     rc = cfr_aws_container_url(out->p, link_local, err);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", from);

@@ -126,7 +126,7 @@ int cfr_aws_ecr_add(struct cfr_aws_ecr **ecr, struct cfr_view host, struct cfr_e
     if (*ecr == NULL) {
         *ecr = calloc(1, sizeof **ecr);
         if (*ecr == NULL)
-            return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(err);
         rc = cfr_field_defaults(&cfr_aws_ecr_table, *ecr, err);
     }
     if (rc == 0 && (*ecr)->registries.count == 0 && !(*ecr)->with_public)

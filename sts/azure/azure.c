@@ -63,7 +63,7 @@ static int check(const void *config, const char *(*env)(const char *), struct cf
 static int set_url(const char *url, struct cfr_wire_request *out, struct cfr_err *err)
 {
     out->url = cfr_str_dup(cfr_view_of(url));
-    return out->url != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return out->url != NULL ? 0 : cfr_err_nomem(err);
 }
 
 /* The field of the grant that scope INDEX has its token in. */
@@ -216,14 +216,13 @@ static int begin_grant(const struct cfr_azure *c, const struct cfr_azure_setting
         rc = cfr_grant_set(g, CFR_FIELD_AZURE_SCOPE, cfr_view_of(cfr_azure_settings_scope(c, place, 0, scope)), err);
     if (rc == 0) {
         cfr_str_addf(&text, "%s/", place->authority);
-        rc = text.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+        rc = text.failed ? cfr_err_nomem(err)
                          : cfr_grant_set(g, CFR_FIELD_AZURE_AUTHORITY_HOST, cfr_str_view(&text), err);
     }
     if (rc == 0) {
         cfr_str_free(&text);
         cfr_str_addf(&text, "client %s of tenant %s", place->client, place->tenant);
-        rc = text.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                         : cfr_grant_set_identity(g, cfr_str_view(&text), err);
+        rc = text.failed ? cfr_err_nomem(err) : cfr_grant_set_identity(g, cfr_str_view(&text), err);
     }
     cfr_str_free(&text);
     return rc;

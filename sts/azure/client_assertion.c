@@ -90,7 +90,7 @@ static int sign(const struct cfr_azure *config, const struct cfr_azure_settings 
 
     make_claims(place, in, &claims);
     if (claims.failed)
-        rc = cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        rc = cfr_err_nomem(err);
     else
         rc = cfr_jwt_sign(place->adfs ? CFR_JWT_RS256 : CFR_JWT_PS256, header, cfr_str_view(&claims),
                           cfr_sts_input_content(in, from), jwt, err);

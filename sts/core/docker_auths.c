@@ -153,7 +153,7 @@ int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, con
         items[0] = cfr_str_dup(host.n != 0 ? host : cfr_view_of(example));
     if (items == NULL || items[0] == NULL) {
         free(items);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     free(list->items);
     list->items = items;

@@ -11,7 +11,7 @@ static int copy(char **out, struct cfr_view text, struct cfr_err *err)
     if (text.n == 0)
         return 0;
     *out = cfr_str_dup(text);
-    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int make_impersonation_url(const struct cfr_gcp_plan *p, char **out, struct cfr_err *err)
@@ -24,7 +24,7 @@ static int make_impersonation_url(const struct cfr_gcp_plan *p, char **out, stru
     cfr_str_addz(&url, ":generateAccessToken");
     if (url.failed) {
         cfr_str_free(&url);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     *out = url.p;
     return 0;

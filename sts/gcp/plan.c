@@ -174,7 +174,7 @@ static int keep(struct cfr_str *text, char **out, struct cfr_err *err)
 {
     if (text->failed) {
         cfr_str_free(text);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     *out = text->p;
     return 0;
@@ -192,7 +192,7 @@ static int compose(char **out, struct cfr_err *err, const char *const *parts)
 static int copy(char **out, struct cfr_view text, struct cfr_err *err)
 {
     *out = cfr_str_dup(text);
-    return *out != NULL ? 0 : cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+    return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
 /* A configured URL: PATH is added if it has none of its own. PATH NULL: the caller adds one in any case. */

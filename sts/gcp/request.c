@@ -190,7 +190,7 @@ static int set_url(const struct cfr_gcp_plan *p, enum cfr_gcp_step step, struct 
     }
     if (url.failed) {
         cfr_str_free(&url);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     out->url = url.p;
     return 0;

@@ -59,7 +59,7 @@ int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct 
         return cfr_err_set(c->err, CFR_E_CONFIG, "%s names no absolute path for the token", key);
     c->out->short_lived = true;
     c->out->token_file = cfr_str_dup(path);
-    return c->out->token_file != NULL ? 0 : cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+    return c->out->token_file != NULL ? 0 : cfr_err_nomem(c->err);
 }
 
 int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_provider *provider)
@@ -72,7 +72,7 @@ int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_
                            cfr_mounted_kinds[c->out->kind], wished->name);
     c->out->config = calloc(1, provider->table->size);
     if (c->out->config == NULL)
-        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(c->err);
     c->out->provider = provider;
     return wished != NULL ? cfr_field_copy(provider->table, c->wish->config, c->out->config, c->err)
                           : cfr_field_defaults(provider->table, c->out->config, c->err);
@@ -107,7 +107,7 @@ int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struc
         return 0;
     *text_of(c, f) = cfr_str_dup(cfr_view_of(key));
     if (*text_of(c, f) == NULL)
-        return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(c->err);
     m->contents[m->content_count++] = (struct cfr_sts_content){key, value};
     return 0;
 }

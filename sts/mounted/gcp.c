@@ -15,7 +15,7 @@ static int take_token(const struct cfr_mounted_case *c, const struct cfr_gcp_fil
     if (f->token_field.n != 0) {
         c->out->token_field = cfr_str_dup(f->token_field);
         if (c->out->token_field == NULL)
-            return cfr_err_set(c->err, CFR_E_NOMEM, "out of memory");
+            return cfr_err_nomem(c->err);
     }
     return cfr_mounted_token(c, "credential_source in service_account.json", f->token_path);
 }

@@ -107,7 +107,7 @@ static int sign_assertion(const struct cfr_oauth *c, const struct cfr_sts_input 
     if (rc == 0) {
         write_assertion(c, in, alg, &header, &claims);
         rc = header.failed || claims.failed
-                 ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
+                 ? cfr_err_nomem(err)
                  : cfr_jwt_sign(alg, cfr_str_view(&header), cfr_str_view(&claims), key, out, err);
     }
     if (rc == CFR_E_CONFIG)
@@ -207,7 +207,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     out->ca_file = c->ca_file;
     out->url = strdup(c->token_url);
     if (out->url == NULL)
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     cfr_secret_init(&out->body, CFR_STS_BODY_MAX);
     rc = cfr_wire_request_header(out, "Content-Type", cfr_view_of(CFR_FORM_TYPE), err);
     if (rc == 0)

@@ -152,8 +152,7 @@ static int take_place(const struct cfr_openstack *c, struct cfr_grant *g, struct
         return rc;
     cfr_str_add(&full, base);
     cfr_str_addz(&full, "/v3");
-    rc = full.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                     : cfr_grant_set(g, CFR_FIELD_OPENSTACK_AUTH_URL, cfr_str_view(&full), err);
+    rc = full.failed ? cfr_err_nomem(err) : cfr_grant_set(g, CFR_FIELD_OPENSTACK_AUTH_URL, cfr_str_view(&full), err);
     cfr_str_free(&full);
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_OPENSTACK_INTERFACE, cfr_view_of(cfr_openstack_interfaces[c->interface]), err);
@@ -190,8 +189,7 @@ static int take_identity(const struct cfr_json *token, struct cfr_grant *g, stru
     cfr_str_add(&text, label(domain != NULL ? domain : cfr_json_get(token, "project")));
     if (cfr_json_is_object(cfr_json_get(token, "system")))
         cfr_str_addz(&text, "system");
-    rc = text.failed ? cfr_err_set(err, CFR_E_NOMEM, "out of memory")
-                     : cfr_grant_set_identity(g, cfr_str_view(&text), err);
+    rc = text.failed ? cfr_err_nomem(err) : cfr_grant_set_identity(g, cfr_str_view(&text), err);
     cfr_str_free(&text);
     return rc;
 }

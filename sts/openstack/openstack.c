@@ -38,7 +38,7 @@ static int set_url(const struct cfr_sts_exchange *x, struct cfr_wire_request *ou
         cfr_str_addf(&text, "/v3/auth/tokens%s", c->catalog ? "" : "?nocatalog");
     if (text.failed) {
         cfr_str_free(&text);
-        return cfr_err_set(err, CFR_E_NOMEM, "out of memory");
+        return cfr_err_nomem(err);
     }
     out->url = text.p;
     return 0;
