@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling credfresh which generation is in use. */
-#include "inside.h"
+/* Acknowledging to credfresh which generation is in use. */
+#include "error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,9 +27,9 @@ static int write_line(int fd, const char *line)
     return done >= 0 && (size_t)done == n ? 0 : -1;
 }
 
-/* A name beside PATH that nobody else uses: the directory may be shared by containers whose processes have the same
- * numbers. */
-static int name_beside(const char *path, char *out, size_t size)
+/* A random temporary name next to PATH: the directory may be shared by containers whose processes have the same
+ * ids. */
+static int make_temp_name(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
     int n = (int)(slash == NULL ? 0 : slash - path + 1);
@@ -45,22 +45,22 @@ static int name_beside(const char *path, char *out, size_t size)
 /* 0, or -1 with errno. */
 static int replace(const char *path, const char *line)
 {
-    char beside[PATH_MAX];
+    char temp[PATH_MAX];
     int error;
     int fd;
 
-    if (name_beside(path, beside, sizeof beside) != 0) {
+    if (make_temp_name(path, temp, sizeof temp) != 0) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (fd < 0)
         return -1;
-    if (write_line(fd, line) == 0 && rename(beside, path) == 0)
+    if (write_line(fd, line) == 0 && rename(temp, path) == 0)
         return close(fd);
     error = errno;
     (void)close(fd);
-    (void)unlink(beside);
+    (void)unlink(temp);
     errno = error;
     return -1;
 }
@@ -93,7 +93,7 @@ int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text
     if (generation == 0 || path == NULL || path[0] == '\0') {
         (void)cfl_fail(&e, CREDFRESH_E_INVALID, "%s",
                        generation == 0 ? "there is no generation 0" : "the path is empty");
-        return cfl_tell(&e, text, text_size);
+        return cfl_report(&e, text, text_size);
     }
     (void)snprintf(line, sizeof line, "%" PRIu64 "\n", generation);
     if (replace(path, line) == 0)
@@ -103,5 +103,5 @@ int credfresh_ack(uint64_t generation, const char *path, char *text, size_t text
         write_in_place(path, line) == 0)
         return 0;
     (void)cfl_fail_errno(&e, error, "cannot write %s", path);
-    return cfl_tell(&e, text, text_size);
+    return cfl_report(&e, text, text_size);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes and texts of errors. */
-#include "inside.h"
+/* Error codes and texts. */
+#include "error.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -108,7 +108,7 @@ int cfl_fail_errno(struct cfl_error *e, int error, const char *format, ...)
     return e->code;
 }
 
-int cfl_tell(const struct cfl_error *e, char *text, size_t text_size)
+int cfl_report(const struct cfl_error *e, char *text, size_t text_size)
 {
     if (text != NULL && text_size != 0)
         (void)snprintf(text, text_size, "%s", e->text);

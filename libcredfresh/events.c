@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* When to look. It is the directory that is watched, never a file or `..data`, whose watches would die with what they
- * stand for at the first swap. Each watch is added again before each look: that tells at once whether the path leads to
- * another directory by now, and since it comes before the look nothing can slip through between the two. */
+/* The watcher's events. The directory is watched, never a file or `..data`, whose watches would end at the first swap.
+ * Each watch is added again before each check of the directory: this shows at once whether the path leads to another
+ * directory by now, and no change can be missed in between. */
 #include "events.h"
 
 #include <errno.h>

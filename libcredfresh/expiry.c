@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The expiry of a credential, from the formats in which they are published. */
-#include "inside.h"
+#include "error.h"
 
-#include "moment.h"
+#include "timestamp.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static bool take_value(struct scan *s, int64_t *expires_s)
             s->p++;
         value.n = (size_t)(s->p - value.p);
     }
-    if (cfl_moment_read(value.p, value.n, &at))
+    if (cfl_timestamp_parse(value.p, value.n, &at))
         keep_earliest(at, expires_s);
     return true;
 }
@@ -236,7 +236,7 @@ static void read_line(struct text line, int64_t *expires_s)
     line = trim((struct text){line.p + 1, line.n - 1});
     if (line.n >= 2 && (*line.p == '"' || *line.p == '\'') && line.p[line.n - 1] == *line.p)
         line = (struct text){line.p + 1, line.n - 2};
-    if (cfl_moment_read(line.p, line.n, &at))
+    if (cfl_timestamp_parse(line.p, line.n, &at))
         keep_earliest(at, expires_s);
 }
 

@@ -153,7 +153,7 @@ static int compare(const void *a, const void *b)
     return strcmp(((const struct cfl_entry *)a)->name, ((const struct cfl_entry *)b)->name);
 }
 
-int cfl_listing_take(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e)
+int cfl_listing_read(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e)
 {
     struct walk w = {wanted, out, e, kind};
     int rc = wanted->name_count != 0 ? take_wanted(&w, fd) : walk(&w, fd, "", 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of one directory and their identities. */
+/* List of the files of one directory, with their identities. */
 #ifndef CFL_LISTING_H
 #define CFL_LISTING_H
 
@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-/* Tells a file from any other, and from itself after it was written to. */
+/* Differs for different files, and for one file before and after a write. */
 struct cfl_identity {
     uint64_t device;
     uint64_t inode;
@@ -33,8 +33,9 @@ struct cfl_listing {
 struct cfl_identity cfl_identity_of(const struct stat *st);
 bool cfl_identity_same(const struct cfl_identity *a, const struct cfl_identity *b);
 /* Lists the files of the directory FD (which may be O_PATH): the wanted ones, or all of it, for KIND_SWAPPED with those
- * of its sub-directories. CREDFRESH_E_MISSING for none or a missing one. The caller frees OUT also after an error. */
-int cfl_listing_take(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e);
+ * of its sub-directories. CREDFRESH_E_MISSING for no file or a missing wanted one. The caller frees OUT also after an
+ * error. */
+int cfl_listing_read(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e);
 void cfl_listing_free(struct cfl_listing *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at mounts through /proc. */
+/* Detecting subPath mounts through /proc. */
 #include "mount.h"
 
 #include <ctype.h>

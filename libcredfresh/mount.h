@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Mounts: whether a file or directory is a subPath mount, which the kubelet never changes again. */
+/* Detection of subPath mounts, which the kubelet never changes again. */
 #ifndef CFL_MOUNT_H
 #define CFL_MOUNT_H
 
 #include <stdbool.h>
 
-/* The number of the mount that FD (of any kind, also O_PATH) was opened through; -1 if /proc does not tell. */
+/* The number of the mount that FD (of any kind, also O_PATH) was opened through; -1 if /proc does not report it. */
 int cfl_mount_id(int fd);
 /* True if that mount shows a part of one version of a volume: its root is below a `..YYYY_...` directory. Blocks on
  * /proc. */

@@ -130,7 +130,7 @@ static int take_directory(const char *directory, struct cfl_options *out, struct
     return 0;
 }
 
-int cfl_options_take(const char *directory, const struct credfresh_options *given, struct cfl_options *out,
+int cfl_options_copy(const char *directory, const struct credfresh_options *given, struct cfl_options *out,
                      struct cfl_error *e)
 {
     struct credfresh_options o;

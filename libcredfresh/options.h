@@ -17,7 +17,7 @@ struct cfl_options {
 };
 
 /* GIVEN may be NULL. The caller frees OUT also after an error. */
-int cfl_options_take(const char *directory, const struct credfresh_options *given, struct cfl_options *out,
+int cfl_options_copy(const char *directory, const struct credfresh_options *given, struct cfl_options *out,
                      struct cfl_error *e);
 void cfl_options_free(struct cfl_options *o);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots, and the place from which any thread takes the current one without waiting.
+/* Snapshots, and the slots from which any thread acquires the current one without waiting.
  *
- * The difficulty with "load the pointer, then count up" is the moment between the two, in which the publisher may free
- * what the pointer leads to. Here both are one step. `current` is one 64-bit word: in its upper 6 bits the slot of the
- * current snapshot, in the lower 58 how often it was acquired since it became current. To acquire is one atomic
- * addition to this word, which tells the slot and makes the caller's hold known at once; it neither loops nor fails.
+ * The problem of "load the pointer, then count up" is the time between the two, in which the publisher may free the
+ * snapshot. Here both are one step. `current` is one 64-bit word: in its upper 6 bits the slot of the
+ * current snapshot, in the lower 58 how often it was acquired since it became current. Acquiring is one atomic
+ * addition to this word, which returns the slot and counts the hold at once; it neither loops nor fails.
  *
  * The count of holds is split: acquisitions are counted in the word, everything else in the snapshot's own `count`,
  * which starts at BIAS. A release takes 1 from `count`, retaining adds 1. When the publisher replaces the snapshot it
@@ -14,17 +14,17 @@
  *   while it is current:  count = BIAS + retained - released
  *   afterwards:           count = N + retained - released = the number of holds that are left
  *
- * - While it is current nobody frees it: count cannot reach 0, because |retained - released| stays far below BIAS =
+ * - While it is current it is not freed: count cannot reach 0, because |retained - released| stays far below BIAS =
  * 2^62 (N is below 2^58: 2^58 acquisitions of one snapshot, one each nanosecond, take nine years).
- * - Afterwards count is never negative, and no new hold comes out of none: who retains, holds. So it reaches 0 exactly
- * once: either in the publisher's addition (nobody holds it) or in one release, and whoever brings it there frees it.
+ * - Afterwards count is never negative, and only a holder can retain. So it reaches 0 exactly
+ * once: either in the publisher's addition (there is no hold) or in one release, and that thread frees it.
  * - A hold that is taken between the exchange and the addition cannot exist: the exchange put another slot into the
  * word.
- * - The slot of a snapshot is emptied by whoever frees it, and the publisher fills only empty slots, so a reader that
+ * - The thread that frees a snapshot empties its slot, and the publisher fills only empty slots, so a reader that
  * found a slot in the word, and thereby holds its snapshot, finds that very snapshot in it.
  * - Order: the publisher writes the snapshot and the slot before its exchange (release); each addition of a reader
  * continues that release sequence and acquires, so the reader sees both. What readers did with a snapshot is before
- * their release (acq_rel), hence before the wiping by whoever sees 0. `sequence` is stored after the exchange
+ * their release (acq_rel), hence before the wiping by the thread that sees 0. `sequence` is stored after the exchange
  * (release), so a reader that sees the new number acquires the new snapshot, or a newer one.
  *
  * The core is counted, too: by the watcher and by each published snapshot that is not freed yet, because emptying a
@@ -45,7 +45,7 @@
 #define BIAS       ((int64_t)1 << 62)
 #define CACHE_LINE 64
 
-/* Slot 0 stays empty and stands for "no snapshot"; one slot is the current one's. */
+/* Slot 0 stays empty and means "no snapshot"; one slot is the current one's. */
 _Static_assert(CREDFRESH_HELD_MAX == SLOTS - 2, "the documented limit");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit words have to be atomic without locks");
 
@@ -150,7 +150,7 @@ static void core_leave(struct cfl_core *core)
         free(core);
 }
 
-/* For whoever brought the count of a snapshot that is no longer current to 0. */
+/* Frees a snapshot that is no longer current and has no hold left. */
 static void snapshot_end(struct credfresh_snapshot *s)
 {
     struct cfl_core *core = s->core;
@@ -161,7 +161,7 @@ static void snapshot_end(struct credfresh_snapshot *s)
     core_leave(core);
 }
 
-/* For the one who took WORD out of `current`. */
+/* Gives back the publisher's part of the count, after WORD was taken out of `current`. */
 static void retire(struct cfl_core *core, uint64_t word)
 {
     struct credfresh_snapshot *s = atomic_load_explicit(&core->slots[word >> SLOT_SHIFT], memory_order_relaxed);

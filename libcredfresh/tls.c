@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The follower: opens the directories, joins what they hold into the set in use, and reports. */
+/* The follower of a TLS set: opens the directories, joins their parts into the set in use, and reports. */
 #include "tls_hook.h"
-#include "tls_look.h"
+#include "tls_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,10 +203,10 @@ static void describe_watch(const struct credfresh_tls *tls, struct credfresh_tls
 static int report(struct credfresh_tls *tls, enum cfl_tls_event event)
 {
     struct credfresh_tls_status status;
-    const struct cfl_tls_verdict *said = cfl_tls_look_verdict(&tls->sources[0]);
+    const struct cfl_tls_verdict *said = cfl_tls_source_verdict(&tls->sources[0]);
 
     if (said->code == 0 && tls->source_count > 1)
-        said = cfl_tls_look_verdict(&tls->sources[1]);
+        said = cfl_tls_source_verdict(&tls->sources[1]);
     (void)pthread_mutex_lock(&tls->lock);
     tls->status.code = said->code;
     memcpy(tls->status.text, said->text, sizeof tls->status.text);
@@ -224,14 +224,14 @@ static int report(struct credfresh_tls *tls, enum cfl_tls_event event)
     return event == CFL_TLS_TAKEN ? 1 : status.code;
 }
 
-static int look(struct credfresh_tls *tls)
+static int refresh_sources(struct credfresh_tls *tls)
 {
     int64_t now_s = (int64_t)time(NULL);
     int rc = 0;
     int taken = 0;
 
     for (size_t i = 0; i < tls->source_count; i++) {
-        enum cfl_tls_event event = cfl_tls_look(&tls->sources[i], tls->ctx, tls->flags, now_s);
+        enum cfl_tls_event event = cfl_tls_source_refresh(&tls->sources[i], tls->ctx, tls->flags, now_s);
         int said = 0;
 
         if (event == CFL_TLS_TAKEN && !put_into_use(tls, &tls->sources[i], now_s))
@@ -273,7 +273,7 @@ static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *
     tls->fd = tls->timer_fd >= 0 ? make_epoll(tls) : -1;
     if (tls->fd < 0)
         return fail(text, size, CREDFRESH_E_LIMIT, "there is no descriptor to be had: %s", strerror(errno));
-    (void)look(tls);
+    (void)refresh_sources(tls);
     if (tls->status.taken == 0 && (o->flags & CREDFRESH_TLS_WAIT) == 0)
         return fail(text, size, tls->status.code != 0 ? tls->status.code : CREDFRESH_E_NOMEM, "%s",
                     tls->status.code != 0 ? tls->status.text : "no memory");
@@ -371,12 +371,12 @@ int credfresh_tls_after_fork(struct credfresh_tls *tls)
         (void)close(epoll);
     if (rc == 0)
         tls->pid = getpid();
-    return rc != 0 ? rc : look(tls);
+    return rc != 0 ? rc : refresh_sources(tls);
 }
 
 int credfresh_tls_dispatch(struct credfresh_tls *tls)
 {
-    return tls->pid == getpid() ? look(tls) : credfresh_tls_after_fork(tls);
+    return tls->pid == getpid() ? refresh_sources(tls) : credfresh_tls_after_fork(tls);
 }
 
 void credfresh_tls_status(struct credfresh_tls *tls, struct credfresh_tls_status *status)

@@ -2,7 +2,7 @@
 if(CFR_STATIC) # makes programs only
     return()
 endif()
-add_library(cfl_tls_objects OBJECT tls.c tls_hook.c tls_look.c tls_set.c)
+add_library(cfl_tls_objects OBJECT tls.c tls_hook.c tls_source.c tls_set.c)
 target_link_libraries(cfl_tls_objects PRIVATE cfr_flags PkgConfig::SSL PkgConfig::CRYPTO)
 target_include_directories(cfl_tls_objects PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include)
 set_target_properties(cfl_tls_objects PROPERTIES C_VISIBILITY_PRESET hidden)

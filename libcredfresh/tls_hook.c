@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the newest set into each handshake, by OpenSSL's callbacks, without touching what the user set on the context.
+/* Puts the newest set into each handshake, by OpenSSL's callbacks, without changing the user's settings of the context.
  */
 #include "tls_hook.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What contexts and connections see of a follower: the set in use, and the callbacks that put it into each handshake.
- */
+/* The set in use, shared with contexts and connections, and the callbacks that put it into each handshake. */
 #ifndef CREDFRESH_TLS_HOOK_H
 #define CREDFRESH_TLS_HOOK_H
 
@@ -19,7 +18,7 @@ void cfl_tls_live_swap(struct cfl_tls_live *live, struct cfl_tls_set *set);
 /* A reference to the set in use, or NULL. */
 struct cfl_tls_set *cfl_tls_live_get(struct cfl_tls_live *live);
 
-/* For the only thread of a child after fork(): the lock may have been held by one that is not there. */
+/* For the only thread of a child after fork(): another thread of the parent may have held the lock. */
 void cfl_tls_live_after_fork(struct cfl_tls_live *live);
 
 /* Which hooks a context gets. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The only place where libcredfresh-tls includes OpenSSL beyond <openssl/ssl.h>, which its public header brings. */
+/* The OpenSSL headers of libcredfresh-tls, beyond <openssl/ssl.h>, which its public header includes. */
 #ifndef CREDFRESH_TLS_OSSL_H
 #define CREDFRESH_TLS_OSSL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses a certificate, key and CA bundle and proves that they can be used together. */
+/* Parses a certificate, key and CA bundle and verifies that they belong together. */
 #include "tls_set.h"
 
 #include <limits.h>

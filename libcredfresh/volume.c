@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a directory into a snapshot, whole or not at all.
+/* Reading a directory into a snapshot, completely or not at all.
  *
- * The kubelet swaps `..data` and then removes the old version, file by file, under the eyes of whoever still reads it.
+ * The kubelet swaps `..data` and then removes the old version, file by file, while a reader may still be in it.
  * So all files are read below the directory that `..data` named at first, and what was read counts only if `..data`
  * still names it afterwards: removal begins after the swap, hence nothing had been removed. Otherwise it is read again.
  */
@@ -154,7 +154,7 @@ static int read_open(int fd, const struct cfl_wanted *wanted, const struct cfl_e
     int rc;
 
     if (fstat(fd, &st) != 0)
-        return cfl_fail_errno(e, errno, "cannot look at %s in %s", entry->name, wanted->directory);
+        return cfl_fail_errno(e, errno, "cannot read the status of %s in %s", entry->name, wanted->directory);
     id = cfl_identity_of(&st);
     rc = cfl_identity_same(&id, &entry->id)
              ? read_fully(fd, cfl_snapshot_add(s, entry->name, (size_t)id.size), (size_t)id.size)
@@ -232,7 +232,7 @@ static bool files_stand(const struct cfl_wanted *wanted, const struct place *p, 
     struct cfl_listing again = {.count = 0};
     struct cfl_error unused = {.code = 0};
     bool same = p->kind == CREDFRESH_KIND_SWAPPED ||
-                (cfl_listing_take(p->fd, p->kind, wanted, &again, &unused) == 0 && mark_of(p, &again) == mark_of(p, l));
+                (cfl_listing_read(p->fd, p->kind, wanted, &again, &unused) == 0 && mark_of(p, &again) == mark_of(p, l));
 
     cfl_listing_free(&again);
     return same;
@@ -261,7 +261,7 @@ static int read_once(const struct cfl_wanted *wanted, bool force, struct place *
     *whole = true;
     if (p->kind == CREDFRESH_KIND_SWAPPED && mark_of(p, &list) == seen->mark)
         return 0;
-    rc = cfl_listing_take(p->fd, p->kind, wanted, &list, e);
+    rc = cfl_listing_read(p->fd, p->kind, wanted, &list, e);
     mark = p->kind == CREDFRESH_KIND_SWAPPED ? mark_of(p, &(struct cfl_listing){.count = 0}) : mark_of(p, &list);
     if (rc == 0 && (mark != seen->mark || force)) {
         seen->mounted = false;

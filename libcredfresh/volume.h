@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a directory into a snapshot, whole or not at all. */
+/* Reads a directory into a snapshot, completely or not at all. */
 #ifndef CFL_VOLUME_H
 #define CFL_VOLUME_H
 
@@ -9,7 +9,7 @@
 
 #define CFL_NAME_MAX 4095 /* of one wanted name */
 
-/* What is to be read. Borrowed. */
+/* The directory and files to read. Borrowed. */
 struct cfl_wanted {
     const char *directory; /* absolute */
     char *const *names;    /* sorted, no two alike; NULL, 0: all files */
@@ -18,21 +18,19 @@ struct cfl_wanted {
     size_t bytes_max;
 };
 
-/* What was seen when it was last looked at. Zero-initialised is nothing. */
+/* Result of the last check. Zero-initialised is none. */
 struct cfl_seen {
     int kind;      /* CREDFRESH_KIND_ */
-    uint64_t mark; /* tells what was read from what stands there now, by identities; 0: read it in any case */
-    uint64_t torn; /* how often it was swapped under our eyes */
-    bool mounted;  /* a file in a plain directory is a mount of its own, which the directory's events do not tell of */
+    uint64_t mark; /* fingerprint of the files' identities; 0: read them in any case */
+    uint64_t torn; /* how often it was swapped during a read */
+    bool mounted; /* a file in a plain directory is a mount of its own, whose changes cause no event of the directory */
 };
 
-/* Looks at the directory. Sets *OUT to a new unpublished snapshot, or to NULL if its state is the one of SEEN->mark
- * (FORCE: even then a plain directory is read). Returns 0 or a code, in which case the mark is as before. The caller
- * drops *OUT. */
+/* Checks the directory. Sets *OUT to a new unpublished snapshot, or to NULL if SEEN->mark still matches (with FORCE, a
+ * plain directory is read even then). Returns 0, or a code with the mark unchanged. The caller drops *OUT. */
 int cfl_volume_read(const struct cfl_wanted *wanted, bool force, struct cfl_seen *seen, struct credfresh_snapshot **out,
                     struct cfl_error *e);
-/* What stands behind the last dot of a version's name (`..2026_01_02_03_04_05.000000007`: 7); 0 if that is no number.
- */
+/* The number after the last dot of a version's name (`..2026_01_02_03_04_05.000000007`: 7); 0 if there is none. */
 uint64_t cfl_volume_generation(const char *target);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watcher: what ties the descriptor, the directory and the snapshots together. */
+/* The watcher: connects the descriptor, the directory and the snapshots. */
 #include "events.h"
 #include "options.h"
 #include "snapshot.h"
@@ -24,9 +24,9 @@ struct credfresh {
     struct cfl_options options;
     struct cfl_events events;
     struct cfl_seen seen;
-    struct cfl_error error; /* of the last look */
+    struct cfl_error error; /* of the last check */
     uint64_t looks;
-    unsigned retry_ms; /* of the next try after a failure; 0: the last look was good */
+    unsigned retry_ms; /* until the next try after a failure; 0: the last check succeeded */
 };
 
 static uint64_t myself(void)
@@ -56,7 +56,7 @@ static unsigned smaller(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* When to look again by itself. */
+/* Time of the next check without an event. */
 static unsigned next_look_ms(struct credfresh *w, int rc)
 {
     unsigned usual_ms = w->options.check_ms;
@@ -83,7 +83,7 @@ static int adopt(struct credfresh *w, struct credfresh_snapshot *fresh)
     if (rc == 0)
         return !same;
     w->seen.mark = 0;
-    return cfl_fail(&w->error, rc, "%d older snapshots of %s are held: somebody acquires and does not release",
+    return cfl_fail(&w->error, rc, "%d older snapshots of %s are held: the program acquires and does not release them",
                     CREDFRESH_HELD_MAX, w->options.directory);
 }
 
@@ -98,7 +98,7 @@ static void call(struct credfresh *w)
     credfresh_release(current);
 }
 
-static int look(struct credfresh *w, bool force)
+static int check_directory(struct credfresh *w, bool force)
 {
     struct credfresh_snapshot *fresh = NULL;
     int rc;
@@ -135,7 +135,7 @@ static int dispatch(struct credfresh *w)
     else
         what = cfl_events_drain(&w->events, w->seen.kind);
     if (rc == 0 && what != 0)
-        rc = look(w, (what & CFL_FORCE) != 0);
+        rc = check_directory(w, (what & CFL_FORCE) != 0);
     if (rc == 1)
         call(w);
     return rc;
@@ -203,19 +203,19 @@ int credfresh_open(struct credfresh **w, const char *directory, const struct cre
     *w = NULL;
     own = calloc(1, sizeof *own);
     if (own == NULL)
-        return cfl_tell(&(struct cfl_error){CREDFRESH_E_NOMEM, "out of memory"}, text, text_size);
+        return cfl_report(&(struct cfl_error){CREDFRESH_E_NOMEM, "out of memory"}, text, text_size);
     own->events = (struct cfl_events){.epoll_fd = -1, .timer_fd = -1, .inotify_fd = -1};
     own->process = getpid();
     own->core = cfl_core_new();
     rc = own->core == NULL ? cfl_fail(&e, CREDFRESH_E_NOMEM, "out of memory")
-                           : cfl_options_take(directory, options, &own->options, &e);
+                           : cfl_options_copy(directory, options, &own->options, &e);
     if (rc == 0)
         rc = cfl_events_open(&own->events, (own->options.flags & CREDFRESH_POLL_ONLY) != 0, &e);
     if (rc != 0) {
         credfresh_close(own);
-        return cfl_tell(&e, text, text_size);
+        return cfl_report(&e, text, text_size);
     }
-    (void)look(own, false);
+    (void)check_directory(own, false);
     *w = own;
     return 0;
 }
@@ -269,7 +269,7 @@ static void describe(struct credfresh *w, struct credfresh_status *s)
     if (w->seen.mounted && w->events.mode == CREDFRESH_MODE_EVENTS) {
         s->mode = CREDFRESH_MODE_POLLING;
         (void)snprintf(s->mode_reason, sizeof s->mode_reason,
-                       "a file in it is a mount of its own, of whose changes the directory's events do not tell");
+                       "a file in it is a mount of its own, whose changes cause no event of the directory");
     }
     if (w->seen.kind == CREDFRESH_KIND_FROZEN && w->error.code == 0)
         (void)snprintf(

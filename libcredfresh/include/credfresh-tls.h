@@ -3,26 +3,26 @@
  * libcredfresh-tls: an OpenSSL 3 SSL_CTX that follows a mounted certificate, private key and CA bundle.
  *
  * The volume may be a Secret, ConfigMap or projected volume of the kubelet, or a directory that credfresh publishes.
- * Every new handshake uses the newest complete set that has passed verification; connections that stand are never
- * touched. A set that does not verify is reported and the one before it stays in use.
+ * Every new handshake uses the newest complete set that has passed verification; existing connections are
+ * never changed. A set that does not verify is reported and the previous one stays in use.
  *
  *     struct credfresh_tls_options options = CREDFRESH_TLS_OPTIONS_INIT;
  *     struct credfresh_tls *tls = NULL;
  *     char text[400];
  *
  *     options.directory = "/etc/serving-cert";
- *     options.ca_name = "";                            // a server that asks its clients for no certificate
+ *     options.ca_name = "";                            // a server that does not verify its clients
  *     if (credfresh_tls_open(&tls, &options, text, sizeof text) != 0)
  *         die(text);
- *     SSL_CTX *ctx = credfresh_tls_ctx(tls);           // once; then SSL_new(ctx) for each connection, as ever
+ *     SSL_CTX *ctx = credfresh_tls_ctx(tls);           // once; then SSL_new(ctx) for each connection
  *     // in the event loop: when credfresh_tls_fd(tls) is readable, credfresh_tls_dispatch(tls)
  *
- * Threads: credfresh_tls_dispatch, _after_fork, _follow and _close belong to one thread at a time. Meanwhile any thread
- * makes and uses SSL objects and asks credfresh_tls_status. The library has no threads of its own, installs no signal
- * handler, prints nothing and never ends the process. Every descriptor is close-on-exec.
+ * Threads: credfresh_tls_dispatch, _after_fork, _follow and _close belong to one thread at a time. Any thread may make
+ * and use SSL objects and call credfresh_tls_status at the same time. The library has no threads of its own, installs
+ * no signal handler, prints nothing and never exits. Every descriptor is close-on-exec.
  *
  * Functions that return int return 0 or more, or a negative code: one of the CREDFRESH_TLS_E_ below, or one of the
- * CREDFRESH_E_ of <credfresh.h> for what concerns the directory.
+ * CREDFRESH_E_ of <credfresh.h> for errors of the directory.
  */
 #ifndef CREDFRESH_TLS_H
 #define CREDFRESH_TLS_H
@@ -42,15 +42,15 @@ struct credfresh_tls;
 
 /* Why a set was refused. */
 #define CREDFRESH_TLS_E_OPENSSL  (-101) /* OpenSSL could not be set up, or had no memory */
-#define CREDFRESH_TLS_E_CERT     (-102) /* the certificate, or one of its chain, cannot be read or is not fit for TLS */
+#define CREDFRESH_TLS_E_CERT     (-102) /* the certificate, or one of its chain, cannot be read or used for TLS */
 #define CREDFRESH_TLS_E_KEY      (-103) /* the key cannot be read, or is encrypted */
-#define CREDFRESH_TLS_E_MISMATCH (-104) /* the key is not the certificate's */
+#define CREDFRESH_TLS_E_MISMATCH (-104) /* the key does not match the certificate */
 #define CREDFRESH_TLS_E_EXPIRED  (-105) /* the certificate, or the whole CA bundle, has expired */
 #define CREDFRESH_TLS_E_CA       (-106) /* the CA bundle cannot be read, or holds no certificate */
-#define CREDFRESH_TLS_E_EARLY    (-107) /* the certificate is not valid yet: it is taken up by itself when it is */
+#define CREDFRESH_TLS_E_EARLY    (-107) /* the certificate is not valid yet: it is used as soon as it is */
 
 /* Flags of the options. */
-#define CREDFRESH_TLS_ALLOW_EXPIRED 1u /* take an expired certificate or bundle too */
+#define CREDFRESH_TLS_ALLOW_EXPIRED 1u /* use an expired certificate or bundle too */
 #define CREDFRESH_TLS_WAIT          2u /* open without a usable set; handshakes fail until there is one */
 #define CREDFRESH_TLS_KEEP_SESSIONS                                                                                    \
     4u                             /* sessions may be resumed although the CA bundle has changed since they began      \
@@ -65,17 +65,17 @@ struct credfresh_tls_status {
     uint64_t taken;       /* sets taken into use since open */
     uint64_t refused;     /* sets refused since open */
     uint64_t generation;  /* of the key pair in use (of the bundle if there is none), for credfresh_ack() */
-    int64_t not_after_s;  /* when the certificate in use ends, in seconds since 1970; 0: none in use */
-    char text[400];       /* CODE in words, with the file's name; "" for 0. Never a secret */
-    char watch_text[400]; /* "", or what is to be known about the directory: it never changes (subPath), or is polled */
+    int64_t not_after_s;  /* when the certificate in use expires, in seconds since 1970; 0: none in use */
+    char text[400];       /* the error of CODE, with the file's name; "" for 0. Never a secret */
+    char watch_text[400]; /* "", or a warning about the directory: it never changes (subPath), or is polled */
 };
 
-/* Called inside credfresh_tls_dispatch in its thread, after a set was taken into use or refused: the counters tell
- * which. STATUS ends with the call. The function must not dispatch or close TLS. */
+/* Called inside credfresh_tls_dispatch in its thread, after a set was taken into use or refused: the counters show
+ * which. STATUS is valid until it returns. The function must not dispatch or close TLS. */
 typedef void credfresh_tls_change_fn(struct credfresh_tls *tls, const struct credfresh_tls_status *status,
                                      void *context);
 
-/* All zero but struct_size and a directory is a good choice. Strings are copied. */
+/* All zero but struct_size and a directory selects the defaults. Strings are copied. */
 struct credfresh_tls_options {
     size_t struct_size;       /* sizeof(struct credfresh_tls_options) */
     unsigned flags;           /* CREDFRESH_TLS_ */
@@ -87,7 +87,7 @@ struct credfresh_tls_options {
     const char *key_name;     /* NULL: "tls.key". PEM, not encrypted */
     const char *ca_name;      /* NULL: "ca.crt". PEM, one certificate or more. "": no CA bundle is followed */
     credfresh_tls_change_fn *on_change; /* NULL for none */
-    void *context;                      /* handed to on_change */
+    void *context;                      /* passed to on_change */
 };
 
 #define CREDFRESH_TLS_OPTIONS_INIT                                                                                     \
@@ -95,42 +95,41 @@ struct credfresh_tls_options {
         sizeof(struct credfresh_tls_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                             \
     }
 
-/* Reads and verifies the set and begins to follow it. 0 with *TLS, or a code with a sentence in TEXT ((NULL, 0) is
- * allowed) and *TLS NULL. Without CREDFRESH_TLS_WAIT a set that cannot be used is an error. Files of one directory are
- * judged, and taken, together; with a ca_directory of its own the bundle is judged by itself, so that neither keeps the
- * other back. A certificate that is not valid yet is refused only while the one in use is. Blocks on disk. */
+/* Reads and verifies the set and begins to follow it. 0 with *TLS, or a code with the error in TEXT ((NULL, 0) is
+ * allowed) and *TLS NULL. Without CREDFRESH_TLS_WAIT an unusable set is an error. Files of one directory are verified
+ * and used together; a bundle in its own ca_directory is verified alone, so that neither delays the other. A
+ * certificate that is not valid yet is refused only while the one in use is valid. Blocks on disk. */
 CREDFRESH_API int credfresh_tls_open(struct credfresh_tls **tls, const struct credfresh_tls_options *options,
                                      char *text, size_t text_size);
 
-/* Stops following. Contexts and connections that somebody still holds stay usable with the last set. NULL is allowed.
- */
+/* Stops following. Contexts and connections that are still held stay usable with the last set. NULL is allowed. */
 CREDFRESH_API void credfresh_tls_close(struct credfresh_tls *tls);
 
 /*
  * The context: the same one for the follower's whole life, for servers and clients alike (TLS_method), TLS 1.2 and
- * later. Borrowed; SSL_CTX_up_ref it to keep it longer. Set on it what you like before its first use. Where a CA bundle
+ * later. Borrowed; SSL_CTX_up_ref it to keep it longer. Change its settings before its first use. If a CA bundle
  * is followed it verifies the peer (SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT), as a server too: change that
- * with SSL_CTX_set_verify. A client has to name the host it means: SSL_set1_host.
+ * with SSL_CTX_set_verify. A client has to set the host name: SSL_set1_host.
  */
 CREDFRESH_API SSL_CTX *credfresh_tls_ctx(struct credfresh_tls *tls);
 
 /*
- * Makes a context of yours follow as well (one of SNI's, one handed to you by another library). It takes the context's
+ * Makes another context follow as well (one for SNI, one of another library). It sets the context's
  * certificate callback, client hello callback, certificate verify callback (if a CA bundle is followed) and info
- * callback (a present one is kept and called); its verify mode and everything else stay yours. Before the context's
- * first use. CREDFRESH_E_INVALID if it follows something already. The context needs no call to stop.
+ * callback (an existing one is kept and called); its verify mode and all other settings stay. Before the context's
+ * first use. CREDFRESH_E_INVALID if it follows a set already. The context needs no call to stop.
  */
 CREDFRESH_API int credfresh_tls_follow(struct credfresh_tls *tls, SSL_CTX *ctx);
 
 /* Readable when credfresh_tls_dispatch has work to do. Poll only: do not read, write or close it. */
 CREDFRESH_API int credfresh_tls_fd(const struct credfresh_tls *tls);
 
-/* Takes up what has changed. 1 if a new set was taken into use, 0 if there is nothing new, or the code of what was
- * refused; the set in use then stays. Never waits; reads files. Harmless at any time. */
+/* Checks for changes. 1 if a new set was taken into use, 0 if there is no change, or the code of the error if a new set
+ * was refused; the set in use then stays. Never waits; reads files. Harmless at any time. */
 CREDFRESH_API int credfresh_tls_dispatch(struct credfresh_tls *tls);
 
-/* For the child after fork() that follows on by itself (a server with several processes): as credfresh_after_fork().
- * The first credfresh_tls_dispatch() does it too. To be called before the child's first handshake if threads were
+/* For a child after fork() that follows on its own (a server with several processes): as credfresh_after_fork().
+ * The first credfresh_tls_dispatch() calls it too. To be called before the child's first handshake if threads were
  * running. */
 CREDFRESH_API int credfresh_tls_after_fork(struct credfresh_tls *tls);
 

@@ -2,7 +2,7 @@
 /* Expiries in the formats that are published, and nothing where there is none. */
 #include "reload_volume.h"
 
-#include "libcredfresh/moment.h"
+#include "libcredfresh/timestamp.h"
 
 static int64_t expiry(const char *text)
 {
@@ -61,7 +61,7 @@ static void test_moments(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t at = -1;
-        bool good = cfl_moment_read(cases[i].text, strlen(cases[i].text), &at);
+        bool good = cfl_timestamp_parse(cases[i].text, strlen(cases[i].text), &at);
 
         if (good != (cases[i].at >= 0) || (good && at != cases[i].at))
             fail_msg("%s: %d, %lld", cases[i].text, good, (long long)at);

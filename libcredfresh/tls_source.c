@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Judges what a directory holds now, once for each change and once more when a certificate becomes valid. */
-#include "tls_look.h"
+/* Verifies the set of a directory, once for each change and again when its certificate becomes valid. */
+#include "tls_source.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const struct cfl_tls_verdict *cfl_tls_look_verdict(const struct cfl_tls_source *source)
+const struct cfl_tls_verdict *cfl_tls_source_verdict(const struct cfl_tls_source *source)
 {
     return source->watch_said.code != 0 ? &source->watch_said : &source->set_said;
 }
@@ -73,7 +73,8 @@ static bool hear_watch(struct cfl_tls_source *source)
     return status.error != 0 && (before.code != status.error || strcmp(before.text, source->watch_said.text) != 0);
 }
 
-enum cfl_tls_event cfl_tls_look(struct cfl_tls_source *source, SSL_CTX *trial, unsigned int flags, int64_t now_s)
+enum cfl_tls_event cfl_tls_source_refresh(struct cfl_tls_source *source, SSL_CTX *trial, unsigned int flags,
+                                          int64_t now_s)
 {
     struct cfl_tls_input in = {.trial = trial, .flags = flags, .now_s = now_s};
     const struct credfresh_snapshot *snapshot = NULL;

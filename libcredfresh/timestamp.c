@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a moment. */
-#include "moment.h"
+/* Parsing timestamps. */
+#include "timestamp.h"
 
 #include <string.h>
 
@@ -78,7 +78,7 @@ static bool rfc3339(const char *p, size_t n, int64_t *seconds)
     return *seconds >= 0 && *seconds <= LAST_S;
 }
 
-bool cfl_moment_read(const char *p, size_t n, int64_t *seconds)
+bool cfl_timestamp_parse(const char *p, size_t n, int64_t *seconds)
 {
     int64_t value = 0;
     size_t i = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of libcredfresh share: the error that they fill. Internal names begin with cfl_. */
-#ifndef CFL_INSIDE_H
-#define CFL_INSIDE_H
+/* The error of libcredfresh's internal functions. Internal names begin with cfl_. */
+#ifndef CFL_ERROR_H
+#define CFL_ERROR_H
 
 #include "credfresh.h"
 
@@ -17,6 +17,6 @@ int cfl_fail(struct cfl_error *e, int code, const char *format, ...) __attribute
 /* The same for the errno value ERROR, whose description is appended. Returns the code it maps to. */
 int cfl_fail_errno(struct cfl_error *e, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Copies E's text for the caller of a public function. Returns E's code. */
-int cfl_tell(const struct cfl_error *e, char *text, size_t text_size);
+int cfl_report(const struct cfl_error *e, char *text, size_t text_size);
 
 #endif
