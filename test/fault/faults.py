@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the fault tests share: the harness of the integration tests, strace, and mounts of their own."""
+"""Helpers of the fault tests: the harness of the integration tests, strace, and mounts of their own."""
 import collections
 import ctypes
 import os

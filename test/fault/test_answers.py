@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everything that an STS, or what stands in its place, can answer: the class of the error, the pace of what follows,
+"""Every possible answer of an STS or a proxy: the class of the error, the pace of what follows,
 and that what is published stays."""
 import calendar
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clocks that are set, clocks that are wrong, and time that passes while nobody looks."""
+"""Clocks that are set, clocks that are wrong, and time that passes during suspend."""
 import calendar
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks that are full, read-only, gone or failing: what is published stays as it is, the error says where and why, and
+"""Disks that are full, read-only, gone or failing: the published files stay, the error says where and why, and
 it goes on when the disk is well again."""
 import errno
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""File events that cannot be had, or get lost: the token is looked at all the same."""
+"""Unavailable or lost file events: the token is still read."""
 import os
 import signal
 

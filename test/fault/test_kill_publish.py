@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SIGKILL at every system call of a publish: what a consumer sees is whole at each point, and the next run mends the
+"""SIGKILL at every system call of a publish: a consumer sees a complete set at each point, and the next run repairs the
 rest. The state that is written down and every kind of target take part."""
 import configparser
 import json

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a token, and (below a well-formed frame) any bytes as its payload. */
+/* Any bytes as a token, and in a well-formed frame any bytes as its payload. */
 #include "fuzz.h"
 
 #include "base/secret.h"

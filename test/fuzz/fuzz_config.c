@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a configuration: read or refused with a reason, never worse. */
+/* Any bytes as a configuration: parsed, or refused with a reason. */
 #include "fuzz.h"
 
 #include "agent/config/config.h"

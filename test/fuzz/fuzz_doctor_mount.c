@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a mountinfo file: what is found lies above the path that is looked for. */
+/* Any bytes as a mountinfo file: the mount found is above the path. */
 #include "fuzz.h"
 
 #include "agent/doctor/mountinfo_private.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a sealed key: what is taken is written back the same, and what is not can be dropped. */
+/* Any bytes as a pending key: an accepted one is written back the same, and a refused one can be removed. */
 #include "stored.h"
 #include "utf8.h"
 

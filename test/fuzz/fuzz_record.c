@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a credential's record: read whole or refused, and what was read is written back the same. */
+/* Any bytes as a credential's record: read completely or refused, and written back the same. */
 #include "stored.h"
 #include "utf8.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a credential whose expiry is asked for. */
+/* Any bytes as a credential whose expiry is read. */
 #include "fuzz.h"
 
 #include "credfresh.h"

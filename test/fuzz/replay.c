@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a fuzz target over every file of the folders (or over the files) that it is given. */
+/* Runs a fuzz target over all files of the given directories (or over the given files). */
 #include "fuzz.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The harness of the integration tests: real binaries, the local cloud, and conditions that are waited for."""
+"""The harness of the integration tests: real binaries, the local cloud, and helpers that wait for conditions."""
 import atexit
 import http.client
 import json

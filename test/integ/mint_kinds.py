@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The clouds whose keys are rotated: how each is configured, what it holds, and how what is published is used."""
+"""The clouds whose keys are rotated: the configuration, state and use of the published key of each."""
 import base64
 import json
 import ssl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests of rotated keys share: quick configurations, and what the local cloud's IAM holds."""
+"""Helpers for tests of rotated keys: fast configurations, and the state of the local cloud's IAM."""
 import json
 
 import botocore.session

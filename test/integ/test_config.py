@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every kind of mistake in the configuration and in the machine around it, as `check`, `run` and `once` tell them."""
+"""Every kind of mistake in the configuration and in the machine around it, as `check`, `run` and `once` report them."""
 import os
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The configurations in README, the pages and the manual are taken by the program, and links lead somewhere."""
+"""The configurations in README, the pages and the manual are valid, and all links resolve."""
 import json
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`credfresh doctor`: each finding provoked for real, and told with its place and its remedy."""
+"""`credfresh doctor`: each finding, provoked and reported with its location and its remedy."""
 import contextlib
 import json
 import os

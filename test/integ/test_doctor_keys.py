@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `credfresh doctor` says of rotated keys and of the service CA: by what is on disk, and by what the agent says."""
+"""`credfresh doctor` on rotated keys and the service CA: from the files on disk, and from the agent's status."""
 import json
 import os
 import shutil

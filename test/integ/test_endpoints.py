@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The local endpoints and the token socket, over real sockets: who is served, who is not, and what does not disturb them."""
+"""The local endpoints and the token socket, over real sockets: clients served and refused, and robustness."""
 import http.client
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`credfresh env`: the variables of every shape and format, what would win over them, and where they lead."""
+"""`credfresh env`: the variables of every shape and format, settings that take precedence, and their targets."""
 import json
 import os
 import pathlib

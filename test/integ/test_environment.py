@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Without a configuration file: what the environment says is enough, and `check` prints it as a file to keep."""
+"""Without a configuration file: the environment is enough, and `check` prints it as a configuration file."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the agent tells of itself: health, metrics, its socket, the service manager, the log."""
+"""What the agent reports: health, metrics, its socket, the service manager, the log."""
 import json
 import os
 import re

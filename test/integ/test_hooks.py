@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Telling consumers: signals, commands and requests, when they work and when they do not."""
+"""Hooks: signals, commands and requests to consumers, successful and failing."""
 import http.server
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kubelet's image credential provider plugin: what it is asked and what it answers, with each cloud's registries."""
+"""The kubelet's image credential provider plugin: requests and answers, with each cloud's registries."""
 import base64
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program with libcredfresh beside the agent: it follows every generation, acknowledges it, and outlives the agent's end."""
+"""A program with libcredfresh next to the agent: it follows and acknowledges every generation, also after the agent ends."""
 import os
 import subprocess
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nothing hangs, nothing turns in vain, nothing is forgotten: what comes at an awkward moment, and what is asked twice."""
+"""No hang, no busy loop, no lost event: events at awkward times, and repeated requests."""
 import calendar
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manual pages: well-formed, and with everything that the programs and libraries have."""
+"""The manual pages: well-formed, and complete for the programs and libraries."""
 import re
 import shutil
 import subprocess

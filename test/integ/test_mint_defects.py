@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What went wrong once in the rotation of long-lived keys: clocks and lists that lie, answers that are no answers, links that
+"""Past defects in the rotation of long-lived keys: clocks and lists that lie, answers that are no answers, links that
 somebody planted, and wishes that nobody heard."""
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The alert rules and the dashboard against the metrics of a running agent: what they ask for is there, and what they say
+"""The alert rules and the dashboard against the metrics of a running agent: their metrics exist, and what they say
 leads somewhere. What Prometheus itself makes of them is in test/real/test_prometheus.py."""
 import itertools
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is written: targets, formats, modes, and everything that may stand in the way."""
+"""Publishing: targets, formats, modes, and obstacles."""
 import configparser
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A new configuration, taken while the agent runs."""
+"""Reload of the configuration in a running agent."""
 import json
 import os
 import signal

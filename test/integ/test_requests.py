@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tokens asked of the API server (TokenRequest): alone, for an exchange, and in place of a file that nobody renews."""
+"""Tokens from the API server (TokenRequest): alone, for an exchange, and in place of a file that is not renewed."""
 import base64
 import json
 import os

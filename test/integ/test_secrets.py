@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No secret is where secrets do not belong: not in what the agent says, keeps or hands on, and not in its memory."""
+"""No secret in logs, status, stored files, children's environments or freed memory of the agent."""
 import os
 import re
 import resource

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The service CA in the agent: what it publishes, when it rotates, and what it does about kills, restarts and lost
+"""The service CA in the agent: what it publishes, when it rotates, and its behaviour after kills, restarts and lost
 stores."""
 import json
 import os

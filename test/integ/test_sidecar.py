@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The end of an agent: with the process beside it, when asked to, and in order."""
+"""Shutdown of an agent: with the process it follows, on request, and in order."""
 import os
 import shutil
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Mounted Secrets as a source: each cloud's forms, what happens while they change, and Secrets that are passed on."""
+"""Mounted Secrets as a source: each cloud's forms, changes, and Secrets that are passed through."""
 import json
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The token file in every state that it can be in, and every way in which it changes."""
+"""The token file in every state, and every way in which it changes."""
 import base64
 import json
 import os

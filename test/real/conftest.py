@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests with real components share: the harness of the integration tests, and a Kubernetes API server."""
+"""Helpers of the tests with real components: the harness of the integration tests, and a Kubernetes API server."""
 import importlib.util
 import itertools
 import json

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base64url, strictly. */
+/* base64 and base64url: strict decoding. */
 #include "unit.h"
 
 #include "base/base64.h"

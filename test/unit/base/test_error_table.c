@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals: which row decides, and what the text says, keeps and leaves out. */
+/* Error tables: which row matches, and what the error text contains and omits. */
 #include "unit.h"
 
 #include "base/err.h"

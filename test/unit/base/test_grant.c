@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants. */
+/* Grants: fields, copies and wiping. */
 #include "unit.h"
 
 #include "base/grant.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values are kept on disk: they are those of FNV-1a as it is published. */
+/* The hash is FNV-1a as published: its values are stored on disk. */
 #include "unit.h"
 
 #include "base/hash.h"

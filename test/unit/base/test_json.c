@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading JSON, and that a document leaves nothing behind in freed memory. */
+/* The JSON reader, and that a document leaves no secret in freed memory. */
 #include "unit.h"
 
 #include "base/json.h"

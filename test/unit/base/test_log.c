@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The logger, by what arrives on standard error. */
+/* The logger, tested by its output on standard error. */
 #include "unit.h"
 
 #include "base/json.h"

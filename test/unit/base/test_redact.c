@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server's message becomes before a person sees it. */
+/* Redaction of server messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

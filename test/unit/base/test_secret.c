@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secret bytes: their limit, and that no copy is left behind in freed memory. */
+/* Secret bytes: their limit, and that no copy stays in freed memory. */
 #include "unit.h"
 
 #include "base/secret.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text. */
+/* Growing strings. */
 #include "unit.h"
 
 #include "base/str.h"

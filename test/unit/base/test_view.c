@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Borrowed bytes. */
+/* Views of borrowed bytes. */
 #include "unit.h"
 
 static const struct cfr_view none = {NULL, 0};

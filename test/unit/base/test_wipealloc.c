@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The wiping allocator: what it gives back to the heap holds nothing. */
+/* The wiping allocator: freed blocks hold no data. */
 #include "base/wipealloc.h"
 #include "heap_watch.h"
 #include "unit.h"

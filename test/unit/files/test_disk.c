@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A disk that is full, read-only or forbidden: what is published stays, and nothing is left behind. */
+/* Full, read-only and forbidden disks: the published files stay, and nothing else is left behind. */
 #include "files_scratch.h"
 
 #include "files/generation.h"

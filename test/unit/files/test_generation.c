@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Publishing generations: what a consumer sees, what stays, what goes, and what is refused. */
+/* Publishing generations: what a consumer sees, what stays, what is removed, and what is refused. */
 #include "files_scratch.h"
 
 #include "files/generation.h"

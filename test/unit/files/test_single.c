@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Replacing a single file, and what stands in the way of it. */
+/* Replacing a single file, and the obstacles to it. */
 #include "files_scratch.h"
 
 #include "files/single.h"

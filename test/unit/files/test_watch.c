@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watching files through every way in which they come to be. */
+/* File watches, for every way in which a file is created or changed. */
 #include "files_scratch.h"
 
 #include "files/watch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ExecCredentials: what a plugin is told, and what it may print. */
+/* ExecCredential: the plugin's input, and valid and invalid output. */
 #include "unit.h"
 
 #include "base/json.h"

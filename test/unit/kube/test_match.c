@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kubelet's rule for patterns of images. */
+/* Matching image names by the kubelet's rule. */
 #include "unit.h"
 
 #include "kube/image_match_private.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets as a destination: what is sent, what is checked before, whose object it is, and conflicts. */
+/* Secrets as targets: bodies, checks, ownership and conflicts. */
 #include "unit.h"
 
 #include "base/json.h"

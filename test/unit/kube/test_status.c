@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Golden refusals of an API server: which error each is, and what its text advises. */
+/* Golden refusals of an API server: the error of each, and its remedy. */
 #include "unit.h"
 
 #include "base/json.h"

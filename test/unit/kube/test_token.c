@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TokenRequests: golden requests and answers, and what cannot be asked for. */
+/* TokenRequest: golden requests and answers, and invalid requests. */
 #include "unit.h"
 
 #include "base/json.h"

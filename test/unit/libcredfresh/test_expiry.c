@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Expiries in the formats that are published, and nothing where there is none. */
+/* Expiries in the published formats, and none where there is none. */
 #include "reload_volume.h"
 
 #include "libcredfresh/timestamp.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A child goes on with its parent's watcher, and takes nothing away from it. */
+/* A child continues with its parent's watcher, without effect on the parent. */
 #include "reload_volume.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a container sees of a subPath mount, and that it is told apart from what changes. */
+/* SubPath mounts as a container sees them are recognised. */
 #include "reload_volume.h"
 
 #include "libcredfresh/mount.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots: who holds them, when they end, and what is left of them. */
+/* Snapshots: holds, release and wiping. */
 #include "reload_volume.h"
 
 #include <sys/mman.h>

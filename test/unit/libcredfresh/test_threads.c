@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers, the one that dispatches, and swaps as fast as they go: nobody ever sees parts of two versions. */
+/* Readers, one dispatcher, and swaps at full speed: no snapshot ever mixes two versions. */
 #include "reload_volume.h"
 
 #include <pthread.h>

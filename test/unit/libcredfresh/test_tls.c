@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A context that follows a volume: what is taken into use, what is refused, and that standing connections stand. */
+/* A context that follows a volume: sets used and refused, and existing connections unchanged. */
 #include "tls_pair.h"
 
 struct world {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a context that follows a CA bundle trusts: both ends of mutual TLS, and sessions begun under another bundle. */
+/* Trust of a context that follows a CA bundle: both ends of mutual TLS, and sessions from another bundle. */
 #include "tls_pair.h"
 
 #include <sys/wait.h>

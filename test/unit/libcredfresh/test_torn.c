@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Swaps in the midst of reading, at every step of it: what comes out is of one version, or nothing. */
+/* Swaps during a read, at every step of it: the result is of one version, or nothing. */
 #include "reload_volume.h"
 
 #define FILES 3

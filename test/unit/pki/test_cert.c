@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in a certificate. */
+/* Contents of certificates. */
 #include "ca_sample.h"
 #include "pki/cert_private.h"
 #include "pki/key_private.h"

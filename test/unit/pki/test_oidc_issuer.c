@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An issuer's documents, and the only order in which its key is rotated. */
+/* The OIDC issuer's documents, and the order of the steps of a key rotation. */
 #include "unit.h"
 
 #include "base/json.h"

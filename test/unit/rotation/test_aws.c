@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Access keys of AWS: requests, answers, refusals, rules. */
+/* AWS access keys: requests, answers, refusals, rules. */
 #include "unit.h"
 
 #include "data_file.h"

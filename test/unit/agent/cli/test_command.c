@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line: its grammar, what is parsed and refused, and the help texts. */
+/* The command line: its grammar, valid and refused options, and the help texts. */
 #include "agent/cli/command.h"
 
 #include "unit.h"

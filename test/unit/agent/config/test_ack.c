@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the configuration that is about acknowledgements. */
+/* Configuration of acknowledgements. */
 #include "config_text.h"
 
 #define HEAD "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration of local endpoints and of the token socket: what is read, and what every mistake is told. */
+/* Configuration of local endpoints and of the token socket: values, and the error for each mistake. */
 #include "config_text.h"
 
 #include "agent/config/bind_private.h"

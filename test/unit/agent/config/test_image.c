@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration of image credentials: what is read, and what every mistake is told. */
+/* Configuration of image credentials: values, and the error for each mistake. */
 #include "config_text.h"
 
 #include "sts/aws/aws.h"

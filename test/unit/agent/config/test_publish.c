@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mistakes in a configuration: about what is published where, and about who is told. */
+/* Mistakes in the configuration of targets and of notifications. */
 #include "config_text.h"
 
 /* Lines 1 to 4 and 5. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of doctor that need no machine: mounts, limits, resolver settings, and the list of findings. */
+/* The parts of doctor that need no machine: mounts, limits, resolver settings, and the report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

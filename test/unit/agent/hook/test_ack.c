@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has acknowledged what, who stays behind, and how long the previous generation is kept. */
+/* Acknowledgements: which consumer has which generation, and how long the previous one is kept. */
 #include "unit.h"
 
 #include "agent/hook/ack_private.h"

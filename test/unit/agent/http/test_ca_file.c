@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom the HTTP client engine trusts and which way it goes: certificates, kept connections, proxies. */
+/* Trust and route of the HTTP client engine: CA files, reused connections, proxies. */
 #include "http_fixture.h"
 
 static void test_certificates(void **state)

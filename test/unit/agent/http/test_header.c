@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of an HTTP answer, line by line. */
+/* Parsing the head of an HTTP answer, line by line. */
 #include "agent/http/header_private.h"
 
 #include <setjmp.h>

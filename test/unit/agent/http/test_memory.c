@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP client engine and memory: nothing secret goes back to the heap, and any allocation may fail. */
+/* The HTTP client engine and memory: no secret in freed memory, and any allocation may fail. */
 #include "http_fixture.h"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP server engine for answers that hold secrets: what a request carries, and who has to make room for whom. */
+/* The HTTP server engine with secret answers: requests, and which connections make room for others. */
 #include "unit.h"
 
 #include "agent/httpd/server.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP server engine, spoken to byte by byte over real sockets. */
+/* The HTTP server engine, tested byte by byte over real sockets. */
 #include "agent/httpd/server.h"
 
 #include <setjmp.h>

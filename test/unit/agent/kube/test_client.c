@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* API servers: the pod's own and those of kubeconfigs, with credentials that change. */
+/* The Kubernetes client: the pod's API server and those of kubeconfigs, with changing credentials. */
 #include "kube_fixture.h"
 
 static void in_pod(void)

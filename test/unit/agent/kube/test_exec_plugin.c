@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exec plugins: their runs, what they print, and how long that counts. */
+/* Exec plugins: runs, output, and how long a credential is used. */
 #include "kube_fixture.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns: fair between clouds, first come first served within one. */
+/* The fair queue: fair between keys, first come first served within one. */
 #include "unit.h"
 
 #include "agent/loop/fair_queue.h"

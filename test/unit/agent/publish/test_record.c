@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records survive writing and reading, and what is no record is refused whole. */
+/* Records survive writing and reading; malformed ones are refused completely. */
 #include "unit.h"
 
 #include "agent/publish/record.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Token files, and what is remembered of them. */
+/* Token files and their cache. */
 #include "unit.h"
 
 #include "agent/source/token_file.h"

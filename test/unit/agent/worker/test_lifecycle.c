@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state machine and its schedule, with clocks that do as they are told. */
+/* The lifecycle's state machine and schedule, with simulated clocks. */
 #include "unit.h"
 
 #include "agent/worker/lifecycle_private.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to the health address and the control socket, and what comes of them. */
+/* Requests to the health address and the control socket, and their answers. */
 #include "base/json.h"
 #include "serve/api/routes.h"
 #include "serve_sample.h"

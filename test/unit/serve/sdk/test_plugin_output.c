@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `credfresh get` prints, byte for byte, and which token it takes. */
+/* Output of `credfresh get`, byte for byte, and which token it uses. */
 #include "unit.h"
 
 #include "base/json.h"

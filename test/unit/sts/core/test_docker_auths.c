@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Logins to registries: what the field holds, and which hosts may stand in it. */
+/* Registry credentials: the field's contents, and valid registry hosts. */
 #include "unit.h"
 
 #include "sts/core/docker_auths.h"

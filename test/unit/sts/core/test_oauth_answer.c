@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of token endpoints: grants, the dialects of errors, and what is refused. */
+/* Answers of token endpoints: grants, error formats, and refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

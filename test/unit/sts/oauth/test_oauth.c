@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The generic OAuth provider: requests with each grant and each proof of the client, answers, and rules. */
+/* The generic OAuth provider: each grant type and client authentication, answers, and rules. */
 #include "sts_golden.h"
 
 #include "base/base64.h"
