@@ -172,7 +172,7 @@ static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *reque
                                         "issued_ago_s", "extra_claims",
                                         "alg",          "stray_key",
                                         "kid",          NULL};
-    struct lc_token_wish wish = {.namespace_name = "default", .service_account = "demo", .how = LC_JWT_RS256};
+    struct lc_token_request wanted = {.namespace_name = "default", .service_account = "demo", .how = LC_JWT_RS256};
     int64_t expires_in_s = 3600;
     int64_t issued_ago_s = 0;
     const char *alg = "RS256";
@@ -182,22 +182,23 @@ static json_t *post_token(struct lc_cloud *cloud, const struct lc_request *reque
 
     (void)request;
     if (lc_json_keys(body, "token", known, fail) != 0 ||
-        lc_json_text(body, "token", "namespace", &wish.namespace_name, fail) != 0 ||
-        lc_json_text(body, "token", "service_account", &wish.service_account, fail) != 0 ||
+        lc_json_text(body, "token", "namespace", &wanted.namespace_name, fail) != 0 ||
+        lc_json_text(body, "token", "service_account", &wanted.service_account, fail) != 0 ||
         lc_json_array(body, "token", "audience", &audience, fail) != 0 ||
         lc_json_integer(body, "token", "expires_in_s", -4294967296, 4294967296, &expires_in_s, fail) != 0 ||
         lc_json_integer(body, "token", "issued_ago_s", -4294967296, 1000000000, &issued_ago_s, fail) != 0 ||
-        lc_json_object(body, "token", "extra_claims", &wish.extra_claims, fail) != 0 ||
+        lc_json_object(body, "token", "extra_claims", &wanted.extra_claims, fail) != 0 ||
         lc_json_text(body, "token", "alg", &alg, fail) != 0 ||
-        lc_json_text(body, "token", "kid", &wish.kid, fail) != 0 ||
-        lc_json_bool(body, "token", "stray_key", &wish.stray_key, fail) != 0 || read_alg(alg, &wish.how, fail) != 0) {
+        lc_json_text(body, "token", "kid", &wanted.kid, fail) != 0 ||
+        lc_json_bool(body, "token", "stray_key", &wanted.stray_key, fail) != 0 ||
+        read_alg(alg, &wanted.how, fail) != 0) {
         return NULL;
     }
-    wish.audience = audience != NULL ? json_incref(audience) : json_pack("[s]", "sts.amazonaws.com");
-    wish.issued_at_s = (int64_t)lc_time_now() - issued_ago_s;
-    wish.expires_at_s = (int64_t)lc_time_now() + expires_in_s;
-    token = lc_issuer_mint(cloud->issuer, &wish, fail);
-    json_decref(wish.audience);
+    wanted.audience = audience != NULL ? json_incref(audience) : json_pack("[s]", "sts.amazonaws.com");
+    wanted.issued_at_s = (int64_t)lc_time_now() - issued_ago_s;
+    wanted.expires_at_s = (int64_t)lc_time_now() + expires_in_s;
+    token = lc_issuer_mint(cloud->issuer, &wanted, fail);
+    json_decref(wanted.audience);
     answer = token == NULL ? NULL : json_pack("{s:s}", "token", token);
     free(token);
     return answer;

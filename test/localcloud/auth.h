@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who signed a request: the front end's authentication, with its order of refusals. */
+/* Authentication of signed requests at the front end, with its order of refusals. */
 #ifndef LC_AUTH_H
 #define LC_AUTH_H
 

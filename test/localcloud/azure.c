@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Microsoft Entra ID: the service, the wording of its refusals, and what a resource says to a token. */
+/* Microsoft Entra ID: the service, the texts of its refusals, and a resource that verifies tokens. */
 #include "azure.h"
 
 #include "token_key.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of Entra ID: tenants, applications and what proves them. */
+/* The settings of Entra ID: tenants, applications and their credentials. */
 #include "azure.h"
 
 #include "token_proof.h"

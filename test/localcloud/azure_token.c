@@ -129,7 +129,7 @@ static bool is_idle_scope(const char *scope)
     return strcmp(scope, "openid") == 0 || strcmp(scope, "offline_access") == 0 || strcmp(scope, "profile") == 0;
 }
 
-/* The one resource of "RESOURCE/.default": what stands before the last slash. */
+/* The one resource of "RESOURCE/.default": the part before the last slash. */
 static int read_scope(struct lc_visit *visit, struct lc_azure_ask *ask)
 {
     static const char ending[] = "/.default";

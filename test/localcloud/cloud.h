@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything one running local cloud consists of. */
+/* The parts of a running local cloud. */
 #ifndef LC_CLOUD_H
 #define LC_CLOUD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration file. */
+/* The configuration file of the local cloud. */
 #include "config.h"
 
 #include "service.h"

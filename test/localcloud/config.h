@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration file. */
+/* The configuration file of the local cloud. */
 #ifndef LC_CONFIG_H
 #define LC_CONFIG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults that were asked for and wait for a request that they match. */
+/* Requested faults, each pending until a request matches it. */
 #include "fault.h"
 
 #include "pause.h"

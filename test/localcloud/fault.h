@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults that were asked for and wait for a request that they match. */
+/* Requested faults, each pending until a request matches it. */
 #ifndef LC_FAULT_H
 #define LC_FAULT_H
 

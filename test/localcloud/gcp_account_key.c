@@ -114,7 +114,7 @@ static int read_path(struct lc_visit *visit, struct call *call)
     return 0;
 }
 
-/* With projects/- nobody is told what there is; nor is who may not know it. */
+/* With projects/-, or without permission, the answer does not reveal what exists. */
 static int check_account(struct lc_visit *visit, const struct call *call, const char *permission)
 {
     const char *domain = call->email == NULL ? "" : strchr(call->email, '@') + 1;
@@ -281,7 +281,7 @@ void lc_gcp_key_create(struct lc_visit *visit)
     end(&call);
 }
 
-/* Google's own keys, which nobody can remove. */
+/* Google's own keys, which cannot be removed. */
 static void add_system_keys(const struct call *call, json_t *out)
 {
     json_int_t count = json_integer_value(json_object_get(call->account, "system_keys"));

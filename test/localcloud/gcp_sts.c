@@ -300,7 +300,7 @@ static int check_subject(struct lc_visit *visit, struct ask *ask)
     return check_times(visit, subject);
 }
 
-/* google.subject and the condition; *principal is what the token will stand for. */
+/* google.subject and the condition; *principal is the token's identity. */
 static int map_subject(struct lc_visit *visit, const struct ask *ask, char **principal)
 {
     const char *mapping = json_string_value(json_object_get(ask->provider, "subject"));

@@ -30,7 +30,7 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
                             visit->id));
 }
 
-/* What stands between quotes, or the object's id. */
+/* The text between quotes, or the object's id. */
 static void note(struct lc_visit *visit)
 {
     char *path = strdup(visit->request->path + strlen(APPLICATIONS));
@@ -134,7 +134,7 @@ static int find_application(struct lc_visit *visit, struct call *call, const cha
     return 0;
 }
 
-/* Application.ReadWrite.OwnedBy: whoever is an owner may. Without a list only the application itself is. */
+/* Application.ReadWrite.OwnedBy: owners only. Without a list the application itself is its only owner. */
 static int check_owner(struct lc_visit *visit, const struct call *call)
 {
     json_t *owners = json_object_get(call->application, "owners");

@@ -25,7 +25,7 @@ void lc_iam_used(struct lc_cloud *cloud, const char *access_key_id);
 void lc_iam_free(struct lc_cloud *cloud);
 /* For the admin interface: every key there is, without its secret. */
 json_t *lc_iam_report(struct lc_cloud *cloud);
-/* {"user", "access_key_id"}: a key that somebody makes by hand; with "delete": true it goes. */
+/* {"user", "access_key_id"}: a key made by hand; with "delete": true it is removed. */
 int lc_iam_change(struct lc_cloud *cloud, json_t *body, struct lc_fail *fail);
 
 #endif

@@ -173,45 +173,45 @@ void lc_issuer_object_uid(const char *kind, const char *namespace_name, const ch
     out[LC_UUID_BYTES - 1] = '\0';
 }
 
-static json_t *kubernetes_claim(const struct lc_token_wish *wish)
+static json_t *kubernetes_claim(const struct lc_token_request *wanted)
 {
     char account_uid[LC_OBJECT_UID_BYTES];
     char pod_uid[LC_OBJECT_UID_BYTES];
     char node_uid[LC_OBJECT_UID_BYTES];
-    char *pod = lc_text_format("%s-0", wish->service_account);
+    char *pod = lc_text_format("%s-0", wanted->service_account);
     json_t *claim = NULL;
 
-    lc_issuer_object_uid("serviceaccount", wish->namespace_name, wish->service_account, account_uid);
-    lc_issuer_object_uid("pod", wish->namespace_name, wish->service_account, pod_uid);
+    lc_issuer_object_uid("serviceaccount", wanted->namespace_name, wanted->service_account, account_uid);
+    lc_issuer_object_uid("pod", wanted->namespace_name, wanted->service_account, pod_uid);
     lc_issuer_object_uid("node", "", "worker-1", node_uid);
     if (pod != NULL) {
-        claim = json_pack("{s:s,s:{s:s,s:s},s:{s:s,s:s},s:{s:s,s:s}}", "namespace", wish->namespace_name,
-                          "serviceaccount", "name", wish->service_account, "uid", account_uid, "pod", "name", pod,
+        claim = json_pack("{s:s,s:{s:s,s:s},s:{s:s,s:s},s:{s:s,s:s}}", "namespace", wanted->namespace_name,
+                          "serviceaccount", "name", wanted->service_account, "uid", account_uid, "pod", "name", pod,
                           "uid", pod_uid, "node", "name", "worker-1", "uid", node_uid);
     }
     free(pod);
     return claim;
 }
 
-static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_wish *wish)
+static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_request *wanted)
 {
     char jti[LC_UUID_BYTES];
-    char *subject = lc_text_format("system:serviceaccount:%s:%s", wish->namespace_name, wish->service_account);
-    json_t *kubernetes = kubernetes_claim(wish);
+    char *subject = lc_text_format("system:serviceaccount:%s:%s", wanted->namespace_name, wanted->service_account);
+    json_t *kubernetes = kubernetes_claim(wanted);
     json_t *claims = NULL;
     const char *name = NULL;
     json_t *value = NULL;
 
     lc_uuid(jti);
     if (subject != NULL && kubernetes != NULL) {
-        claims =
-            json_pack("{s:O,s:I,s:I,s:I,s:s,s:s,s:O,s:s}", "aud", wish->audience, "exp", (json_int_t)wish->expires_at_s,
-                      "iat", (json_int_t)wish->issued_at_s, "nbf", (json_int_t)wish->issued_at_s, "iss", issuer->url,
-                      "jti", jti, "kubernetes.io", kubernetes, "sub", subject);
+        claims = json_pack("{s:O,s:I,s:I,s:I,s:s,s:s,s:O,s:s}", "aud", wanted->audience, "exp",
+                           (json_int_t)wanted->expires_at_s, "iat", (json_int_t)wanted->issued_at_s, "nbf",
+                           (json_int_t)wanted->issued_at_s, "iss", issuer->url, "jti", jti, "kubernetes.io", kubernetes,
+                           "sub", subject);
     }
     json_decref(kubernetes);
     free(subject);
-    json_object_foreach(wish->extra_claims, name, value)
+    json_object_foreach(wanted->extra_claims, name, value)
     {
         if (json_is_null(value)) {
             (void)json_object_del(claims, name);
@@ -223,9 +223,9 @@ static json_t *claims_for(const struct lc_issuer *issuer, const struct lc_token_
 }
 
 /* The key to sign with and its kid, copied, so that any number of threads sign at once. */
-static bool take_key(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_key *copy, char **kid)
+static bool take_key(struct lc_issuer *issuer, const struct lc_token_request *wanted, struct lc_key *copy, char **kid)
 {
-    struct lc_key *stray = wish->stray_key ? lc_key_generate(NULL) : NULL;
+    struct lc_key *stray = wanted->stray_key ? lc_key_generate(NULL) : NULL;
     const struct lc_key *key = NULL;
 
     (void)pthread_mutex_lock(&issuer->lock);
@@ -233,27 +233,27 @@ static bool take_key(struct lc_issuer *issuer, const struct lc_token_wish *wish,
         issuer->stray = stray;
         stray = NULL;
     }
-    key = wish->stray_key ? issuer->stray : issuer->keys[issuer->signing];
+    key = wanted->stray_key ? issuer->stray : issuer->keys[issuer->signing];
     if (key != NULL) {
         copy->private_pem = strdup(key->private_pem);
         copy->public_pem = strdup(key->public_pem);
         copy->signer = lc_key_signer(key);
     }
-    *kid = strdup(wish->kid == NULL ? issuer->keys[issuer->signing]->kid : wish->kid);
+    *kid = strdup(wanted->kid == NULL ? issuer->keys[issuer->signing]->kid : wanted->kid);
     (void)pthread_mutex_unlock(&issuer->lock);
     lc_key_free(stray);
     return copy->private_pem != NULL && copy->public_pem != NULL && *kid != NULL;
 }
 
-char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_fail *fail)
+char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_request *wanted, struct lc_fail *fail)
 {
-    json_t *claims = claims_for(issuer, wish);
+    json_t *claims = claims_for(issuer, wanted);
     struct lc_key key = {0};
     char *kid = NULL;
     char *token = NULL;
 
-    if (take_key(issuer, wish, &key, &kid) && claims != NULL) {
-        token = lc_jwt_make(claims, *kid == '\0' ? NULL : kid, &key, wish->how);
+    if (take_key(issuer, wanted, &key, &kid) && claims != NULL) {
+        token = lc_jwt_make(claims, *kid == '\0' ? NULL : kid, &key, wanted->how);
     }
     free(key.private_pem);
     free(key.public_pem);

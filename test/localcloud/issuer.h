@@ -9,7 +9,7 @@
 
 struct lc_issuer;
 
-/* url is the issuer as it stands in "iss". first is the first signing key and becomes the issuer's. NULL when
+/* url is the issuer as in "iss". first is the first signing key and becomes the issuer's. NULL when
  * out of memory. */
 struct lc_issuer *lc_issuer_new(const char *url, struct lc_key *first, struct lc_fail *fail);
 void lc_issuer_free(struct lc_issuer *issuer);
@@ -26,7 +26,7 @@ int lc_issuer_rotate(struct lc_issuer *issuer, const char *phase, struct lc_fail
 json_t *lc_issuer_report(struct lc_issuer *issuer);
 
 /* What a token shall say. */
-struct lc_token_wish {
+struct lc_token_request {
     const char *namespace_name;
     const char *service_account;
     json_t *audience; /* array of strings, borrowed */
@@ -39,7 +39,7 @@ struct lc_token_wish {
 };
 
 /* A new token; the caller frees it. NULL on failure. */
-char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_wish *wish, struct lc_fail *fail);
+char *lc_issuer_mint(struct lc_issuer *issuer, const struct lc_token_request *wanted, struct lc_fail *fail);
 unsigned long lc_issuer_minted(struct lc_issuer *issuer);
 
 /* True when kid is published now; *public_pem is a copy that the caller frees. */

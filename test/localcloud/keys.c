@@ -308,7 +308,7 @@ void lc_key_free(struct lc_key *key)
     free(key);
 }
 
-/* Others (symmetric, OKP, for encryption) may stand in a JWKS and do not concern us. */
+/* Other keys of a JWKS (symmetric, OKP, for encryption) are ignored. */
 static bool can_sign(json_t *jwk)
 {
     const char *type = json_string_value(json_object_get(jwk, "kty"));

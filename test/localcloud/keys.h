@@ -11,9 +11,9 @@ struct lc_key {
     char *kid;
     enum lc_key_kind kind;
     char *public_pem;
-    char *private_pem; /* NULL for somebody else's key */
+    char *private_pem; /* NULL for another issuer's key */
     json_t *jwk;       /* public JWK as the issuer publishes it */
-    void *signer;      /* the private key made ready, NULL for somebody else's */
+    void *signer;      /* the prepared private key, NULL for another issuer's */
 };
 
 /* New RSA-2048 key; kid is base64url(SHA-256(DER SubjectPublicKeyInfo)), as Kubernetes computes it. NULL on

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operations of Keystone share: refusals, bodies, new tokens. */
+/* Helpers of Keystone's operations: refusals, bodies, new tokens. */
 #ifndef LC_KEYSTONE_CALL_H
 #define LC_KEYSTONE_CALL_H
 

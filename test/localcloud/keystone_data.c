@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Keystone knows: looking things up and changing them. */
+/* Keystone's data: lookup and changes. */
 #include "keystone_data.h"
 
 #include "crypto.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Keystone knows. Users, credentials and providers are JSON objects that are replaced and never changed,
+/* Keystone's data. Users, credentials and providers are JSON objects that are replaced and never changed,
  * so that whoever holds a reference needs no lock. */
 #ifndef LC_KEYSTONE_DATA_H
 #define LC_KEYSTONE_DATA_H

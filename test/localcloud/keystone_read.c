@@ -308,7 +308,7 @@ static int read_list(struct lc_keystone *keystone, json_t *config, const char *n
     return 0;
 }
 
-/* Everything anew out of the settings. The lock is held. */
+/* Reads everything again from the settings. The lock is held. */
 static int load(struct lc_keystone *keystone, json_t *settings, struct lc_fail *fail)
 {
     static const char *const known[] = {

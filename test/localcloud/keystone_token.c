@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keystone tokens: sealing, opening, and what they stand for. */
+/* Keystone tokens: encryption, decryption, and lookup of their users. */
 #include "keystone_token.h"
 
 #include "crypto.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keystone tokens: sealed and self-contained. What they stand for is looked up again whenever one is used. */
+/* Keystone tokens: encrypted and self-contained. User, project and roles are looked up again at each use. */
 #ifndef LC_KEYSTONE_TOKEN_H
 #define LC_KEYSTONE_TOKEN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Kubernetes API: what its paths mean, its discovery documents, errors that were asked for. */
+/* The Kubernetes API: its paths, discovery documents and requested errors. */
 #include "kube.h"
 
 #include "kube_call.h"

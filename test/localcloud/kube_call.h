@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operations of the Kubernetes API share: who calls, what he may do, Status objects. */
+/* Helpers of the Kubernetes API's operations: authentication, authorization, Status objects. */
 #ifndef LC_KUBE_CALL_H
 #define LC_KUBE_CALL_H
 
@@ -12,11 +12,11 @@ struct lc_kube_user {
 
 void lc_kube_user_free(struct lc_kube_user *user);
 
-/* Who calls: a configured token, a token of the issuer for the API, a client certificate, or nobody
+/* The caller: a configured token, a token of the issuer for the API, a client certificate, or nobody
  * (system:anonymous). A bad token is answered with 401 and -1. */
 int lc_kube_authenticate(struct lc_visit *visit, struct lc_kube_user *out);
 
-/* What somebody wants to do; subresource may be NULL, name too. */
+/* A requested action; subresource and name may be NULL. */
 struct lc_kube_act {
     const char *verb;
     const char *resource;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of the pretended cluster. */
+/* The objects of the simulated cluster. */
 #include "kube_data.h"
 
 #include <stdlib.h>

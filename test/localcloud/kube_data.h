@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of the pretended cluster. They are JSON that is replaced and never changed, so that whoever
+/* The objects of the simulated cluster. They are JSON that is replaced and never changed, so that whoever
  * holds a reference needs no lock. */
 #ifndef LC_KUBE_DATA_H
 #define LC_KUBE_DATA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a Secret that somebody owns, and who does. */
+/* Owned fields of a Secret, and their field managers. */
 #include "kube_fields.h"
 
 #include <stdlib.h>
@@ -183,7 +183,7 @@ static json_t *find_entry(json_t *managers, const char *manager, const char *ope
     return NULL;
 }
 
-/* Who but `self` owns the path; borrowed, NULL: nobody. */
+/* The owner of the path other than `self`; borrowed, NULL: none. */
 static json_t *other_owner(json_t *managers, json_t *self, const char *path)
 {
     json_t *entry = NULL;
@@ -270,7 +270,7 @@ static json_t *conflicts_of(json_t *flat, json_t *managers, json_t *config, json
     return conflicts;
 }
 
-/* What the manager applied before and leaves out now goes away, unless it is somebody else's too. */
+/* A field that the manager applied before and leaves out now is removed, unless another manager owns it too. */
 static void forget_omitted(json_t *flat, json_t *managers, json_t *config, json_t *self)
 {
     json_t *fields = json_object_get(self, "fields");

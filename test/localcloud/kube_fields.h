@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a Secret that somebody owns, and who does: the bookkeeping of server-side apply.
+/* Owned fields of a Secret, and their field managers: the bookkeeping of server-side apply.
  *
  * A Secret is held flat, as an object of paths and values: "data.KEY", "metadata.labels.KEY",
  * "metadata.annotations.KEY", "type", "immutable", "metadata.finalizers", "metadata.ownerReferences".

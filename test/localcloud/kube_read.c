@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of the pretended cluster, out of the configuration and the admin interface. */
+/* Objects of the simulated cluster, from the configuration and the admin interface. */
 #include "kube_data.h"
 
 #include "kube_secret.h"

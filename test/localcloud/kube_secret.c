@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets: get, create, replace, patch, delete; who asks, and with which options. */
+/* Secrets: get, create, replace, patch, delete; callers and options. */
 #include "kube_fields.h"
 #include "kube_work.h"
 
@@ -299,7 +299,7 @@ static int patch(struct lc_kube_work *work)
     if (work->entry == NULL) {
         return lc_kube_not_found(work->visit, LC_KUBE_SECRETS, work->name);
     }
-    /* Whoever names no version has no wish about it. */
+    /* Without a version in the request, any version matches. */
     live = json_deep_copy(json_object_get(work->entry, "object"));
     merged = merge(live, work->body);
     result = replace(work, merged);

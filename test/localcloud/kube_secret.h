@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets of the pretended cluster: their rules, and how they are kept. */
+/* Secrets of the simulated cluster: rules and storage. */
 #ifndef LC_KUBE_SECRET_H
 #define LC_KUBE_SECRET_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-side apply of Secrets: what may be applied, and conflicts as they are told. */
+/* Server-side apply of Secrets: checks, and the text of conflicts. */
 #include "kube_fields.h"
 #include "kube_work.h"
 

@@ -383,17 +383,17 @@ static void mint(struct lc_visit *visit, struct ask *ask)
     int64_t now_s = (int64_t)lc_time_now();
     int64_t until_s = now_s + lc_visit_life_s(visit, ask->granted_s);
     bool extended = is_extended(kube, ask);
-    struct lc_token_wish wish = {.namespace_name = ask->path.namespace_name,
-                                 .service_account = ask->path.name,
-                                 .audience = ask->audiences,
-                                 .issued_at_s = now_s,
-                                 .expires_at_s = extended ? now_s + lc_visit_life_s(visit, YEAR_S) : until_s,
-                                 .how = LC_JWT_RS256};
+    struct lc_token_request wanted = {.namespace_name = ask->path.namespace_name,
+                                      .service_account = ask->path.name,
+                                      .audience = ask->audiences,
+                                      .issued_at_s = now_s,
+                                      .expires_at_s = extended ? now_s + lc_visit_life_s(visit, YEAR_S) : until_s,
+                                      .how = LC_JWT_RS256};
     char *token = NULL;
 
-    wish.extra_claims = json_pack("{s:o}", "kubernetes.io", claim_of(ask, extended ? until_s : 0));
-    token = lc_issuer_mint(visit->cloud->issuer, &wish, NULL);
-    json_decref(wish.extra_claims);
+    wanted.extra_claims = json_pack("{s:o}", "kubernetes.io", claim_of(ask, extended ? until_s : 0));
+    token = lc_issuer_mint(visit->cloud->issuer, &wanted, NULL);
+    json_decref(wanted.extra_claims);
     if (token == NULL) {
         (void)lc_kube_refuse(visit, 500, "InternalError", NULL, "Internal error occurred: the token was not signed");
         return;

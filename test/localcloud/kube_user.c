@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who calls the Kubernetes API, and what he may do. */
+/* Authentication and authorization of callers of the Kubernetes API. */
 #include "kube_call.h"
 #include "tls.h"
 #include "token_subject.h"

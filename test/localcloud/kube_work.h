@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One request about a Secret on its way, and what its operations share. */
+/* One request about a Secret under way, and helpers of its operations. */
 #ifndef LC_KUBE_WORK_H
 #define LC_KUBE_WORK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kubelet stand-in: keeps a service-account token in each volume and renews it past 80 % of its life. */
+/* The simulated kubelet: keeps a service-account token in each volume and renews it at 80 % of its lifetime. */
 #include "kubelet.h"
 
 #include "crypto.h"
@@ -179,17 +179,17 @@ static int renew_locked(struct lc_kubelet *kubelet, struct volume *volume, struc
     double life = (double)volume->expiration_s / kubelet->speed;
     double jitter = lc_random_unit() * (double)JITTER_S / kubelet->speed;
     double share = 0.8 * life;
-    struct lc_token_wish wish = {.namespace_name = volume->namespace_name,
-                                 .service_account = volume->service_account,
-                                 .audience = volume->audience,
-                                 .how = LC_JWT_RS256};
+    struct lc_token_request wanted = {.namespace_name = volume->namespace_name,
+                                      .service_account = volume->service_account,
+                                      .audience = volume->audience,
+                                      .how = LC_JWT_RS256};
     char *token = NULL;
     bool changed = false;
     int result = -1;
 
-    wish.issued_at_s = (int64_t)now;
-    wish.expires_at_s = (int64_t)ceil(now + life);
-    token = lc_issuer_mint(kubelet->issuer, &wish, fail);
+    wanted.issued_at_s = (int64_t)now;
+    wanted.expires_at_s = (int64_t)ceil(now + life);
+    token = lc_issuer_mint(kubelet->issuer, &wanted, fail);
     if (token != NULL) {
         result = lc_volume_project(volume->dir, volume->file, volume->mode, token, strlen(token), &changed, fail);
     }
@@ -198,8 +198,8 @@ static int renew_locked(struct lc_kubelet *kubelet, struct volume *volume, struc
         volume->renew_at_s = now + 1;
         return -1;
     }
-    volume->issued_at_s = wish.issued_at_s;
-    volume->expires_at_s = wish.expires_at_s;
+    volume->issued_at_s = wanted.issued_at_s;
+    volume->expires_at_s = wanted.expires_at_s;
     volume->renew_at_s = now + fmin(share, (double)DAY_S / kubelet->speed) - fmin(jitter, share / 4);
     volume->renewals++;
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kubelet stand-in: keeps a service-account token in each volume and renews it past 80 % of its life. */
+/* The simulated kubelet: keeps a service-account token in each volume and renews it at 80 % of its lifetime. */
 #ifndef LC_KUBELET_H
 #define LC_KUBELET_H
 

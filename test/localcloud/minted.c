@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys with the times at which the parts of a cloud hear of them. */
+/* Long-lived keys with the times at which the parts of a cloud know them. */
 #include "minted.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A key has, beside what its cloud knows of it, these instants; 0 = never. */
+/* A key has these instants in addition to its cloud's data; 0 = never. */
 #define USABLE_AT   "usable_at"
 #define UNUSABLE_AT "unusable_at"
 #define LISTED_AT   "listed_at"

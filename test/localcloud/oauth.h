@@ -15,7 +15,7 @@ extern const struct lc_service lc_oauth_service;
 json_t *lc_oauth_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail);
 void lc_oauth_token(struct lc_visit *visit);
 
-/* Who asks: client NULL for nobody. Borrowed from the settings. 0, or -1 with the refusal. */
+/* The client of a request, NULL for none. Borrowed from the settings. 0, or -1 with the refusal. */
 int lc_oauth_client(struct lc_visit *visit, json_t **client);
 /* 401 invalid_client. Returns -1. */
 int lc_oauth_no_client(struct lc_visit *visit, const char *why);

@@ -13,7 +13,7 @@
 
 /* What is granted: to whom, for what. */
 struct grant {
-    json_t *client;         /* NULL: nobody */
+    json_t *client;         /* NULL: none */
     struct lc_subject from; /* the subject token or assertion, if there was one */
     const char *identity;
     json_t *audience; /* array */
@@ -26,7 +26,7 @@ static int invalid_request(struct lc_visit *visit, const char *why)
     return lc_visit_refuse(visit, 400, "invalid_request", "%s", why);
 }
 
-/* RFC 6749, 3.2: a parameter stands once; RFC 8693, 2.1 lets resource and audience repeat. */
+/* RFC 6749, 3.2: a parameter occurs once; RFC 8693, 2.1 lets resource and audience repeat. */
 static int check_form(struct lc_visit *visit)
 {
     const struct lc_params *params = &visit->params;

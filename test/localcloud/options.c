@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line. */
+/* The command line of the local cloud. */
 #include "options.h"
 
 #include <math.h>
@@ -18,11 +18,11 @@ const char lc_options_help[] =
     "serves\n"
     "  --config FILE  roles, volumes and keys as JSON; without it: one role and one volume named demo\n"
     "  --port N       port of the TLS listener, 0 for any free one (default 0)\n"
-    "  --speed N      lifetimes are divided by N, 0.001 to 1000000 (default 1)\n"
+    "  --speed N      time runs N times faster for lifetimes, 0.001 to 1000000 (default 1)\n"
     "  --log FILE     one line per request to FILE, or to standard output when it is -\n"
     "  --help, --version\n"
     "\n"
-    "It stays in the foreground and ends with status 0 on SIGTERM or SIGINT; 2 means wrong options or "
+    "It stays in the foreground and exits with status 0 on SIGTERM or SIGINT; 2 means wrong options or "
     "configuration.\n";
 
 static int read_port(const char *text, unsigned short *port, struct lc_fail *fail)

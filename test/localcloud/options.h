@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line. */
+/* The command line of the local cloud. */
 #ifndef LC_OPTIONS_H
 #define LC_OPTIONS_H
 

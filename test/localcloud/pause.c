@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting that ends at once when the program stops. */
+/* Pauses that end at once when the program stops. */
 #include "pause.h"
 
 #include <pthread.h>

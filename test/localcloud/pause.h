@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting that ends at once when the program stops. */
+/* Pauses that end at once when the program stops. */
 #ifndef LC_PAUSE_H
 #define LC_PAUSE_H
 

@@ -8,9 +8,9 @@
 
 /* One thing that a service does. */
 struct lc_action {
-    const char *name;   /* in faults, statistics and the log: "gcp.token" */
-    const char *method; /* "POST" */
-    const char *path;   /* of the request, undecoded; `*` stands for anything: the action checks what it is */
+    const char *name;                    /* in faults, statistics and the log: "gcp.token" */
+    const char *method;                  /* "POST" */
+    const char *path;                    /* of the request, undecoded; `*` matches anything: the action checks it */
     void (*run)(struct lc_visit *visit); /* answers */
     const char *who; /* the form parameter that is the record's `role`; NULL: none, or `note` knows */
     bool use;        /* uses a credential: goes on during an outage, and takes only faults that name it */

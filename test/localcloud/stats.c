@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened: counters and the last requests. */
+/* Statistics: counters and the last requests. */
 #include "stats.h"
 
 #include <pthread.h>

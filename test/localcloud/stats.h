@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened: counters and the last requests. Any thread may call these. */
+/* Statistics: counters and the last requests. Any thread may call these. */
 #ifndef LC_STATS_H
 #define LC_STATS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the actions of STS share: duration, session policies, drawing credentials, writing them down. */
+/* Helpers of the STS actions: duration, session policies, making and recording credentials. */
 #include "sts_call.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One call to STS on its way through the actions, and what the actions share. */
+/* One call to STS under way, and helpers of the actions. */
 #ifndef LC_STS_CALL_H
 #define LC_STS_CALL_H
 

@@ -38,7 +38,7 @@ char *lc_text_format(const char *format, ...) __attribute__((format(printf, 1, 2
 /* Whole decimal number in min..max, optional sign; anything else is false. */
 bool lc_text_integer(const char *text, int64_t min, int64_t max, int64_t *out);
 
-/* `*` stands for any bytes, `?` for one; the rest is compared exactly. */
+/* `*` matches any bytes, `?` one; the rest is compared exactly. */
 bool lc_text_like(const char *pattern, const char *text);
 
 bool lc_text_starts(const char *text, const char *prefix);

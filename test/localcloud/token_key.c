@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The key that signs what clouds give out as JSON Web Tokens. */
+/* The key that signs the clouds' JSON Web Tokens. */
 #include "token_key.h"
 
 #include "crypto.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which assertions were used: a hash table of digests, cleaned of the expired ones whenever it is full. */
+/* Used assertions: a hash table of digests; expired ones are removed when it is full. */
 #include "token_replay.h"
 
 #include "crypto.h"

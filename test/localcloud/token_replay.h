@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which assertions were used: each may be presented once (RFC 7523, 3, `jti`). */
+/* Used assertions: each may be presented once (RFC 7523, 3, `jti`). */
 #ifndef LC_TOKEN_REPLAY_H
 #define LC_TOKEN_REPLAY_H
 

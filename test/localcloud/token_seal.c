@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opaque access tokens: all that is known about one travels sealed inside it. */
+/* Opaque access tokens: each contains its own data, encrypted. */
 #include "token_seal.h"
 
 #include "crypto.h"

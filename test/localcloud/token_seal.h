@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opaque access tokens: all that is known about one travels sealed inside it, so that nothing is kept and any
+/* Opaque access tokens: each contains its own data, encrypted, so that nothing is kept and any
  * number can be given out. */
 #ifndef LC_TOKEN_SEAL_H
 #define LC_TOKEN_SEAL_H

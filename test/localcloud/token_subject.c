@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens of an issuer that a client brings as its own proof. */
+/* Tokens of an issuer as client assertions. */
 #include "token_subject.h"
 
 #include "token_proof.h"

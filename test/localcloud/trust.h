@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Roles and whom they trust, OIDC providers and their keys, long-lived IAM keys. */
+/* Roles and their trust policies, OIDC providers and their keys, long-lived IAM keys. */
 #ifndef LC_TRUST_H
 #define LC_TRUST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a web identity token good, and does a role trust it? */
+/* Verification of web identity tokens, and of a role's trust in them. */
 #ifndef LC_WEB_IDENTITY_H
 #define LC_WEB_IDENTITY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out what kind of credential file some bytes are, and reads the kinds that are JSON. */
+/* Detects the kind of a credential file, and reads the kinds that are JSON. */
 #include "content.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a credential file says, and whether all of it is there. Keeps digests, never the secrets. */
+/* Contents of a credential file, and whether it is complete. Keeps digests, never the secrets. */
 #ifndef CFW_CONTENT_H
 #define CFW_CONTENT_H
 

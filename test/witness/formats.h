@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The readers of the text formats; each fills what it finds and sets `torn` if the file is not whole. */
+/* The readers of the text formats; each fills in the fields found and sets `torn` if the file is not complete. */
 #ifndef CFW_FORMATS_H
 #define CFW_FORMATS_H
 

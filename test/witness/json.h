@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one place where the witness meets its JSON library. */
+/* The only file that includes the JSON library. */
 #ifndef CFW_JSON_H
 #define CFW_JSON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides whether a view is one that a consumer may see. */
+/* Checks a view of the credentials against the guarantees. */
 #include "judge.h"
 
 #include <inttypes.h>

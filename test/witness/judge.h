@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with what a reader saw. */
+/* Flaws of a view of the credentials. */
 #ifndef CFW_JUDGE_H
 #define CFW_JUDGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading credentials the way consumers do. Only reads; every path is opened anew each time. */
+/* Reading credentials the way consumers do. Only reads; every path is opened again each time. */
 #ifndef CFW_LOOK_H
 #define CFW_LOOK_H
 

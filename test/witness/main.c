@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* credfresh-witness: looks at published credentials again and again and tells each state it saw. */
+/* credfresh-witness: reads published credentials continuously and reports each state it saw. */
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
@@ -139,7 +139,7 @@ static void look_at_target(struct witness *w, struct target *t)
         weigh(w, t, &memory[CFW_SINGLE]);
         return;
     }
-    /* Names first: when a state is told, both readers know what belongs to it. */
+    /* Names first: when a state is reported, both readers know its names. */
     if (cfw_look_names(t->path, &w->options, &memory[CFW_NAMES], &w->view, &w->stats.luck))
         weigh(w, t, &memory[CFW_NAMES]);
     if (cfw_look_snapshot(t->path, &w->options, &memory[CFW_SNAPSHOT], &w->view, &w->stats.luck))

@@ -48,12 +48,12 @@ static const struct option cfw_long_options[] = {
 
 static const char cfw_usage[] =
     "usage: credfresh-witness [options] [DIR]\n"
-    "Reads the credentials published in DIR again and again, as a consumer would, and reports each state it "
-    "saw.\n"
+    "Continuously reads the credentials published in DIR, as a consumer would, and reports each state it saw.\n"
+    "Exits non-zero if a guarantee is violated.\n"
     "\n"
     "  --file PATH             also (or only) watch a single file that is replaced by rename; repeatable\n"
     "  --expect NAME           this name belongs to a complete set; repeatable\n"
-    "  --kind NAME=KIND        aws-credentials, json, token, env or any, instead of judging by content; "
+    "  --kind NAME=KIND        aws-credentials, json, token, env or any, instead of detecting it; "
     "repeatable\n"
     "  --mode NAME=OCTAL       the mode this file must have, for example token=0640; repeatable\n"
     "  --grace-expired SECONDS an expiry counts as passed only this much later (default 0)\n"
@@ -64,12 +64,12 @@ static const char cfw_usage[] =
     "  --until-signal          run until SIGTERM or SIGINT (default)\n"
     "  --for SECONDS           stop after this time; fractions allowed\n"
     "  --states N              stop after N distinct states\n"
-    "  --tight                 never pause between two looks (uses a whole core)\n"
+    "  --tight                 never pause between two reads (uses a whole core)\n"
     "  --json                  one JSON object per line on stdout\n"
     "  --report FILE           also write the summary, as JSON, to FILE\n"
     "  --help, --version\n"
     "\n"
-    "exit status: 0 nothing bad seen, 1 something bad seen, 2 wrong arguments, 3 could not watch\n";
+    "exit status: 0 no guarantee violated, 1 a guarantee violated, 2 wrong arguments, 3 could not watch\n";
 
 static int refuse(const char *option, const char *value, const char *want)
 {

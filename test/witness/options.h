@@ -12,7 +12,7 @@
 #define CFW_RULES_MAX 64 /* of each of --expect, --kind, --mode */
 #define CFW_PATHS_MAX 16 /* of --file */
 
-/* One NAME=VALUE option; name is cut out of the argument and lives in this struct. */
+/* One NAME=VALUE option; name is copied from the argument into this struct. */
 struct cfw_rule {
     char name[256];
     unsigned value; /* an enum cfw_kind, or mode bits */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the witness tells. Never shows a file's content: sizes, inodes, modes, names and four letters of a key
+/* Reports of the witness. Never shows a file's content: sizes, inodes, modes, names and four letters of a key
  * id. */
 #ifndef CFW_REPORT_H
 #define CFW_REPORT_H

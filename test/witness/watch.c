@@ -18,7 +18,7 @@
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF |   \
      IN_MOVE_SELF)
 
-/* The library waits in whole seconds only and reads many events at a time into a buffer that nobody can look
+/* The library waits in whole seconds only and reads many events at a time into a buffer that no caller can look
  * into. So we poll its descriptor ourselves, and to know when its buffer is drained we put a mark into the
  * queue: touching `bell`, a file that only we have, queues an event behind all that came before. */
 static struct {

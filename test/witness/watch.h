@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Being woken when a directory changes. Process-wide state, because the library below has nothing else. */
+/* Watch of a directory for changes. Process-wide state, because the library below has nothing else. */
 #ifndef CFW_WATCH_H
 #define CFW_WATCH_H
 
