@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent answers on its socket and its health address. */
-#include "agent/daemon/daemon.h"
+/* Requests on the control socket and the health address. */
+#include "agent/daemon/daemon_private.h"
 
 #include "base/log.h"
 
@@ -28,7 +28,7 @@ static bool get_authority(void *ctx, struct cfr_api_status_authority *out)
     return cfr_service_ca_status(a->host.service_ca, out);
 }
 
-void cfr_daemon_status(struct cfr_daemon *a, struct cfr_api_status *out)
+static void fill_status(struct cfr_daemon *a, struct cfr_api_status *out)
 {
     *out = (struct cfr_api_status){
         .version = CFR_VERSION,
@@ -70,7 +70,7 @@ static void reload(struct cfr_daemon *a, struct cfr_httpd_response *response)
 {
     struct cfr_err err = {0};
 
-    if (cfr_daemon_reload(a, &err) != 0) {
+    if (a->actions->reload(a, &err) != 0) {
         cfr_api_routes_error(400, cfr_err_name(err.code), err.text, response);
         return;
     }
@@ -83,7 +83,7 @@ static void reload(struct cfr_daemon *a, struct cfr_httpd_response *response)
 static void quit(struct cfr_daemon *a, struct cfr_httpd_response *response)
 {
     cfr_log(CFR_LOG_INFO, NULL, NULL, "asked to end");
-    a->stopping = true;
+    a->actions->quit(a);
     cfr_api_routes_stopping(response);
 }
 
@@ -98,7 +98,7 @@ void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const s
         cfr_api_routes_error(403, "permission", "only root and the agent's own user may use this socket", response);
         return;
     }
-    cfr_daemon_status(a, &status);
+    fill_status(a, &status);
     cfr_api_routes_control(request, &status, &action, response);
     if (action.wish == CFR_WISH_ROTATE)
         rotate(a, &action, response);
@@ -114,6 +114,6 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
     struct cfr_api_status status;
 
     (void)peer;
-    cfr_daemon_status(ctx, &status);
+    fill_status(ctx, &status);
     cfr_api_routes_health(request, &status, response);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop. */
+/* The agent: its start and end, and the loop. */
 #include "agent/daemon/daemon.h"
 
 #include "agent/cli/exit.h"
-#include "agent/daemon/readiness.h"
+#include "agent/daemon/daemon_private.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
-#include "agent/source/source.h"
 #include "agent/source/token_file.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -216,8 +215,8 @@ static void close_all(struct cfr_daemon *a)
 
 /* ---- one turn of the loop ---- */
 
-/* True while somebody looks at a->exit_with. */
-static bool has_companion(const struct cfr_daemon *a)
+/* True while the agent ends with another process. */
+static bool follows_process(const struct cfr_daemon *a)
 {
     return !a->options.once && !a->stopping;
 }
@@ -234,7 +233,7 @@ static int64_t next_alarm(const struct cfr_daemon *a)
         at = cfr_kube_deadline(a->host.kube);
     if (cfr_service_ca_deadline(a->host.service_ca) < at)
         at = cfr_service_ca_deadline(a->host.service_ca);
-    if (has_companion(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
+    if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
         at = cfr_daemon_follow_deadline(&a->exit_with);
     return a->end_boot_ms < at ? a->end_boot_ms : at;
 }
@@ -245,16 +244,6 @@ static void on_changed_file(void *ctx, void *owner)
 
     (void)ctx;
     watcher->changed(watcher->ctx);
-}
-
-void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
-{
-    if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
-        return;
-    for (size_t i = 0; i < a->count; i++) {
-        if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
-            cfr_worker_look_soon(a->workers[i]);
-    }
 }
 
 static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
@@ -360,12 +349,6 @@ static int64_t server_timeout(const struct cfr_daemon *a)
     return a->endpoints != NULL ? sooner(at_ms, cfr_daemon_endpoints_timeout_ms(a->endpoints)) : at_ms;
 }
 
-static void step_server(struct cfr_server *s, const struct pollfd *fd)
-{
-    if (s != NULL && (fd->revents != 0 || cfr_httpd_timeout_ms(s) == 0))
-        cfr_httpd_step(s);
-}
-
 /* By the clock itself, for what is due already needs no alarm. */
 static bool is_due(const struct cfr_daemon *a)
 {
@@ -380,40 +363,125 @@ static int64_t wait_ms(const struct cfr_daemon *a)
     return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
 }
 
+/* ---- descriptors ---- */
+
+static int get_step_fd(const struct cfr_daemon *a)
+{
+    return a->step_fd;
+}
+
+static void handle_step(struct cfr_daemon *a, bool ready)
+{
+    if (ready)
+        cfr_clock_drain_step(a->step_fd);
+    look_at_clock(a);
+}
+
+static int get_watch_fd(const struct cfr_daemon *a)
+{
+    return a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1;
+}
+
+static void handle_watch(struct cfr_daemon *a, bool ready)
+{
+    if (ready)
+        on_files(a);
+}
+
+static int get_alarm_fd(const struct cfr_daemon *a)
+{
+    return a->alarm_fd;
+}
+
+static void handle_alarm(struct cfr_daemon *a, bool ready)
+{
+    if (ready || is_due(a))
+        on_alarm(a);
+}
+
+static int get_endpoints_fd(const struct cfr_daemon *a)
+{
+    return a->endpoints != NULL ? cfr_daemon_endpoints_fd(a->endpoints) : -1;
+}
+
+static void handle_endpoints(struct cfr_daemon *a, bool ready)
+{
+    (void)ready;
+    if (a->endpoints != NULL)
+        cfr_daemon_endpoints_step(a->endpoints);
+}
+
+static int get_control_fd(const struct cfr_daemon *a)
+{
+    return a->control != NULL ? cfr_httpd_fd(a->control) : -1;
+}
+
+static void handle_control(struct cfr_daemon *a, bool ready)
+{
+    if (a->control != NULL && (ready || cfr_httpd_timeout_ms(a->control) == 0))
+        cfr_httpd_step(a->control);
+}
+
+static int get_health_fd(const struct cfr_daemon *a)
+{
+    return a->health != NULL ? cfr_httpd_fd(a->health) : -1;
+}
+
+/* A reload through the control socket may have replaced the server, which is then stepped in vain. */
+static void handle_health(struct cfr_daemon *a, bool ready)
+{
+    if (a->health != NULL && (ready || cfr_httpd_timeout_ms(a->health) == 0))
+        cfr_httpd_step(a->health);
+}
+
+static int get_signal_fd(const struct cfr_daemon *a)
+{
+    return a->signal_fd;
+}
+
+static void handle_signals(struct cfr_daemon *a, bool ready)
+{
+    if (ready)
+        on_signals(a);
+}
+
+static int get_followed_fd(const struct cfr_daemon *a)
+{
+    return follows_process(a) ? a->exit_with.pidfd : -1;
+}
+
+static void handle_followed(struct cfr_daemon *a, bool ready)
+{
+    (void)ready;
+    if (follows_process(a) && cfr_daemon_follow_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
+        a->stopping = true;
+}
+
+/* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled. */
+static const struct {
+    int (*fd)(const struct cfr_daemon *a); /* -1: none now */
+    void (*handle)(struct cfr_daemon *a, bool ready);
+} descriptors[] = {
+    {get_step_fd, handle_step},           {get_watch_fd, handle_watch},       {get_alarm_fd, handle_alarm},
+    {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},   {get_health_fd, handle_health},
+    {get_signal_fd, handle_signals},      {get_followed_fd, handle_followed},
+};
+#define DESCRIPTORS (sizeof descriptors / sizeof descriptors[0])
+
 static int turn(struct cfr_daemon *a, struct cfr_err *err)
 {
-    struct pollfd fds[8] = {
-        {a->signal_fd, POLLIN, 0},
-        {a->alarm_fd, POLLIN, 0},
-        {a->step_fd, POLLIN, 0},
-        {a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1, POLLIN, 0},
-        {a->control != NULL ? cfr_httpd_fd(a->control) : -1, POLLIN, 0},
-        {a->health != NULL ? cfr_httpd_fd(a->health) : -1, POLLIN, 0},
-        {a->endpoints != NULL ? cfr_daemon_endpoints_fd(a->endpoints) : -1, POLLIN, 0},
-        {has_companion(a) ? a->exit_with.pidfd : -1, POLLIN, 0},
-    };
+    struct pollfd fds[DESCRIPTORS];
     int rc;
 
+    for (size_t i = 0; i < DESCRIPTORS; i++)
+        fds[i] = (struct pollfd){descriptors[i].fd(a), POLLIN, 0};
     cfr_clock_arm(a->alarm_fd, next_alarm(a));
-    rc = cfr_http_step(a->host.http, fds, sizeof fds / sizeof fds[0], wait_ms(a), err);
+    rc = cfr_http_step(a->host.http, fds, DESCRIPTORS, wait_ms(a), err);
     if (rc != 0)
         return rc;
     cfr_worker_serve_queue(&a->host);
-    if (fds[2].revents != 0)
-        cfr_clock_drain_step(a->step_fd);
-    look_at_clock(a);
-    if (fds[3].revents != 0)
-        on_files(a);
-    if (fds[1].revents != 0 || is_due(a))
-        on_alarm(a);
-    if (a->endpoints != NULL)
-        cfr_daemon_endpoints_step(a->endpoints);
-    step_server(a->control, &fds[4]);
-    step_server(a->health, &fds[5]);
-    if (fds[0].revents != 0)
-        on_signals(a);
-    if (has_companion(a) && cfr_daemon_follow_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
-        a->stopping = true;
+    for (size_t i = 0; i < DESCRIPTORS; i++)
+        descriptors[i].handle(a, fds[i].revents != 0);
     return 0;
 }
 
@@ -492,7 +560,7 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
         int rc;
 
         announce(a);
-        cfr_daemon_readiness_tell(a);
+        cfr_daemon_readiness_report(a);
         if (a->options.once && outcome(a) != CFR_WORKER_BUSY)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
         if (cfr_clock_now().boot_ms >= a->end_boot_ms)
@@ -522,10 +590,17 @@ static void set_times(struct cfr_daemon *a)
     a->config_loaded_s = a->started_s;
 }
 
+static void quit(struct cfr_daemon *a)
+{
+    a->stopping = true;
+}
+
 int cfr_daemon_run(const struct cfr_daemon_options *options)
 {
+    static const struct cfr_daemon_actions actions = {.reload = cfr_daemon_reload, .quit = quit};
     struct cfr_daemon a = {
         .options = *options,
+        .actions = &actions,
         .host.state_fd = -1,
         .state_lock_fd = -1,
         .signal_fd = -1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One request on a listener: who may ask, which shape answers, what is counted. */
-#include "agent/daemon/endpoints_private.h"
+#include "agent/daemon/listener_private.h"
 
 #include "base/log.h"
 #include "files/path.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Listeners of the local endpoints, over one epoll descriptor. */
-#include "agent/daemon/endpoints_private.h"
+#include "agent/daemon/listener_private.h"
 
 #include "agent/loop/process.h"
 #include "base/log.h"

@@ -1,44 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two parts of the endpoints share: endpoints.c (listeners) and endpoints_answer.c (requests). Private to
- * them. */
+/* The local endpoints and the token socket: their listeners, access, and counters. */
 #ifndef CFR_AGENT_DAEMON_ENDPOINTS_PRIVATE_H
 #define CFR_AGENT_DAEMON_ENDPOINTS_PRIVATE_H
 
-#include "agent/daemon/endpoints.h"
-#include "agent/daemon/lookup_private.h"
-#include "agent/daemon/client_secret_file_private.h"
+#include "agent/config/config.h"
+#include "agent/httpd/server.h"
+#include "serve/api/status.h"
 
-#define CFR_DAEMON_LISTENER_REFUSALS_MAX 32
+struct cfr_daemon;
+struct cfr_daemon_endpoints;
+struct cfr_endpoints_plan; /* listeners that are open already, and not in use yet */
 
-struct cfr_daemon_listener_count {
-    const char *shape; /* literal */
-    int status;
-    uint64_t requests;
-};
+/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM; as cfr_sdk_ec2_signer_open. */
+int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err);
+/* NULL is allowed. */
+void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e);
+/* Opens what NEXT wants and E has not, and makes the files that clients must show the content of. On error all is as
+ * before, but for such files. */
+int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cfr_config *next,
+                                 struct cfr_endpoints_plan **out, struct cfr_err *err);
+/* E becomes as PLAN, which is freed: a listener in both keeps its connections and counts, others are closed. NEXT of
+ * the plan must outlive E. */
+void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
+/* Discards PLAN. NULL is allowed. */
+void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
 
-/* One address, or the token socket. */
-struct cfr_daemon_listener {
-    struct cfr_daemon_endpoints *endpoints;
-    const struct cfr_config_endpoint *config; /* NULL: the token socket */
-    char *where;
-    struct cfr_server *server;
-    struct cfr_daemon_listener_count *counts;
-    size_t count_count;
-    const char *refusals[CFR_DAEMON_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
-    size_t refusal_count;
-};
+/* To be polled for reading. */
+int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
+/* Does what is due; never blocks. */
+void cfr_daemon_endpoints_step(struct cfr_daemon_endpoints *e);
+/* As cfr_httpd_timeout_ms. */
+int64_t cfr_daemon_endpoints_timeout_ms(const struct cfr_daemon_endpoints *e);
 
-struct cfr_daemon_endpoints {
-    struct cfr_daemon *agent;
-    struct cfr_daemon_listener **items;
-    size_t count;
-    struct cfr_proofs *proofs;
-    int epoll_fd;
-    struct cfr_ec2_signer *signer;
-};
+/* The INDEX-th counter; false beyond the last. */
+bool cfr_daemon_endpoints_count(const struct cfr_daemon_endpoints *e, size_t index,
+                                struct cfr_api_status_endpoint *out);
 
-/* endpoints_answer.c; CTX is the listener. */
-cfr_httpd_secret_fn cfr_daemon_listener_on_endpoint;
-cfr_httpd_secret_fn cfr_daemon_listener_on_token;
+/* GET /v1/token/NAME on the control socket, whose peers may have everything; CTX is the agent. */
+cfr_httpd_secret_fn cfr_daemon_endpoints_on_control;
 
 #endif

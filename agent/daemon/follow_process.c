@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Watching the process that the agent ends with. */
-#include "agent/daemon/follow_process.h"
+#include "agent/daemon/follow_process_private.h"
 
 #include "agent/loop/process.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding what credentials have to offer. */
+/* Lookup of credentials by name. */
 #include "agent/daemon/lookup_private.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void cfr_daemon_index_workers(struct cfr_daemon *a)
 }
 
 /* Without the index, which needs memory, they are looked through. */
-static struct cfr_worker *look_through(const struct cfr_daemon *a, const char *name)
+static struct cfr_worker *search_all(const struct cfr_daemon *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++) {
         if (strcmp(cfr_worker_config(a->workers[i])->name, name) == 0)
@@ -38,10 +38,8 @@ struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *nam
     size_t low = 0;
     size_t high = a->count;
 
-    if (a->swapping)
-        return NULL;
     if (a->by_name == NULL)
-        return look_through(a, name);
+        return search_all(a, name);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(name, cfr_worker_config(a->by_name[middle])->name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent's credentials have to offer to whoever may ask. */
+/* Lookup of credentials by name, and of what they can serve. */
 #ifndef CFR_AGENT_DAEMON_LOOKUP_PRIVATE_H
 #define CFR_AGENT_DAEMON_LOOKUP_PRIVATE_H
 
-#include "agent/daemon/daemon.h"
+#include "agent/daemon/daemon_private.h"
 #include "serve/sdk/endpoint.h"
 
 /* What credential NAME has to offer now; OUT borrows from its worker until the loop's next turn. False if there is no
- * such credential. One that nobody was known to want is kept in memory from then on, and exchanged soon. */
+ * such credential. One that the configuration does not serve is kept in memory from then on, and exchanged soon. */
 bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *out);
 /* The worker of credential NAME, or NULL. */
 struct cfr_worker *cfr_daemon_worker(const struct cfr_daemon *a, const char *name);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What has to be published before somebody begins. */
+/* Readiness: whether everything that a supervised command needs is published. */
 #include "agent/daemon/readiness.h"
+
+#include "agent/daemon/daemon_private.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@ bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_s
     return true;
 }
 
-/* A hook that fails is no reason not to begin. */
+/* A hook that fails does not hold back the command. */
 static bool is_hopeless(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -36,7 +38,7 @@ static bool is_hopeless(const struct cfr_daemon *a)
     return false;
 }
 
-void cfr_daemon_readiness_tell(struct cfr_daemon *a)
+void cfr_daemon_readiness_report(struct cfr_daemon *a)
 {
     char word = 0;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking a new configuration without dropping a credential that did not change. */
-#include "agent/daemon/daemon.h"
+/* Reconfiguration: takes a new configuration without touching a credential that did not change. */
+#include "agent/daemon/daemon_private.h"
 
-#include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
+#include "agent/loop/sd_notify.h"
+#include "agent/source/source.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -13,6 +14,16 @@
 static const char *environment(const char *name)
 {
     return getenv(name);
+}
+
+void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
+{
+    if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
+        return;
+    for (size_t i = 0; i < a->count; i++) {
+        if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
+            cfr_worker_look_soon(a->workers[i]);
+    }
 }
 
 static bool same_text(const char *a, const char *b)
@@ -29,12 +40,18 @@ static int check_fixed(const struct cfr_daemon *a, const struct cfr_config *next
     return 0;
 }
 
-/* The worker of the old configuration that can go on with C, or NULL. */
-static struct cfr_worker **find_worker(struct cfr_daemon *a, const struct cfr_config_credential *c)
+/* Workers of the former configuration; NULL where one has found its place in the new one. */
+struct former {
+    struct cfr_worker **workers;
+    size_t count;
+};
+
+/* The place of the former worker that C names, or NULL. */
+static struct cfr_worker **find_worker(const struct former *f, const struct cfr_config_credential *c)
 {
-    for (size_t i = 0; i < a->count; i++) {
-        if (a->workers[i] != NULL && strcmp(cfr_worker_config(a->workers[i])->name, c->name) == 0)
-            return &a->workers[i];
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->workers[i] != NULL && strcmp(cfr_worker_config(f->workers[i])->name, c->name) == 0)
+            return &f->workers[i];
     }
     return NULL;
 }
@@ -65,20 +82,22 @@ static int replace(struct cfr_daemon *a, struct cfr_worker *old, const struct cf
     return 0;
 }
 
-/* Old workers go on where they can. A changed one is closed before its successor is opened, because the two share a
- * record and files. */
+/* Former workers go on where they can. A changed one is closed before its successor is opened, because the two share a
+ * record and files. Meanwhile the agent has no workers, and lookups find none. */
 static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_worker **workers = calloc(next->credentials.count + 1, sizeof(struct cfr_worker *));
+    const struct former former = {a->workers, a->count};
     size_t count = 0;
 
     if (workers == NULL)
         return cfr_err_nomem(err);
     a->host.config = next;
-    a->swapping = true;
+    a->workers = workers;
+    a->count = 0;
     for (size_t i = 0; i < next->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(next, i);
-        struct cfr_worker **old = find_worker(a, c);
+        struct cfr_worker **old = find_worker(&former, c);
         struct cfr_err one = {0};
 
         if (old != NULL && can_stay(*old, c) && cfr_worker_rebind(*old, c, &one) == 0) {
@@ -93,24 +112,24 @@ static int swap_workers(struct cfr_daemon *a, struct cfr_config *next, struct cf
         if (old != NULL)
             *old = NULL;
     }
-    for (size_t i = 0; i < a->count; i++) {
-        if (a->workers[i] == NULL)
+    for (size_t i = 0; i < former.count; i++) {
+        struct cfr_worker *w = former.workers[i];
+
+        if (w == NULL)
             continue;
-        cfr_log(CFR_LOG_INFO, cfr_worker_config(a->workers[i])->name, NULL,
+        cfr_log(CFR_LOG_INFO, cfr_worker_config(w)->name, NULL,
                 "is not in the configuration any more: what it published stays, unrenewed");
-        cfr_worker_abandon(a->workers[i]);
-        cfr_worker_close(a->workers[i]);
+        cfr_worker_abandon(w);
+        cfr_worker_close(w);
     }
-    free(a->workers);
-    a->workers = workers;
+    free(former.workers);
     a->count = count;
     cfr_daemon_index_workers(a);
-    a->swapping = false;
     return 0;
 }
 
-/* Who was seen already may have ended just before, and must not be waited for again. */
-static bool same_companion(const struct cfr_config_exit *a, const struct cfr_config_exit *b)
+/* A process that was seen already may have ended just before, and must not be waited for again. */
+static bool same_process(const struct cfr_config_exit *a, const struct cfr_config_exit *b)
 {
     return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
 }
@@ -124,7 +143,7 @@ static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, stru
     return cfr_httpd_open_tcp(next->listen, cfr_daemon_on_health, a, fresh, err);
 }
 
-static int take(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
+static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
     struct cfr_server *health;
     struct cfr_endpoints_plan *plan = NULL;
@@ -153,7 +172,7 @@ static int take(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *e
     }
     if (plan != NULL)
         cfr_daemon_endpoints_take(a->endpoints, plan);
-    if (!same_companion(a->config->exit_with, next->exit_with))
+    if (!same_process(a->config->exit_with, next->exit_with))
         cfr_daemon_follow_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
@@ -182,7 +201,7 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
     if (rc == 0)
         rc = check_fixed(a, next, err);
     if (rc == 0)
-        rc = take(a, next, err);
+        rc = apply(a, next, err);
     free(a->config_error);
     a->config_error = rc != 0 ? strdup(err->text) : NULL;
     if (rc != 0) {

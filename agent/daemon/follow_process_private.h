@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ending when another process has ended. */
-#ifndef CFR_AGENT_DAEMON_FOLLOW_PROCESS_H
-#define CFR_AGENT_DAEMON_FOLLOW_PROCESS_H
+/* Ends the agent when another process has ended. */
+#ifndef CFR_AGENT_DAEMON_FOLLOW_PROCESS_PRIVATE_H
+#define CFR_AGENT_DAEMON_FOLLOW_PROCESS_PRIVATE_H
 
 #include "agent/loop/clock.h"
 #include "agent/config/config.h"
@@ -20,7 +20,7 @@ struct cfr_daemon_follow {
 bool cfr_daemon_follow_step(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now);
 /* Boot time of the next look, INT64_MAX if none is needed. */
 int64_t cfr_daemon_follow_deadline(const struct cfr_daemon_follow *x);
-/* Begins anew, as after a reload that names another process. */
+/* Forgets the process, as after a reload that names another one. */
 void cfr_daemon_follow_reset(struct cfr_daemon_follow *x);
 
 #endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's parts. They call each other in this order only: daemon.c (the loop), reconfigure.c, control_api.c,
+ * endpoints.c, endpoint_request.c, readiness.c, lookup.c. */
+#ifndef CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
+#define CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
+
+#include "agent/daemon/daemon.h"
+#include "agent/daemon/endpoints_private.h"
+#include "agent/daemon/follow_process_private.h"
+#include "agent/httpd/server.h"
+#include "agent/worker/worker.h"
+
+struct cfr_daemon;
+
+/* What the control socket can have done. */
+struct cfr_daemon_actions {
+    int (*reload)(struct cfr_daemon *a, struct cfr_err *err);
+    void (*quit)(struct cfr_daemon *a);
+};
+
+struct cfr_daemon {
+    struct cfr_host host;
+    struct cfr_daemon_options options;
+    struct cfr_config *config;
+    const struct cfr_daemon_actions *actions;
+    struct cfr_worker **workers; /* in configuration order */
+    struct cfr_worker **by_name; /* the same, sorted; NULL where memory was short */
+    size_t count;
+    struct cfr_server *control;
+    struct cfr_server *health;
+    struct cfr_daemon_endpoints *endpoints; /* NULL with once */
+    struct cfr_daemon_follow exit_with;
+    int state_lock_fd;
+    int signal_fd;
+    int alarm_fd;
+    int step_fd;
+    int64_t clock_offset_ms; /* wall minus boot, to notice steps that no event announced */
+    int64_t tick_boot_ms;    /* next look at everything that may have been missed */
+    int64_t watchdog_boot_ms;
+    int64_t end_boot_ms; /* of once, or of what is still under way when the end has come */
+    int64_t started_s;
+    int64_t config_loaded_s;
+    char *config_error; /* why the last reload was refused, or NULL */
+    bool announced;     /* READY=1 was sent */
+    bool stopping;
+    bool hurry; /* told to end a second time */
+};
+
+/* reconfigure.c */
+/* Takes the new configuration, or keeps the old one and says why not. */
+int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err);
+/* Does what is due at the service CA; workers that are issued something else then look at it soon. */
+void cfr_daemon_keep_service_ca(struct cfr_daemon *a);
+
+/* control_api.c: the two servers' callbacks; CTX is the agent. */
+void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,
+                           struct cfr_httpd_response *response);
+void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const struct cfr_httpd_request *request,
+                          struct cfr_httpd_response *response);
+
+/* readiness.c */
+/* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published and valid. */
+bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
+/* Writes to the options' ready_fd, once, that it is open or that it will not be. Does nothing without a ready_fd. */
+void cfr_daemon_readiness_report(struct cfr_daemon *a);
+
+#endif

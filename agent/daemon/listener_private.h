@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* A listener of the endpoints, as endpoints.c (listeners) and endpoint_request.c (requests) share it. */
+#ifndef CFR_AGENT_DAEMON_LISTENER_PRIVATE_H
+#define CFR_AGENT_DAEMON_LISTENER_PRIVATE_H
+
+#include "agent/daemon/endpoints_private.h"
+#include "agent/daemon/lookup_private.h"
+#include "agent/daemon/client_secret_file_private.h"
+
+#define CFR_DAEMON_LISTENER_REFUSALS_MAX 32
+
+struct cfr_daemon_listener_count {
+    const char *shape; /* literal */
+    int status;
+    uint64_t requests;
+};
+
+/* One address, or the token socket. */
+struct cfr_daemon_listener {
+    struct cfr_daemon_endpoints *endpoints;
+    const struct cfr_config_endpoint *config; /* NULL: the token socket */
+    char *where;
+    struct cfr_server *server;
+    struct cfr_daemon_listener_count *counts;
+    size_t count_count;
+    const char *refusals[CFR_DAEMON_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
+    size_t refusal_count;
+};
+
+struct cfr_daemon_endpoints {
+    struct cfr_daemon *agent;
+    struct cfr_daemon_listener **items;
+    size_t count;
+    struct cfr_proofs *proofs;
+    int epoll_fd;
+    struct cfr_ec2_signer *signer;
+};
+
+/* endpoint_request.c; CTX is the listener. */
+cfr_httpd_secret_fn cfr_daemon_listener_on_endpoint;
+cfr_httpd_secret_fn cfr_daemon_listener_on_token;
+
+#endif
