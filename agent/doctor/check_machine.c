@@ -162,30 +162,20 @@ static void tell_watches(struct cfr_doctor *d)
                        "%s", err.text);
 }
 
-static void tell_memory(struct cfr_doctor *d)
+static void report_memory(struct cfr_doctor *d)
 {
     char cgroup[PROC_MAX];
     char path[512] = "";
     size_t n = read_its(d, "cgroup", cgroup);
     int64_t limit = cfr_doctor_memory_limit((struct cfr_view){cgroup, n}, "/sys/fs/cgroup", path);
-    int64_t needed = cfr_doctor_needed_memory(d->config);
 
-    if (limit >= 0 && limit < needed)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "machine.memory",
-                       "raise the limit (systemd: MemoryMax=; in a pod: resources.limits.memory)",
-                       "at most %lld MiB are allowed (%s), and this configuration may need %lld",
-                       (long long)(limit / 1048576), path, (long long)(needed / 1048576));
-    else if (limit >= 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
-                       "the memory limit of %lld MiB suffices: up to %lld are needed", (long long)(limit / 1048576),
-                       (long long)(needed / 1048576));
+    if (limit >= 0)
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL, "the memory limit is %lld MiB (%s)",
+                       (long long)(limit / 1048576), path);
     else if (n == 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL,
-                       "there is no /proc to tell of a memory limit; up to %lld MiB are needed",
-                       (long long)(needed / 1048576));
+        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL, "no memory limit can be read: there is no /proc");
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL,
-                       "no memory limit holds here; up to %lld MiB are needed", (long long)(needed / 1048576));
+        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL, "there is no memory limit");
 }
 
 static bool has_programs(const struct cfr_config *config)
@@ -221,6 +211,6 @@ void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)
     (void)c;
     tell_files(d);
     tell_watches(d);
-    tell_memory(d);
+    report_memory(d);
     tell_privileges(d);
 }

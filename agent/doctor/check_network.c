@@ -15,19 +15,22 @@
 #include <unistd.h>
 
 #define RESOLVE_MAX_MS   10000
-#define LOOK_MAX_MS      10000
+#define PROBE_MAX_MS     10000
 #define SKEW_WARN_S      60
 #define SKEW_WRONG_S     300
 #define RESOLVED_SLOW_MS 1000
 
-/* One server being looked at for a credential. */
+/* One server under diagnosis for a credential. */
 struct way {
     struct cfr_doctor *d;
     struct cfr_doctor_case *c;
     const struct cfr_doctor_host *host;
-    const char *proxy; /* or NULL */
-    bool stuck;        /* the resolver does not answer: whoever asks it again waits again */
-    char proxy_text[CFR_HTTP_PROBE_TEXT];
+    bool proxied;         /* a proxy of the environment applies */
+    bool resolved;        /* the name, or there is none to resolve */
+    bool stuck;           /* the resolver does not answer: the next lookup would wait again */
+    struct cfr_err error; /* why the name was not resolved */
+    int64_t took_ms;      /* for that */
+    char addresses[CFR_DOCTOR_ADDRESSES_MAX];
 };
 
 static int64_t at_most(int64_t left_ms, int64_t limit_ms)
@@ -37,7 +40,7 @@ static int64_t at_most(int64_t left_ms, int64_t limit_ms)
 
 /* ---- names ---- */
 
-static void tell_unresolved(const struct way *w, const struct cfr_err *err)
+static void report_unresolved(const struct way *w, const struct cfr_err *err)
 {
     char conf[4096];
     char words[1024];
@@ -47,36 +50,33 @@ static void tell_unresolved(const struct way *w, const struct cfr_err *err)
     if (fd >= 0)
         (void)close(fd);
     cfr_doctor_resolver((struct cfr_view){conf, n > 0 ? (size_t)n : 0}, words, sizeof words);
-    cfr_doctor_say(w->d, w->proxy != NULL ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
-                   w->proxy != NULL
+    cfr_doctor_say(w->d, w->proxied ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
+                   w->proxied
                        ? NULL
                        : "check the name, and that these servers are reached and know it (a NetworkPolicy must let "
                          "DNS out)",
                    "the name %s cannot be resolved: %s%s; /etc/resolv.conf says: %s", w->host->name, err->text,
-                   w->proxy != NULL ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
+                   w->proxied ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
 }
 
-/* False if there is no use in going on. */
-static bool tell_name(struct way *w)
+static void resolve_name(struct way *w)
 {
-    char addresses[CFR_DOCTOR_ADDRESSES_MAX];
-    struct cfr_err err = {0};
-    int64_t took_ms;
+    w->resolved = cfr_doctor_is_address(w->host->name) ||
+                  cfr_doctor_resolve(w->host->name, at_most(cfr_doctor_left_ms(w->d), RESOLVE_MAX_MS), w->addresses,
+                                     &w->took_ms, &w->error) == 0;
+    w->stuck = w->error.code == CFR_E_TIMEOUT;
+}
 
-    if (cfr_doctor_is_address(w->host->name))
-        return true;
-    if (cfr_doctor_resolve(w->host->name, at_most(cfr_doctor_left_ms(w->d), RESOLVE_MAX_MS), addresses, &took_ms,
-                           &err) != 0) {
-        tell_unresolved(w, &err);
-        w->stuck = err.code == CFR_E_TIMEOUT;
-        return w->proxy != NULL;
-    }
-    cfr_doctor_say(w->d, took_ms > RESOLVED_SLOW_MS ? CFR_FINDING_WARNING : CFR_FINDING_OK, "net.dns",
-                   took_ms > RESOLVED_SLOW_MS
-                       ? "one of the servers in /etc/resolv.conf may not answer; see its options too"
-                       : NULL,
-                   "%s is %s (%lld ms)", w->host->name, addresses, (long long)took_ms);
-    return true;
+static void report_name(const struct way *w)
+{
+    bool slow = w->took_ms > RESOLVED_SLOW_MS;
+
+    if (!w->resolved)
+        report_unresolved(w, &w->error);
+    else if (w->addresses[0] != '\0')
+        cfr_doctor_say(w->d, slow ? CFR_FINDING_WARNING : CFR_FINDING_OK, "net.dns",
+                       slow ? "one of the servers in /etc/resolv.conf may not answer; see its options too" : NULL,
+                       "%s is %s (%lld ms)", w->host->name, w->addresses, (long long)w->took_ms);
 }
 
 /* ---- connection and certificate ---- */
@@ -97,18 +97,18 @@ static bool is_cloud(const char *host)
     return false;
 }
 
-static void tell_certificate(const struct way *w, const struct cfr_http_probe *seen)
+static void report_certificate(const struct way *w, const struct cfr_http_probe *seen)
 {
     const struct cfr_http_probe_cert *leaf = &seen->certs[0];
     bool foreign = strstr(seen->err.text, "not signed by") != NULL;
     const char *remedy = NULL;
 
     if (foreign && is_cloud(w->host->name))
-        remedy = "a proxy that opens TLS stands between, whose certificate this is: let it except this host, "
+        remedy = "a proxy on the way intercepts TLS, and this is its certificate: exempt this host from it, "
                  "or set ca_file (or "
                  "SSL_CERT_FILE) to a file with its CA";
     else if (foreign)
-        remedy = "set ca_file to a file with the CA that issued it (the last issuer told here)";
+        remedy = "set ca_file to a file with the CA that issued it (the last issuer listed here)";
     cfr_doctor_say(w->d, CFR_FINDING_WRONG, "net.tls", remedy, "%s", seen->err.text);
     for (size_t i = 0; i < seen->cert_count; i++)
         cfr_doctor_say(w->d, CFR_FINDING_NOTE, "net.certificate", NULL,
@@ -117,7 +117,7 @@ static void tell_certificate(const struct way *w, const struct cfr_http_probe *s
                        leaf->names[0] != '\0' && i == 0 ? ", for " : "", i == 0 ? leaf->names : "");
 }
 
-static void tell_failure(const struct way *w, const struct cfr_http_probe *seen)
+static void report_failure(const struct way *w, const struct cfr_http_probe *seen)
 {
     static const struct {
         int error;
@@ -132,7 +132,7 @@ static void tell_failure(const struct way *w, const struct cfr_http_probe *seen)
     };
 
     if (seen->error == CFR_E_TLS) {
-        tell_certificate(w, seen);
+        report_certificate(w, seen);
         return;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -142,13 +142,13 @@ static void tell_failure(const struct way *w, const struct cfr_http_probe *seen)
         }
     }
     cfr_doctor_say(w->d, CFR_FINDING_WRONG, "net.connect",
-                   w->proxy != NULL
+                   w->proxied
                        ? "check the proxy (https_proxy) and whether the host belongs into no_proxy"
-                       : "check the host and port, and what refuses: nobody listens there, or a firewall rejects",
+                       : "check the host and port, and what refuses: no server listens there, or a firewall rejects",
                    "%s", seen->err.text);
 }
 
-static void tell_connection(const struct way *w, const struct cfr_http_probe *seen)
+static void report_connection(const struct way *w, const struct cfr_http_probe *seen)
 {
     char at[80] = "";
     char tls[64] = "";
@@ -163,25 +163,38 @@ static void tell_connection(const struct way *w, const struct cfr_http_probe *se
                    w->host->port, at, (long long)seen->connected_ms, tls);
 }
 
-static bool look(const struct way *w)
+/* Whether the server answers. Its name is resolved first, because that says more where it fails; but only the
+ * connection shows whether a proxy is used, which then resolves the name. */
+static bool connect_to_server(struct way *w)
 {
     struct cfr_http_probe_request request = {
         .url = w->host->url,
         .ca_file = w->host->ca_file,
         .link_local = w->host->link_local,
         .connect_only = !w->host->tls,
-        .timeout_ms = at_most(cfr_doctor_left_ms(w->d), LOOK_MAX_MS),
     };
-    struct cfr_http_probe seen;
+    struct cfr_http_probe seen = {.error = 0};
+    char proxy[CFR_HTTP_PROBE_TEXT];
+    bool probed;
 
-    if (request.timeout_ms == 0)
+    resolve_name(w);
+    request.timeout_ms = at_most(cfr_doctor_left_ms(w->d), PROBE_MAX_MS);
+    probed = request.timeout_ms != 0 && (w->resolved || cfr_doctor_hosts_may_proxy());
+    if (probed)
+        cfr_http_probe(&request, &seen);
+    w->proxied = seen.proxy_variable[0] != '\0';
+    if (w->proxied) {
+        cfr_doctor_hosts_show_proxy(seen.proxy_variable, proxy);
+        cfr_doctor_say(w->d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", w->host->name, proxy);
+    }
+    report_name(w);
+    if (!probed || (!w->resolved && !w->proxied))
         return false;
-    cfr_http_probe(&request, &seen);
     if (seen.error != 0) {
-        tell_failure(w, &seen);
+        report_failure(w, &seen);
         return false;
     }
-    tell_connection(w, &seen);
+    report_connection(w, &seen);
     if (seen.date_s != 0) {
         w->c->server_date_s = seen.date_s;
         w->c->seen_boot_ms = cfr_clock_now().boot_ms;
@@ -204,7 +217,7 @@ static struct cfr_doctor_seen *find_seen(struct cfr_doctor *d, const struct cfr_
     return NULL;
 }
 
-static void remember(struct cfr_doctor *d, const struct way *w, bool good)
+static void remember_server(struct cfr_doctor *d, const struct way *w, bool good)
 {
     struct cfr_doctor_seen *s = d->seen_count < CFR_DOCTOR_SEEN_MAX ? &d->seen[d->seen_count++] : NULL;
 
@@ -219,8 +232,9 @@ static void remember(struct cfr_doctor *d, const struct way *w, bool good)
     (void)snprintf(s->name, sizeof s->name, "%s", w->host->name);
 }
 
-/* What is asked first must be reached for an exchange to be worth trying. */
-static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct cfr_doctor_host *host, bool first)
+/* The first server must be reached for an exchange to be worth trying. */
+static void check_server(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct cfr_doctor_host *host,
+                         bool first)
 {
     struct way w = {.d = d, .c = c, .host = host};
     const struct cfr_doctor_seen *seen = find_seen(d, host);
@@ -228,7 +242,7 @@ static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct 
 
     if (seen != NULL) {
         cfr_doctor_say(d, seen->good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "net.connect", NULL,
-                       "%s:%d %s: it was looked at for %s", host->name, host->port,
+                       "%s:%d %s: it was checked for %s", host->name, host->port,
                        seen->good ? "is reached" : "is not reached", seen->credential);
         c->server_date_s = seen->date_s;
         c->seen_boot_ms = seen->boot_ms;
@@ -238,14 +252,11 @@ static void visit(struct cfr_doctor *d, struct cfr_doctor_case *c, const struct 
     }
     if (cfr_doctor_left_ms(d) == 0)
         return;
-    w.proxy = cfr_doctor_hosts_proxy(host, w.proxy_text);
-    if (w.proxy != NULL)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", host->name, w.proxy);
-    good = tell_name(&w) && look(&w);
-    (void)cfr_doctor_left_ms(d); /* a look that the limit has cut short counts as left out */
+    good = connect_to_server(&w);
+    (void)cfr_doctor_left_ms(d); /* a probe that the limit has cut short counts as left out */
     if (!good && (first || w.stuck))
         (void)snprintf(c->unreached, sizeof c->unreached, "%s", host->name);
-    remember(d, &w, good);
+    remember_server(d, &w, good);
 }
 
 /* ---- clocks ---- */
@@ -271,7 +282,7 @@ void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c)
                        skew_s > 0 ? "ahead of" : "behind", cfr_time_words(llabs(skew_s) * 1000, words));
     if (!c->has_claims || c->claims.iat == 0)
         return;
-    /* The cloud judges by its own clock. */
+    /* The cloud uses its own clock. */
     if (c->claims.iat > server_s + 5 || c->claims.nbf > server_s + 5)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "clock.issuer",
                        "set the clock of the machine that issues the token: the API server's, on the control plane",
@@ -297,7 +308,7 @@ void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (cfr_http_open(&http, &err) != 0)
         cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "%s", err.text);
     for (size_t i = 0; http != NULL && i < hosts.count; i++)
-        visit(d, c, &hosts.items[i], i == 0);
+        check_server(d, c, &hosts.items[i], i == 0);
     if (http != NULL)
         cfr_http_close(http);
     cfr_doctor_hosts_free(&hosts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers of an exchange. */
+/* Servers of an exchange, found by building its requests. */
 #include "agent/doctor/hosts_private.h"
 
 #include "agent/doctor/resolve_private.h"
@@ -13,8 +13,8 @@
 
 #define STEPS_MAX 32
 
-/* What later requests are signed or authorised with. Nothing of it is ever sent. */
-static void pretend(struct cfr_grant *g)
+/* Placeholders for what signs and authorises later requests. None of it is ever sent. */
+static void set_placeholders(struct cfr_grant *g)
 {
     static const char *const names[] = {CFR_FIELD_AWS_ACCESS_KEY_ID,  CFR_FIELD_AWS_SECRET_ACCESS_KEY,
                                         CFR_FIELD_AWS_SESSION_TOKEN,  CFR_FIELD_GCP_ACCESS_TOKEN,
@@ -62,7 +62,7 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
     int rc = 0;
 
     *out = (struct cfr_doctor_hosts){.count = 0};
-    pretend(&x.grant);
+    set_placeholders(&x.grant);
     for (x.step = 0; rc == 0 && x.step < STEPS_MAX; x.step++) {
         struct cfr_wire_request request = {0};
 
@@ -83,72 +83,7 @@ void cfr_doctor_hosts_free(struct cfr_doctor_hosts *h)
     h->count = 0;
 }
 
-/* An address of version 4 or 6 as its bytes; how many, or 0. */
-static size_t take_address(const char *text, unsigned char out[16])
-{
-    if (inet_pton(AF_INET, text, out) == 1)
-        return 4;
-    return inet_pton(AF_INET6, text, out) == 1 ? 16 : 0;
-}
-
-/* Whether the address NAME is ITEM, or in the network ITEM (ADDRESS/BITS). */
-static bool in_network(const char *name, const char *item)
-{
-    char network[INET6_ADDRSTRLEN + 1];
-    unsigned char a[16];
-    unsigned char b[16];
-    const char *slash = strchr(item, '/');
-    size_t n = take_address(name, a);
-    size_t bits = slash != NULL ? (size_t)strtoul(slash + 1, NULL, 10) : n * 8;
-    unsigned mask = 0xffU & ~(0xffU >> bits % 8);
-
-    (void)snprintf(network, sizeof network, "%.*s", (int)strcspn(item, "/"), item);
-    if (n == 0 || bits > n * 8 || take_address(network, b) != n || memcmp(a, b, bits / 8) != 0)
-        return false;
-    return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0;
-}
-
-/* A name, or the end of one after a dot. */
-static bool is_ending(const char *name, const char *item)
-{
-    size_t length = strlen(name);
-    size_t m;
-
-    item += item[0] == '.' ? 1 : 0;
-    m = strlen(item);
-    return m != 0 && m <= length && strcasecmp(name + length - m, item) == 0 &&
-           (m == length || name[length - m - 1] == '.');
-}
-
-/* Whether the list of no_proxy, names, their endings and networks, has NAME. */
-static bool exempt(const char *name)
-{
-    const char *list = getenv("no_proxy") != NULL ? getenv("no_proxy") : getenv("NO_PROXY");
-    bool address = cfr_doctor_is_address(name);
-
-    if (list != NULL && strcmp(list, "*") == 0)
-        return true;
-    while (list != NULL && *list != '\0') {
-        size_t n = strcspn(list, ", ");
-        char item[256];
-
-        (void)snprintf(item, sizeof item, "%.*s", (int)n, list);
-        if (address ? in_network(name, item) : is_ending(name, item))
-            return true;
-        list += n;
-        list += strspn(list, ", ");
-    }
-    return false;
-}
-
-static bool is_near(const struct cfr_doctor_host *host)
-{
-    return host->link_local || strcmp(host->name, "localhost") == 0 || strncmp(host->name, "127.", 4) == 0 ||
-           strcmp(host->name, "::1") == 0 || strncmp(host->name, "169.254.", 8) == 0;
-}
-
-/* HOST, HOST:PORT, or the same with an address in brackets. What is none may hold a password that went
- * astray. */
+/* HOST, HOST:PORT, or the same with an address in brackets. Other text may hold a password. */
 static bool is_host(struct cfr_view v)
 {
     size_t i = v.n != 0 && v.p[0] == '[' ? v.n : 0;
@@ -166,30 +101,30 @@ static bool is_host(struct cfr_view v)
     return true;
 }
 
-const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_PROBE_TEXT])
+bool cfr_doctor_hosts_may_proxy(void)
 {
     static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
-    if (!host->tls || is_near(host) || exempt(host->name))
-        return NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        const char *at;
-        struct cfr_view host_port;
-
-        if (value == NULL || value[0] == '\0')
-            continue;
-        at = strstr(value, "://");
-        value = at != NULL ? at + 3 : value;
-        /* A user and a password may stand there. */
-        at = strrchr(value, '@');
-        value = at != NULL ? at + 1 : value;
-        host_port = (struct cfr_view){value, strcspn(value, "/")};
-        if (is_host(host_port))
-            (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%.*s, by %s", (int)host_port.n, host_port.p, names[i]);
-        else
-            (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%s (not a URL)", names[i]);
-        return out;
+        if (getenv(names[i]) != NULL && getenv(names[i])[0] != '\0')
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+void cfr_doctor_hosts_show_proxy(const char *variable, char out[CFR_HTTP_PROBE_TEXT])
+{
+    const char *value = getenv(variable);
+    const char *at = value != NULL ? strstr(value, "://") : NULL;
+    struct cfr_view host_port;
+
+    value = at != NULL ? at + 3 : value != NULL ? value : "";
+    /* A user and a password may precede the host. */
+    at = strrchr(value, '@');
+    value = at != NULL ? at + 1 : value;
+    host_port = (struct cfr_view){value, strcspn(value, "/")};
+    if (is_host(host_port))
+        (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%.*s, by %s", (int)host_port.n, host_port.p, variable);
+    else
+        (void)snprintf(out, CFR_HTTP_PROBE_TEXT, "%s (not a URL)", variable);
 }

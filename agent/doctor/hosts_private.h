@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which servers an exchange talks to, found by building its requests without sending them. */
+/* Servers that an exchange talks to, found by building its requests without sending them. */
 #ifndef CFR_AGENT_DOCTOR_HOSTS_PRIVATE_H
 #define CFR_AGENT_DOCTOR_HOSTS_PRIVATE_H
 
@@ -26,7 +26,9 @@ struct cfr_doctor_hosts {
  * earlier answer's details may be missing. The caller frees OUT. */
 void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_hosts *out);
 void cfr_doctor_hosts_free(struct cfr_doctor_hosts *h);
-/* The proxy that the environment names for HOST ("NAME is HOST:PORT" without user and password), or NULL. */
-const char *cfr_doctor_hosts_proxy(const struct cfr_doctor_host *host, char out[CFR_HTTP_PROBE_TEXT]);
+/* True if the environment names any proxy for https. */
+bool cfr_doctor_hosts_may_proxy(void);
+/* The proxy of the environment variable VARIABLE for people: "HOST:PORT, by VARIABLE", without user and password. */
+void cfr_doctor_hosts_show_proxy(const char *variable, char out[CFR_HTTP_PROBE_TEXT]);
 
 #endif

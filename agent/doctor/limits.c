@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Needs and limits. */
+/* Open files that a configuration needs, and the memory limit of the control group. */
 #include "agent/doctor/limits_private.h"
 
 #include <fcntl.h>
@@ -7,12 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILES_BASE      48 /* standard, state, signals, clocks, inotify, epoll, and 32 connections to clouds */
-#define FILES_SERVER    64 /* connections of guests before the oldest make room */
-#define MEMORY_BASE     (INT64_C(8) * 1048576)
-#define MEMORY_EACH     (INT64_C(8) * 1024)
-#define MEMORY_EXCHANGE (INT64_C(128) * 1024) /* under way: TLS and two buffers */
-#define UNLIMITED       (INT64_C(1) << 60)    /* version 1 writes a number near 2^63 */
+#define FILES_BASE   48 /* standard, state, signals, clocks, inotify, epoll, and 32 connections to clouds */
+#define FILES_SERVER 64 /* connections of guests before the oldest make room */
+#define UNLIMITED    (INT64_C(1) << 60) /* version 1 writes a number near 2^63 */
 
 int64_t cfr_doctor_needed_files(const struct cfr_config *config)
 {
@@ -23,12 +20,6 @@ int64_t cfr_doctor_needed_files(const struct cfr_config *config)
     for (size_t i = 0; i < config->credentials.count; i++)
         hooks += cfr_config_at(config, i)->reload.count != 0 ? 1 : 0;
     return FILES_BASE + servers * FILES_SERVER + (hooks < 256 ? hooks : 256);
-}
-
-int64_t cfr_doctor_needed_memory(const struct cfr_config *config)
-{
-    return MEMORY_BASE + (int64_t)config->credentials.count * MEMORY_EACH +
-           config->max_concurrent_exchanges * MEMORY_EXCHANGE;
 }
 
 /* The number in a limit's file; -1 = none ("max"), or it is not there. */

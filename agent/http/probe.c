@@ -106,6 +106,24 @@ static int64_t read_time_ms(const struct probe *l, CURLINFO what)
     return us != 0 ? (int64_t)us / 1000 : -1;
 }
 
+/* libcurl alone knows whether a proxy of the environment applies, and reports its variable only here. */
+static int read_trace(CURL *easy, curl_infotype type, char *data, size_t n, void *ctx)
+{
+    static const char begin[] = "Uses proxy env variable ";
+    struct cfr_http_probe *out = ctx;
+    struct cfr_view text = {data, n};
+    size_t used = sizeof begin - 1;
+
+    (void)easy;
+    if (type != CURLINFO_TEXT || !cfr_view_starts(text, begin))
+        return 0;
+    while (used < n && data[used] != ' ')
+        used++;
+    (void)snprintf(out->proxy_variable, sizeof out->proxy_variable, "%.*s", (int)(used - (sizeof begin - 1)),
+                   data + sizeof begin - 1);
+    return 0;
+}
+
 static void read_result(const struct probe *l, CURLcode code, struct cfr_http_probe *out)
 {
     char *address = NULL;
@@ -178,6 +196,9 @@ void cfr_http_probe(const struct cfr_http_probe_request *request, struct cfr_htt
     *out = (struct cfr_http_probe){.resolved_ms = -1, .connected_ms = -1, .secured_ms = -1};
     out->error = open_probe(request, &l, &out->err);
     if (out->error == 0) {
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_DEBUGFUNCTION, read_trace);
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_DEBUGDATA, out);
+        (void)curl_easy_setopt(l.t.easy, CURLOPT_VERBOSE, 1L);
         code = curl_easy_perform(l.t.easy);
         read_result(&l, code, out);
         if (code == CURLE_PEER_FAILED_VERIFICATION)

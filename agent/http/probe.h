@@ -32,9 +32,10 @@ struct cfr_http_probe_cert {
 struct cfr_http_probe {
     int error; /* 0, or as in struct cfr_http_answer */
     struct cfr_err err;
-    char address[64];    /* of the connection; empty = none */
-    bool proxied;        /* through a proxy's CONNECT */
-    int64_t resolved_ms; /* since the beginning; -1 = not reached */
+    char address[64];        /* of the connection; empty = none */
+    char proxy_variable[16]; /* of the environment, whose proxy applies; empty = none */
+    bool proxied;            /* through a proxy's CONNECT */
+    int64_t resolved_ms;     /* since the beginning; -1 = not reached */
     int64_t connected_ms;
     int64_t secured_ms; /* end of the TLS handshake; -1 also without TLS */
     long status;        /* 0 = no answer */

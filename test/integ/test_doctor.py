@@ -128,7 +128,7 @@ def test_names_choose(sick):
     assert {f["credential"] for f in report.findings} == {None, "other"}
     report.one("cloud.exchange", "ok")
     both = doctor(sick)
-    assert "it was looked at for demo" in both.one("net.connect", "ok", "it was")["text"]
+    assert "it was checked for demo" in both.one("net.connect", "ok", "it was")["text"]
 
 
 # ---- the token and its volume ----
