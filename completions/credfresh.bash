@@ -115,7 +115,7 @@ _credfresh_value()
     esac
 }
 
-# _credfresh_complete WORD: fills COMPREPLY with what WORD of the tables above stands for.
+# _credfresh_complete WORD: fills COMPREPLY for WORD of the tables above.
 _credfresh_complete()
 {
     local name

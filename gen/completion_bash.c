@@ -5,7 +5,7 @@
 /* How the words of the tables are completed. bash hands over `--format=sh` as three words, unless `=` was
  * taken out of COMP_WORDBREAKS: then it is one. */
 static const char complete_word[] =
-    "# _credfresh_complete WORD: fills COMPREPLY with what WORD of the tables above stands for.\n"
+    "# _credfresh_complete WORD: fills COMPREPLY for WORD of the tables above.\n"
     "_credfresh_complete()\n"
     "{\n"
     "    local name\n"

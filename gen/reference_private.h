@@ -27,7 +27,7 @@ void cfr_gen_reference_collect(struct cfr_gen_reference *all);
 extern const char cfr_gen_reference_notation[];
 /* Appends what F takes: "integer, 1 to 1024". */
 void cfr_gen_reference_add_value(struct cfr_str *out, const struct cfr_field *f);
-/* Appends where the keys of F's mapping are told, if that is not in the section of its own path. */
+/* Appends the section of the keys of F's mapping, if that is not the section of its own path. */
 void cfr_gen_reference_add_place(struct cfr_str *out, const struct cfr_gen_reference *all,
                                  const struct cfr_gen_reference_section *parent, const struct cfr_field *f);
 

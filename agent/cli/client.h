@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The other end of the control socket, for the subcommands. */
+/* Client of the control socket, for the subcommands. Blocks up to the given limit. The caller frees an answer with
+ * cfr_cli_answer_free in every case. */
 #ifndef CFR_AGENT_CLI_CLIENT_H
 #define CFR_AGENT_CLI_CLIENT_H
 
@@ -15,7 +16,7 @@ struct cfr_cli_answer {
 
 /* The socket by -s, $CREDFRESH_SOCKET, the configuration file where there is one, or the default. Heap. */
 char *cfr_cli_socket(const struct cfr_cli_options *o);
-/* One request; blocks up to 10 s. BODY may be NULL. CFR_E_MISSING (no socket), CFR_E_NET (nobody listens), CFR_E_PERM.
+/* One request; blocks up to 10 s. BODY may be NULL. CFR_E_MISSING (no socket), CFR_E_NET (nothing listens), CFR_E_PERM.
  */
 int cfr_cli_call(const char *socket, const char *method, const char *path, const char *body, struct cfr_cli_answer *out,
                  struct cfr_err *err);

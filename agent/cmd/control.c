@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rotate, reload and wait: asking the running agent. */
+/* Subcommands rotate, reload, quit and wait: requests to the running agent. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/client.h"
@@ -103,7 +103,7 @@ int cfr_cmd_rotate(const struct cfr_cli_options *o)
     return status;
 }
 
-/* POSTs to PATH; any answer but WANTED is told after REFUSED. */
+/* POSTs to PATH; any other status than WANTED is an error that begins with REFUSED. */
 static int post(const struct cfr_cli_options *o, const char *path, int wanted, const char *refused)
 {
     char *socket = cfr_cli_socket(o);
@@ -146,7 +146,7 @@ static bool in(const struct cfr_cli_options *o, struct cfr_view name)
     return false;
 }
 
-static bool flag(const struct cfr_json *c, const char *key)
+static bool get_flag(const struct cfr_json *c, const char *key)
 {
     bool value = false;
 
@@ -158,7 +158,7 @@ struct waited {
     char missing[1024]; /* names that are not good yet, with why */
 };
 
-static void look(const struct cfr_cli_options *o, const struct cfr_json *list, struct waited *w)
+static void find_missing(const struct cfr_cli_options *o, const struct cfr_json *list, struct waited *w)
 {
     *w = (struct waited){0};
     for (size_t i = 0; i < cfr_json_count(list); i++) {
@@ -169,10 +169,10 @@ static void look(const struct cfr_cli_options *o, const struct cfr_json *list, s
         size_t n = strlen(w->missing);
 
         (void)cfr_json_string(cfr_json_get(c, "name"), &name);
-        if (o->arg_count != 0 ? !in(o, name) : !flag(c, "required"))
+        if (o->arg_count != 0 ? !in(o, name) : !get_flag(c, "required"))
             continue;
         w->seen++;
-        if (flag(c, "ready"))
+        if (get_flag(c, "ready"))
             continue;
         (void)cfr_json_string(message, &why);
         (void)snprintf(w->missing + n, sizeof w->missing - n, "%s%.*s: %.*s", n != 0 ? "; " : "", (int)name.n, name.p,
@@ -192,7 +192,7 @@ static bool wait_once(const struct cfr_cli_options *o, const char *socket, struc
 
     if (cfr_cli_call(socket, "GET", "/v1/credentials", NULL, &answer, err) == 0) {
         *err = (struct cfr_err){0};
-        look(o, cfr_json_get(answer.json, "credentials"), w);
+        find_missing(o, cfr_json_get(answer.json, "credentials"), w);
         if (w->seen < o->arg_count)
             (void)snprintf(w->missing, sizeof w->missing, "the agent does not know every name given");
         good = w->missing[0] == '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* env: the variables that point SDKs at a credential, and, on standard error, what would win over them. */
+/* Subcommand env: the variables that point SDKs at a credential, and on standard error those that take precedence. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/config/sdk_environment.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exec: a command that finds its credentials where it looks for them, and the agent that keeps them fresh beside it. */
+/* Subcommand exec: a command with its credentials, and the agent that keeps them fresh. */
 #include "agent/cmd/commands_private.h"
 #include "agent/cmd/supervise_private.h"
 #include "agent/config/sdk_environment.h"
@@ -74,7 +74,7 @@ static bool wants_secret(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way)
     return false;
 }
 
-/* The first credential of a cloud has its SDKs; who means another one says so. */
+/* The first credential of a cloud sets the variables of its SDKs; --name chooses another one. */
 static bool is_ours(struct launch *l, const char *credential, enum cloud cloud)
 {
     if (l->owner[cloud] == NULL)
@@ -82,9 +82,9 @@ static bool is_ours(struct launch *l, const char *credential, enum cloud cloud)
     return l->owner[cloud] == credential;
 }
 
-static int take(struct launch *l, const char *credential, const struct cfr_sdk_env *from, struct cfr_err *err)
+static int add_variables(struct launch *l, const char *credential, const struct cfr_sdk_env *from, struct cfr_err *err)
 {
-    bool told[CLOUDS] = {false};
+    bool reported[CLOUDS] = {false};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < from->count; i++) {
@@ -93,15 +93,15 @@ static int take(struct launch *l, const char *credential, const struct cfr_sdk_e
 
         if (v->from_file)
             cfr_cli_complain(
-                "%s: %s is not set, because a secret would stand in the environment: serve the credential in "
+                "%s: %s is not set, because the environment would then hold a secret: serve the credential in "
                 "another shape, or publish it as a file",
                 credential, v->name);
         if (wants_secret(from, v->way))
             continue;
         if (is_ours(l, credential, cloud)) {
             rc = cfr_sdk_env_set(&l->env, v->way, v->name, v->value, err);
-        } else if (!told[cloud]) {
-            told[cloud] = true;
+        } else if (!reported[cloud]) {
+            reported[cloud] = true;
             cfr_cli_complain("%s: the variables of %s are those of %s already; choose with --name", credential,
                              cloud_names[cloud], l->owner[cloud]);
         }
@@ -117,7 +117,7 @@ static int add_credential(struct launch *l, const struct cfr_config_credential *
     for (size_t i = 0; rc == 0 && i < env.note_count; i++)
         cfr_cli_complain("%s: %s", c->name, env.notes[i]);
     if (rc == 0)
-        rc = take(l, c->name, &env, err);
+        rc = add_variables(l, c->name, &env, err);
     cfr_sdk_env_free(&env);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* get: a credential for a program that asks a plugin for it, from the running agent or by an exchange of its own. */
+/* Subcommand get: a credential in the format of an SDK's plugin, from the running agent or by an exchange. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/fetch.h"
@@ -174,8 +174,8 @@ static int print_kube(struct get *g, struct cfr_err *err)
     return rc;
 }
 
-/* Google's SDKs show what a failure says only if it comes by the rules. True if it was told that way. */
-static bool tell_gcp(struct get *g, const struct cfr_err *err)
+/* Google's SDKs show an error only in their own format. True if it was reported in that format. */
+static bool report_gcp(struct get *g, const struct cfr_err *err)
 {
     if (environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
         return false;
@@ -213,7 +213,7 @@ static int write_out(const struct cfr_secret *out, struct cfr_err *err)
     return 0;
 }
 
-static int get(struct get *g, const struct kind *kind, struct cfr_err *err)
+static int obtain(struct get *g, const struct kind *kind, struct cfr_err *err)
 {
     int rc;
 
@@ -243,9 +243,9 @@ int cfr_cmd_get(const struct cfr_cli_options *o)
     }
     cfr_json_setup();
     cfr_secret_init(&g.out, CFR_SDK_PLUGIN_ANSWER_MAX);
-    if (get(&g, kind, &err) != 0) {
+    if (obtain(&g, kind, &err) != 0) {
         status = g.status;
-        if (kind->print == print_gcp && tell_gcp(&g, &err))
+        if (kind->print == print_gcp && report_gcp(&g, &err))
             status = CFR_EXIT_OK;
         else
             cfr_secret_clear(&g.out);

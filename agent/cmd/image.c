@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* image-credential-provider: one question of the kubelet on standard input, one answer on standard output. */
+/* Subcommand image-credential-provider: one request of the kubelet on standard input, its response on standard output.
+ */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/config/schema.h"
@@ -56,7 +57,7 @@ static int wait_input(const struct image_run *r, struct cfr_err *err)
                        "no whole request came on standard input; this command is run by the kubelet");
 }
 
-/* Up to one byte more than is allowed, so that too much can be told from enough. */
+/* Up to one byte more than is allowed, so that input above the limit is noticed. */
 static int read_input(const struct image_run *r, struct cfr_secret *text, struct cfr_err *err)
 {
     cfr_secret_init(text, CFR_K8S_IMAGE_REQUEST_MAX + 1);
@@ -108,7 +109,7 @@ static int write_response(const struct cfr_secret *response, struct cfr_err *err
 
 /* ---- the exchange ---- */
 
-/* How long the kubelet may keep the login. A life ends by the clock of who grants it. */
+/* How long the kubelet may keep the login. It expires by the clock of the server that granted it. */
 static int64_t cache_s(const struct cfr_config_image *item, const struct cfr_source_exchange_result *result)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
@@ -223,8 +224,8 @@ static int load(const char *path, struct cfr_config **out, struct cfr_err *err)
                            "its path with -c in `args` of the kubelet's CredentialProviderConfig");
     rc = cfr_config_load(path, environment, out, NULL, err);
     if (rc == 0 && (*out)->image_credentials.count == 0)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "%s: has no image_credentials; write who gives a login for which images",
-                         path);
+        rc = cfr_err_set(err, CFR_E_CONFIG,
+                         "%s: has no image_credentials; list the providers of logins and their images", path);
     return rc;
 }
 

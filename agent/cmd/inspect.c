@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect: a token explained. */
+/* Subcommand inspect: explains a token. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/loop/clock.h"

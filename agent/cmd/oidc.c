@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oidc: the key and the documents of a service-account issuer. */
+/* Subcommand oidc: the key and the documents of a service-account issuer. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/http/client.h"
@@ -83,7 +83,7 @@ static int kind_of(const char *text, enum cfr_key_kind *out, struct cfr_err *err
     return 0;
 }
 
-/* Whoever serves or copies the web root would give the key away. */
+/* Serving or copying the web root would publish the key. */
 static bool holds(const char *web_root, const char *directory)
 {
     size_t n = strlen(web_root);
@@ -194,7 +194,7 @@ static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
     return rc != 0 ? rc : cfr_oidc_store_settle(d, now_s(), &changed, err);
 }
 
-/* Nobody can have followed what was written this moment. */
+/* No verifier can have read what was just written. */
 static int not_yet(const struct cfr_cli_oidc_options *o, struct cfr_err *err)
 {
     return cfr_err_set(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status: what the agent does, as a table for people or as JSON. */
+/* Subcommand status: state of the agent and its credentials, as a table or as JSON. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/client.h"
@@ -26,7 +26,7 @@ struct paint {
 static const struct paint plain = {"", "", "", "", ""};
 static const struct paint colour = {"\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"};
 
-static struct cfr_view text(const struct cfr_json *object, const char *key, const char *otherwise)
+static struct cfr_view get_text(const struct cfr_json *object, const char *key, const char *otherwise)
 {
     struct cfr_view v = cfr_view_of(otherwise);
 
@@ -34,22 +34,22 @@ static struct cfr_view text(const struct cfr_json *object, const char *key, cons
     return v;
 }
 
-static int64_t moment(const struct cfr_json *object, const char *key)
+static int64_t get_time(const struct cfr_json *object, const char *key)
 {
     int64_t t = 0;
 
-    (void)cfr_time_parse(text(object, key, ""), &t);
+    (void)cfr_time_parse(get_text(object, key, ""), &t);
     return t;
 }
 
-static bool flag(const struct cfr_json *object, const char *key)
+static bool get_flag(const struct cfr_json *object, const char *key)
 {
     bool b = false;
 
     return cfr_json_bool(cfr_json_get(object, key), &b) && b;
 }
 
-static int64_t number(const struct cfr_json *object, const char *key)
+static int64_t get_number(const struct cfr_json *object, const char *key)
 {
     int64_t n = 0;
 
@@ -60,12 +60,12 @@ static int64_t number(const struct cfr_json *object, const char *key)
 /* A life of twenty places: # is left, - is gone. */
 static void bar(const struct cfr_json *c, int64_t now_s, char out[BAR + 3])
 {
-    int64_t issued = moment(c, "issued");
-    int64_t expires = moment(c, "expires");
+    int64_t issued = get_time(c, "issued");
+    int64_t expires = get_time(c, "expires");
     int64_t left = expires - now_s;
     int64_t filled = expires > issued ? (left * BAR + (expires - issued) - 1) / (expires - issued) : 0;
 
-    if (!flag(c, "published")) {
+    if (!get_flag(c, "published")) {
         (void)snprintf(out, BAR + 3, "%*s", BAR + 2, "");
         return;
     }
@@ -89,20 +89,20 @@ static const char *in_words(int64_t at_s, int64_t now_s, char buf[CFR_TIME_WORDS
 
 static const char *life_colour(const struct cfr_json *c, const struct paint *p)
 {
-    if (!flag(c, "ready"))
+    if (!get_flag(c, "ready"))
         return p->bad;
     return cfr_json_is_object(cfr_json_get(c, "last_error")) ? p->warn : p->good;
 }
 
-/* Hooks, and Secrets of the cluster, which are told of in the same way. */
+/* Hooks, and Secrets of the cluster, which are shown alike. */
 static void print_hooks(const struct cfr_json *hooks, const char *what, const struct paint *p)
 {
 
     for (size_t i = 0; i < cfr_json_count(hooks); i++) {
         const struct cfr_json *h = cfr_json_at(hooks, i);
-        struct cfr_view name = text(h, "name", "");
-        struct cfr_view result = text(h, "result", "");
-        struct cfr_view error = text(h, "error", "");
+        struct cfr_view name = get_text(h, "name", "");
+        struct cfr_view result = get_text(h, "result", "");
+        struct cfr_view error = get_text(h, "error", "");
         bool failed = cfr_view_is(result, "failed");
 
         (void)printf("    %s%s%.*s: %.*s%s%.*s%s\n", failed ? p->warn : p->dim, what, (int)name.n, name.p,
@@ -114,12 +114,12 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
 {
     for (size_t i = 0; i < cfr_json_count(consumers); i++) {
         const struct cfr_json *k = cfr_json_at(consumers, i);
-        struct cfr_view name = text(k, "name", "");
-        bool behind = flag(k, "behind");
+        struct cfr_view name = get_text(k, "name", "");
+        bool behind = get_flag(k, "behind");
 
         (void)printf("    %sconsumer %.*s: ", behind ? p->warn : p->dim, (int)name.n, name.p);
-        if (number(k, "generation") != 0)
-            (void)printf("generation %" PRId64, number(k, "generation"));
+        if (get_number(k, "generation") != 0)
+            (void)printf("generation %" PRId64, get_number(k, "generation"));
         else
             (void)printf("nothing acknowledged yet");
         (void)printf("%s%s\n", behind ? ", stays behind" : "", p->off);
@@ -128,15 +128,15 @@ static void print_consumers(const struct cfr_json *consumers, const struct paint
 
 static void print_mint(const struct cfr_json *m, const struct paint *p)
 {
-    struct cfr_view state = text(m, "state", "");
-    struct cfr_view waits = text(m, "waits_for", "");
-    struct cfr_view error = text(m, "error", "");
+    struct cfr_view state = get_text(m, "state", "");
+    struct cfr_view waits = get_text(m, "waits_for", "");
+    struct cfr_view error = get_text(m, "error", "");
     bool failed = cfr_view_is(state, "UPDATE_FAILED");
 
     if (state.n == 0)
         return;
     (void)printf("    %srotation %.*s, step %.*s%s\n", failed ? p->warn : p->dim, (int)state.n, state.p,
-                 (int)text(m, "step", "?").n, text(m, "step", "?").p, p->off);
+                 (int)get_text(m, "step", "?").n, get_text(m, "step", "?").p, p->off);
     if (waits.n != 0)
         (void)printf("    %swaits for %.*s%s\n", p->dim, (int)waits.n, waits.p, p->off);
     if (error.n != 0)
@@ -147,56 +147,57 @@ static void print_notes(const struct cfr_json *c, const struct paint *p, int64_t
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
     const struct cfr_json *token = cfr_json_get(c, "token");
-    struct cfr_view identity = text(c, "identity", "");
-    struct cfr_view message = text(error, "message", "");
+    struct cfr_view identity = get_text(c, "identity", "");
+    struct cfr_view message = get_text(error, "message", "");
     char words[CFR_TIME_WORDS_MAX];
 
     if (identity.n != 0)
         (void)printf("    %s%.*s%s\n", p->dim, (int)identity.n, identity.p, p->off);
     if (message.n != 0)
         (void)printf("    %s%.*s (%s ago, %" PRId64 " in a row)%s\n", p->bad, (int)message.n, message.p,
-                     cfr_time_words((now_s - moment(error, "at")) * 1000, words), number(c, "consecutive_failures"),
-                     p->off);
-    if (flag(token, "overdue"))
+                     cfr_time_words((now_s - get_time(error, "at")) * 1000, words),
+                     get_number(c, "consecutive_failures"), p->off);
+    if (get_flag(token, "overdue"))
         (void)printf("    %sthe token is %s old and was not replaced%s\n", p->warn,
-                     cfr_time_words((now_s - moment(token, "issued")) * 1000, words), p->off);
-    if (flag(token, "requested"))
-        (void)printf("    %sthe token was asked of the API server%s\n", p->dim, p->off);
+                     cfr_time_words((now_s - get_time(token, "issued")) * 1000, words), p->off);
+    if (get_flag(token, "requested"))
+        (void)printf("    %sthe token was requested from the API server%s\n", p->dim, p->off);
     print_mint(cfr_json_get(c, "mint"), p);
     print_hooks(cfr_json_get(c, "deliveries"), "", p);
     print_hooks(cfr_json_get(c, "hooks"), "hook ", p);
     print_consumers(cfr_json_get(c, "consumers"), p);
-    if (flag(c, "previous_held"))
+    if (get_flag(c, "previous_held"))
         (void)printf("    %sthe previous generation is kept until all it is kept for have acknowledged%s\n", p->dim,
                      p->off);
 }
 
 static void print_credential(const struct cfr_json *c, const struct paint *p, int64_t now_s)
 {
-    struct cfr_view name = text(c, "name", "?");
-    struct cfr_view state = text(c, "state", "?");
+    struct cfr_view name = get_text(c, "name", "?");
+    struct cfr_view state = get_text(c, "state", "?");
     char life[BAR + 3];
     char left[CFR_TIME_WORDS_MAX];
     char next[CFR_TIME_WORDS_MAX];
 
     bar(c, now_s, life);
-    (void)printf(
-        "%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p), (int)state.n,
-        state.p, p->off, number(c, "generation"), life_colour(c, p), life, p->off,
-        flag(c, "published") ? moment(c, "expires") == 0 ? "never" : in_words(moment(c, "expires"), now_s, left) : "-",
-        in_words(moment(c, "next_refresh"), now_s, next));
+    (void)printf("%-24.*s %s%-10.*s%s %6" PRId64 "  %s%s%s  %-12s %-12s\n", (int)name.n, name.p, life_colour(c, p),
+                 (int)state.n, state.p, p->off, get_number(c, "generation"), life_colour(c, p), life, p->off,
+                 get_flag(c, "published")
+                     ? get_time(c, "expires") == 0 ? "never" : in_words(get_time(c, "expires"), now_s, left)
+                     : "-",
+                 in_words(get_time(c, "next_refresh"), now_s, next));
     print_notes(c, p, now_s);
 }
 
 static void print_authority(const struct cfr_json *a, const struct paint *p, int64_t now_s)
 {
-    struct cfr_view error = text(a, "error", "");
+    struct cfr_view error = get_text(a, "error", "");
     char rotates[CFR_TIME_WORDS_MAX];
 
     if (!cfr_json_is_object(a))
         return;
-    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", number(a, "number"),
-                 number(a, "generations"), in_words(moment(a, "rotates"), now_s, rotates));
+    (void)printf("service CA %" PRId64 ", of %" PRId64 " that are trusted; rotates in %s\n", get_number(a, "number"),
+                 get_number(a, "generations"), in_words(get_time(a, "rotates"), now_s, rotates));
     if (error.n != 0)
         (void)printf("    %s%.*s%s\n", p->bad, (int)error.n, error.p, p->off);
 }
@@ -205,7 +206,7 @@ static void print_table(const struct cfr_json *doc, const struct paint *p)
 {
     const struct cfr_json *list = cfr_json_get(doc, "credentials");
     const struct cfr_json *agent = cfr_json_get(doc, "agent");
-    struct cfr_view refused = text(cfr_json_get(agent, "config"), "error", "");
+    struct cfr_view refused = get_text(cfr_json_get(agent, "config"), "error", "");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
 
     if (refused.n != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parent of a command and its agent. */
+/* Supervisor: parent process of a command and its agent. */
 #include "agent/cmd/supervise_private.h"
 
 #include "agent/loop/backoff.h"
@@ -28,7 +28,7 @@
 enum phase {
     PUBLISHING, /* the agent runs, the command does not */
     RUNNING,
-    ENDING /* the command has ended, or never will be started: the rest is told to end */
+    ENDING /* the command has ended, or will never start: the rest is being stopped */
 };
 
 struct run {
@@ -172,7 +172,7 @@ static void start_command(struct run *r)
         end_with(r, CFR_EXIT_FAILED);
         return;
     }
-    /* Both do it, so that it is done whoever comes first. */
+    /* Both set it, because either may run first. */
     (void)setpgid(pid, pid);
     r->command = pid;
     r->command_runs = true;
@@ -219,7 +219,7 @@ static int status_of(int wait_status)
     return WIFSIGNALED(wait_status) ? BY_SIGNAL + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/* The command goes on with what is published, and the next agent takes over what stands. */
+/* The command continues with the published files, and the next agent takes them over. */
 static void agent_failed(struct run *r, int wait_status)
 {
     struct cfr_backoff_cause cause = {.class = CFR_CLASS_RETRY, .max_ms = PAUSE_MAX_MS};
@@ -311,7 +311,7 @@ static void on_signals(struct run *r)
         if (info.ssi_signo != SIGCHLD)
             on_signal(r, (int)info.ssi_signo);
     }
-    /* At every turn: one SIGCHLD may stand for several. */
+    /* On every pass: one SIGCHLD may mean several children. */
     on_children(r);
 }
 
@@ -324,7 +324,7 @@ static void on_ready(struct run *r)
         return;
     (void)close(r->ready_fd);
     r->ready_fd = -1;
-    /* Nothing but an end is told by SIGCHLD. */
+    /* SIGCHLD means that a child has ended, nothing else. */
     if (r->phase == PUBLISHING && n == 1 && word == CFR_DAEMON_READINESS_READY)
         start_command(r);
     else if (r->phase == PUBLISHING && n == 1)
@@ -364,7 +364,7 @@ static void turn(struct run *r)
     struct pollfd fds[2] = {{r->signal_fd, POLLIN, 0}, {r->ready_fd, POLLIN, 0}};
 
     (void)poll(fds, 2, timeout_ms(r));
-    /* Before the signals: who says that it is ready and then fails was ready. */
+    /* Before the signals: an agent that reports readiness and then fails was ready. */
     if (fds[1].revents != 0)
         on_ready(r);
     if (fds[0].revents != 0)
@@ -389,7 +389,7 @@ int cfr_cmd_supervise_run(const struct cfr_cmd_supervise *s)
         .status = CFR_EXIT_FAILED,
     };
 
-    /* Whoever loses its parent below us comes to us and not to somebody who does not know of it. */
+    /* Orphans below this process become its children, and not those of a process that does not reap them. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (!open_signals(&r) || !start_agent(&r, true)) {
         cfr_cli_complain("cannot start the agent: %s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A command and the agent that keeps its credentials fresh, each a process of its own, under one parent: the parent
- * publishes first, passes signals on, reaps whoever is left to it, and ends as the command ends. Fit to be process 1.
+ * publishes first, passes signals on, reaps orphans, and exits as the command exits. It can be process 1.
  */
 #ifndef CFR_AGENT_CMD_SUPERVISE_PRIVATE_H
 #define CFR_AGENT_CMD_SUPERVISE_PRIVATE_H
@@ -15,7 +15,7 @@ struct cfr_cmd_supervise {
     int (*agent)(void *ctx, int ready_fd);
     void *ctx;
     int64_t timeout_ms; /* until what the command needs is published */
-    int64_t grace_ms;   /* until who is told to end is killed: the agent, and the rest of the command's process group */
+    int64_t grace_ms;   /* from SIGTERM to SIGKILL: for the agent, and the rest of the command's process group */
 };
 
 /* Returns an exit status: the command's own, 128 and the signal that ended it, 126 or 127 if it could not be started;

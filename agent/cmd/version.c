@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `credfresh version`: with --verbose, the libraries that work in this process. */
+/* Subcommand version; with --verbose, the libraries of this process. */
 #include "agent/cmd/commands_private.h"
 
 #include "agent/http/client.h"

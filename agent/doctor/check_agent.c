@@ -14,7 +14,7 @@
 
 #define CALL_MAX_MS 10000
 
-static struct cfr_view text(const struct cfr_json *object, const char *key)
+static struct cfr_view get_text(const struct cfr_json *object, const char *key)
 {
     struct cfr_view v = {"", 0};
 
@@ -22,22 +22,22 @@ static struct cfr_view text(const struct cfr_json *object, const char *key)
     return v;
 }
 
-static bool flag(const struct cfr_json *object, const char *key)
+static bool get_flag(const struct cfr_json *object, const char *key)
 {
     bool b = false;
 
     return cfr_json_bool(cfr_json_get(object, key), &b) && b;
 }
 
-static int64_t moment(const struct cfr_json *object, const char *key)
+static int64_t get_time(const struct cfr_json *object, const char *key)
 {
     int64_t t = 0;
 
-    (void)cfr_time_parse(text(object, key), &t);
+    (void)cfr_time_parse(get_text(object, key), &t);
     return t;
 }
 
-static int64_t number(const struct cfr_json *object, const char *key)
+static int64_t get_number(const struct cfr_json *object, const char *key)
 {
     int64_t n = 0;
 
@@ -84,135 +84,135 @@ static bool is_apart(pid_t pid, const char *kind)
     return stat(path, &ours) == 0 && its.st_ino != ours.st_ino;
 }
 
-/* What a service manager or a container gives the agent nobody else sees. */
-static void tell_namespaces(struct cfr_doctor *d)
+/* Mounts and network that a service manager or a container gives to the agent alone. */
+static void report_namespaces(struct cfr_doctor *d)
 {
     bool mounts = d->agent_pid > 0 && is_apart(d->agent_pid, "mnt");
     bool network = d->agent_pid > 0 && is_apart(d->agent_pid, "net");
 
     if (mounts || network)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.namespace",
-                       "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
-                       "the running agent, process %d, has %s%s%s of its own: what is told here holds for yours",
-                       (int)d->agent_pid, mounts ? "mounts" : "", mounts && network ? " and " : "",
-                       network ? "a network" : "");
+        cfr_doctor_report(
+            d, CFR_FINDING_NOTE, "machine.namespace",
+            "run doctor where it is: `nsenter --target PID --mount --net credfresh doctor`, `kubectl exec`",
+            "the running agent, process %d, has %s%s%s of its own: these findings hold for yours", (int)d->agent_pid,
+            mounts ? "mounts" : "", mounts && network ? " and " : "", network ? "a network" : "");
 }
 
 /* ---- its configuration ---- */
 
-static void tell_config(struct cfr_doctor *d, const struct cfr_json *agent)
+static void report_config(struct cfr_doctor *d, const struct cfr_json *agent)
 {
     const struct cfr_json *config = cfr_json_get(agent, "config");
-    struct cfr_view error = text(config, "error");
-    int64_t loaded_s = moment(config, "loaded");
+    struct cfr_view error = get_text(config, "error");
+    int64_t loaded_s = get_time(config, "loaded");
     struct stat st;
 
-    if (!flag(config, "ok")) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.config", "mend the file, then `credfresh reload`",
-                       "the agent refused the configuration when it was last reloaded and runs with the one "
-                       "before: %.*s",
-                       (int)error.n, error.p);
+    if (!get_flag(config, "ok")) {
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.config", "fix the file, then `credfresh reload`",
+                          "the agent refused the configuration when it was last reloaded and runs with the one "
+                          "before: %.*s",
+                          (int)error.n, error.p);
         return;
     }
     if (d->config_path == NULL || stat(d->config_path, &st) != 0 || loaded_s == 0)
         return;
     /* What was moved or copied there may have kept an old time of its content. */
     if (st.st_mtim.tv_sec > loaded_s || st.st_ctim.tv_sec > loaded_s)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.config", "`credfresh reload`",
-                       "%s was changed after the agent took it: what it runs with may be something else",
-                       d->config_path);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.config", "`credfresh reload`",
+                          "%s was changed after the agent took it: what it runs with may be something else",
+                          d->config_path);
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.config", NULL, "the agent runs with the configuration as it stands");
+        cfr_doctor_report(d, CFR_FINDING_OK, "agent.config", NULL, "the agent runs with the current configuration");
 }
 
 /* ---- one credential ---- */
 
-static void tell_error(struct cfr_doctor *d, const struct cfr_json *c)
+static void report_error(struct cfr_doctor *d, const struct cfr_json *c)
 {
     const struct cfr_json *error = cfr_json_get(c, "last_error");
-    struct cfr_view message = text(error, "message");
+    struct cfr_view message = get_text(error, "message");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    int64_t next_s = moment(c, "next_refresh");
+    int64_t next_s = get_time(c, "next_refresh");
     char ago[CFR_TIME_WORDS_MAX];
     char ahead[CFR_TIME_WORDS_MAX];
 
     if (message.n == 0)
         return;
-    cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.error", NULL,
-                   "the agent failed %lld times in a row, last %s ago, and tries again in %s: %.*s",
-                   (long long)number(c, "consecutive_failures"),
-                   cfr_time_words((now_s - moment(error, "at")) * 1000, ago),
-                   cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n, message.p);
+    cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.error", NULL,
+                      "the agent failed %lld times in a row, last %s ago, and retries in %s: %.*s",
+                      (long long)get_number(c, "consecutive_failures"),
+                      cfr_time_words((now_s - get_time(error, "at")) * 1000, ago),
+                      cfr_time_words((next_s > now_s ? next_s - now_s : 0) * 1000, ahead), (int)message.n, message.p);
 }
 
-static void tell_state(struct cfr_doctor *d, const struct cfr_json *c)
+static void report_state(struct cfr_doctor *d, const struct cfr_json *c)
 {
-    struct cfr_view state = text(c, "state");
+    struct cfr_view state = get_text(c, "state");
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    int64_t expires_s = moment(c, "expires");
+    int64_t expires_s = get_time(c, "expires");
     char words[CFR_TIME_WORDS_MAX];
 
-    if (flag(c, "ready") && expires_s != 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published, good for %s (%.*s)",
-                       (long long)number(c, "generation"), cfr_time_words((expires_s - now_s) * 1000, words),
-                       (int)state.n, state.p);
-    else if (flag(c, "ready"))
-        cfr_doctor_say(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published and never expires",
-                       (long long)number(c, "generation"));
-    else if (flag(c, "published"))
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential", "what is told below is why it was not renewed",
-                       "what is published has expired %s ago (the agent is %.*s)",
-                       cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
+    if (get_flag(c, "ready") && expires_s != 0)
+        cfr_doctor_report(d, CFR_FINDING_OK, "agent.credential", NULL,
+                          "generation %lld is published, good for %s (%.*s)", (long long)get_number(c, "generation"),
+                          cfr_time_words((expires_s - now_s) * 1000, words), (int)state.n, state.p);
+    else if (get_flag(c, "ready"))
+        cfr_doctor_report(d, CFR_FINDING_OK, "agent.credential", NULL, "generation %lld is published and never expires",
+                          (long long)get_number(c, "generation"));
+    else if (get_flag(c, "published"))
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the findings below say why it was not renewed",
+                          "what is published has expired %s ago (the agent is %.*s)",
+                          cfr_time_words((now_s - expires_s) * 1000, words), (int)state.n, state.p);
     else
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "agent.credential", "what is told below is why",
-                       "nothing is published yet (the agent is %.*s)", (int)state.n, state.p);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "agent.credential", "the findings below say why",
+                          "nothing is published yet (the agent is %.*s)", (int)state.n, state.p);
 }
 
-static void tell_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check, const char *remedy)
+static void report_list(struct cfr_doctor *d, const struct cfr_json *list, const char *check, const char *remedy)
 {
     for (const struct cfr_json *h = cfr_json_first(list); h != NULL; h = cfr_json_next(h)) {
-        struct cfr_view error = text(h, "error");
-        struct cfr_view name = text(h, "name");
+        struct cfr_view error = get_text(h, "error");
+        struct cfr_view name = get_text(h, "name");
 
         if (error.n != 0)
-            cfr_doctor_say(d, CFR_FINDING_WARNING, check, remedy, "%.*s failed: %.*s", (int)name.n, name.p,
-                           (int)error.n, error.p);
+            cfr_doctor_report(d, CFR_FINDING_WARNING, check, remedy, "%.*s failed: %.*s", (int)name.n, name.p,
+                              (int)error.n, error.p);
     }
 }
 
-static void tell_consumers(struct cfr_doctor *d, const struct cfr_json *c)
+static void report_consumers(struct cfr_doctor *d, const struct cfr_json *c)
 {
     for (const struct cfr_json *k = cfr_json_first(cfr_json_get(c, "consumers")); k != NULL; k = cfr_json_next(k)) {
-        struct cfr_view name = text(k, "name");
+        struct cfr_view name = get_text(k, "name");
 
-        if (flag(k, "behind"))
-            cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.behind",
-                           "look at the consumer: does it get the hook, and does it read the files again?",
-                           "the consumer %.*s has generation %lld in use, the newest is %lld", (int)name.n, name.p,
-                           (long long)number(k, "generation"), (long long)number(c, "generation"));
+        if (get_flag(k, "behind"))
+            cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.behind",
+                              "look at the consumer: does it get the hook, and does it read the files again?",
+                              "the consumer %.*s has generation %lld in use, the newest is %lld", (int)name.n, name.p,
+                              (long long)get_number(k, "generation"), (long long)get_number(c, "generation"));
     }
 }
 
-static void tell_credential(struct cfr_doctor *d, const struct cfr_json *c)
+static void report_credential(struct cfr_doctor *d, const struct cfr_json *c)
 {
-    tell_state(d, c);
-    tell_error(d, c);
-    tell_list(d, cfr_json_get(c, "hooks"), "agent.hook", "see the checks hook.* below");
-    tell_list(d, cfr_json_get(c, "deliveries"), "agent.delivery", NULL);
-    tell_consumers(d, c);
+    report_state(d, c);
+    report_error(d, c);
+    report_list(d, cfr_json_get(c, "hooks"), "agent.hook", "see the checks hook.* below");
+    report_list(d, cfr_json_get(c, "deliveries"), "agent.delivery", NULL);
+    report_consumers(d, c);
     cfr_doctor_mint_agent(d, c);
 }
 
 /* From where the last one was found on, then from the beginning. */
-static const struct cfr_json *find(struct cfr_doctor *d, const char *name)
+static const struct cfr_json *find_credential(struct cfr_doctor *d, const char *name)
 {
     const struct cfr_json *c = d->agent_next;
 
-    while (c != NULL && !cfr_view_is(text(c, "name"), name))
+    while (c != NULL && !cfr_view_is(get_text(c, "name"), name))
         c = cfr_json_next(c);
     if (c == NULL) {
         c = cfr_json_first(cfr_json_get(d->agent.json, "credentials"));
-        while (c != NULL && !cfr_view_is(text(c, "name"), name))
+        while (c != NULL && !cfr_view_is(get_text(c, "name"), name))
             c = cfr_json_next(c);
     }
     d->agent_next = c != NULL ? cfr_json_next(c) : d->agent_next;
@@ -225,41 +225,42 @@ void cfr_doctor_agent_credential(struct cfr_doctor *d, struct cfr_doctor_case *c
 
     if (d->agent.json == NULL)
         return;
-    found = find(d, c->name);
+    found = find_credential(d, c->name);
     if (found != NULL)
-        tell_credential(d, found);
+        report_credential(d, found);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.credential", "`credfresh reload`, or ask the right agent with -s",
-                       "the running agent does not know this credential");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.credential",
+                          "`credfresh reload`, or ask the right agent with -s",
+                          "the running agent does not know this credential");
 }
 
-static void tell_agent(struct cfr_doctor *d)
+static void report_agent(struct cfr_doctor *d)
 {
     const struct cfr_json *agent = cfr_json_get(d->agent.json, "agent");
-    struct cfr_view version = text(agent, "version");
+    struct cfr_view version = get_text(agent, "version");
     char words[CFR_TIME_WORDS_MAX];
 
-    cfr_doctor_say(d, CFR_FINDING_OK, "agent.running", NULL, "an agent runs, version %.*s, for %s", (int)version.n,
-                   version.p, cfr_time_words(cfr_clock_now().wall_ms - moment(agent, "started") * 1000, words));
+    cfr_doctor_report(d, CFR_FINDING_OK, "agent.running", NULL, "an agent runs, version %.*s, for %s", (int)version.n,
+                      version.p, cfr_time_words(cfr_clock_now().wall_ms - get_time(agent, "started") * 1000, words));
     if (!cfr_view_is(version, CFR_VERSION))
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.version", "restart the agent after an upgrade",
-                       "this program is version " CFR_VERSION);
-    tell_config(d, agent);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "agent.version", "restart the agent after an upgrade",
+                          "this program is version " CFR_VERSION);
+    report_config(d, agent);
 }
 
-static void tell_silence(struct cfr_doctor *d, int rc, long status, const char *words)
+static void report_silence(struct cfr_doctor *d, int rc, long status, const char *words)
 {
     if (status == 403 || rc == CFR_E_PERM)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running", "run doctor as root or as the agent's user", "%s",
-                       rc == CFR_E_PERM ? words : "the agent does not talk to this user");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "agent.running", "run doctor as root or as the agent's user", "%s",
+                          rc == CFR_E_PERM ? words : "the agent does not talk to this user");
     else if (rc == CFR_E_MISSING || rc == CFR_E_NET)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "agent.running",
-                       "`systemctl status credfresh`, or the container's log, tell whether it was started", "%s",
-                       words);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "agent.running",
+                          "`systemctl status credfresh`, or the container's log, show whether it was started", "%s",
+                          words);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "agent.running",
-                       "restart it; it may hang, or another program has this socket",
-                       "the agent does not answer as it should: %s", rc != 0 ? words : "an unexpected status");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "agent.running",
+                          "restart it; it may hang, or another program has this socket",
+                          "the agent does not answer as it should: %s", rc != 0 ? words : "an unexpected status");
 }
 
 void cfr_doctor_agent(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -273,12 +274,12 @@ void cfr_doctor_agent(struct cfr_doctor *d, struct cfr_doctor_case *c)
         return;
     rc = cfr_cli_call_within(left_ms < CALL_MAX_MS ? left_ms : CALL_MAX_MS, socket_of(d), "GET", "/v1/credentials",
                              NULL, &d->agent, &err);
-    tell_namespaces(d);
+    report_namespaces(d);
     if (rc == 0 && d->agent.status == 200 && d->agent.json != NULL) {
-        tell_agent(d);
+        report_agent(d);
         return;
     }
-    tell_silence(d, rc, d->agent.status, err.text);
+    report_silence(d, rc, d->agent.status, err.text);
     cfr_cli_answer_free(&d->agent);
     d->agent = (struct cfr_cli_answer){.status = 0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service CA: its store, how long it is good, and what of it is published. Nothing is issued. */
+/* Check of the service CA: its store, its lifetime, and the published certificates. Nothing is issued. */
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
@@ -30,7 +30,7 @@ static int64_t now_s(void)
 
 /* ---- the store ---- */
 
-static bool had_one(const struct cfr_doctor *d)
+static bool had_ca(const struct cfr_doctor *d)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -39,37 +39,37 @@ static bool had_one(const struct cfr_doctor *d)
            stat(path, &st) == 0;
 }
 
-static void tell_missing(struct cfr_doctor *d, const char *store)
+static void report_missing(struct cfr_doctor *d, const char *store)
 {
     char at[PATH_MAX];
 
-    if (had_one(d)) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.store",
-                       "an agent that still runs writes it again within minutes; else give the directory "
-                       "back from a backup. To begin "
-                       "anew, with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
-                       "there is no CA in %s, though there was one: an agent that starts now issues nothing", store);
+    if (had_ca(d)) {
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.store",
+                          "an agent that still runs writes it again within minutes; else give the directory "
+                          "back from a backup. To start "
+                          "over, with a CA that no client trusts yet, remove " MARKER ".json from state_dir",
+                          "there is no CA in %s, though there was one: an agent that starts now issues nothing", store);
         return;
     }
     cfr_doctor_nearest(store, at);
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent makes it in %s", store);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.store", NULL, "there is no CA yet: the agent makes it in %s", store);
     else
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.store",
-                       "give the directory to credfresh's user (systemd: StateDirectory=), or set `store`",
-                       "there is no CA yet, and uid %u may not write in %s: %s", (unsigned)geteuid(), at,
-                       strerror(errno));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.store",
+                          "give the directory to credfresh's user (systemd: StateDirectory=), or set `store`",
+                          "there is no CA yet, and uid %u may not write in %s: %s", (unsigned)geteuid(), at,
+                          strerror(errno));
 }
 
-/* False if it is somebody else's to read. */
+/* False if only another user, such as the agent's, can read it. */
 static bool is_ours_to_read(struct cfr_doctor *d, const char *store, const struct cfr_err *err)
 {
     struct stat st;
 
     if (err->code != CFR_E_PERM || stat(store, &st) != 0 || st.st_uid == geteuid())
         return true;
-    cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.store", "run doctor as the agent's user, or as root",
-                   "the store cannot be looked at: %s", err->text);
+    cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.store", "run doctor as the agent's user, or as root",
+                      "the store cannot be looked at: %s", err->text);
     return false;
 }
 
@@ -87,17 +87,17 @@ static int read_store(struct cfr_doctor *d, int fd, struct cfr_err *err)
 }
 
 /* The CA's private key is in it. */
-static void tell_mode(struct cfr_doctor *d, int fd, const char *store)
+static void report_mode(struct cfr_doctor *d, int fd, const char *store)
 {
     struct stat st;
 
     if (fstatat(fd, DOCUMENT ".json", &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 077U) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.store", "chmod 600, and think of who has read it",
-                       "%s/" DOCUMENT ".json holds the CA's private key, and others may read it (mode %04o)", store,
-                       (unsigned)st.st_mode & 07777U);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.store", "chmod 600, and consider who may have read it",
+                          "%s/" DOCUMENT ".json holds the CA's private key, and others may read it (mode %04o)", store,
+                          (unsigned)st.st_mode & 07777U);
 }
 
-static void tell_store(struct cfr_doctor *d, const char *store)
+static void report_store(struct cfr_doctor *d, const char *store)
 {
     struct cfr_err err = {0};
     int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,20 +105,20 @@ static void tell_store(struct cfr_doctor *d, const char *store)
 
     cfr_doctor_check_lasting(d, "ca.store", "the CA is kept in", store);
     if (rc == CFR_E_MISSING)
-        tell_missing(d, store);
+        report_missing(d, store);
     else if (rc != 0 && is_ours_to_read(d, store, &err))
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.store",
-                       "restore it from a backup: an agent that starts now issues nothing. What is published stays",
-                       "the CA in %s/" DOCUMENT ".json cannot be used: %s", store, err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.store",
+                          "restore it from a backup: an agent that starts now issues nothing. What is published stays",
+                          "the CA in %s/" DOCUMENT ".json cannot be used: %s", store, err.text);
     if (fd >= 0) {
-        tell_mode(d, fd, store);
+        report_mode(d, fd, store);
         (void)close(fd);
     }
 }
 
 /* ---- the signer ---- */
 
-static void tell_signer(struct cfr_doctor *d, const struct cfr_config_service_ca *c)
+static void report_signer(struct cfr_doctor *d, const struct cfr_config_service_ca *c)
 {
     const struct cfr_ca_rules rules = {.validity_s = c->validity_ms / 1000,
                                        .rotate_below_s = c->rotate_below_ms / 1000,
@@ -130,34 +130,34 @@ static void tell_signer(struct cfr_doctor *d, const struct cfr_config_service_ca
     char due[CFR_TIME_WORDS_MAX];
 
     if (cfr_ca_is_ahead(&d->ca, now_s()))
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.signer", "set the clock of this machine",
-                       "the CA begins in this machine's future: nothing is issued until then");
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.signer", "set the clock of this machine",
+                          "the CA begins in this machine's future: nothing is issued until then");
     else if (left_s <= 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.signer",
-                       "start the agent: it makes the next one; clients must read the new bundle",
-                       "the CA has ended %s ago: what it issued is not trusted any more",
-                       cfr_time_words(-left_s * 1000, left));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.signer",
+                          "start the agent: it makes the next one; clients must read the new bundle",
+                          "the CA has ended %s ago: what it issued is not trusted any more",
+                          cfr_time_words(-left_s * 1000, left));
     else if (due_s < -LATE_S)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.signer",
-                       "is an agent running? ca.agent and its log say what keeps it",
-                       "CA %llu should have been replaced %s ago, and ends in %s", (unsigned long long)d->ca.number,
-                       cfr_time_words(-due_s * 1000, due), cfr_time_words(left_s * 1000, left));
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.signer",
+                          "is an agent running? ca.agent and its log say what keeps it",
+                          "CA %llu should have been replaced %s ago, and ends in %s", (unsigned long long)d->ca.number,
+                          cfr_time_words(-due_s * 1000, due), cfr_time_words(left_s * 1000, left));
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is good for %s, and to be replaced in %s",
-                       (unsigned long long)d->ca.number, cfr_time_words(left_s * 1000, left),
-                       cfr_time_words((due_s > 0 ? due_s : 0) * 1000, due));
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.signer", NULL, "CA %llu is good for %s, and to be replaced in %s",
+                          (unsigned long long)d->ca.number, cfr_time_words(left_s * 1000, left),
+                          cfr_time_words((due_s > 0 ? due_s : 0) * 1000, due));
     if (strcmp(d->ca.subject, c->subject) != 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "ca.signer", NULL, "its subject stays \"%s\", whatever `subject` says",
-                       d->ca.subject);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "ca.signer", NULL, "its subject stays \"%s\", whatever `subject` says",
+                          d->ca.subject);
 }
 
-static void tell_agent(struct cfr_doctor *d)
+static void report_agent(struct cfr_doctor *d)
 {
     struct cfr_view text;
 
     if (cfr_json_string(cfr_json_get(cfr_json_get(d->agent.json, "service_ca"), "error"), &text) && text.n != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.agent", NULL, "the agent's last look at the CA failed: %.*s",
-                       (int)text.n, text.p);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.agent", NULL, "the agent's last look at the CA failed: %.*s",
+                          (int)text.n, text.p);
 }
 
 void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *unused)
@@ -168,15 +168,15 @@ void cfr_doctor_ca(struct cfr_doctor *d, struct cfr_doctor_case *unused)
     if (c == NULL)
         return;
     cfr_doctor_at(d, NULL, c->node.line);
-    tell_agent(d);
-    tell_store(d, c->store);
+    report_agent(d);
+    report_store(d, c->store);
     if (d->ca.count != 0)
-        tell_signer(d, c);
+        report_signer(d, c);
 }
 
 /* ---- what is published of it ---- */
 
-/* What stands at one target. */
+/* Certificate and key at one target. */
 struct issued {
     struct cfr_doctor *d;
     struct cfr_cert cert;
@@ -193,29 +193,30 @@ static size_t issuer_of(const struct cfr_ca *ca, const struct cfr_cert *cert)
     return i;
 }
 
-static void tell_life(struct cfr_doctor *d, const struct cfr_cert *cert, const char *path)
+static void report_life(struct cfr_doctor *d, const struct cfr_cert *cert, const char *path)
 {
     int64_t now = now_s();
     int64_t late_s = now - (cert->begins_s + (cert->ends_s - cert->begins_s) * 9 / 10);
     char words[CFR_TIME_WORDS_MAX];
 
     if (cert->begins_s > now)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "set the clock of this machine",
-                       "the certificate in %s begins in this machine's future", path);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "set the clock of this machine",
+                          "the certificate in %s begins in this machine's future", path);
     else if (cert->ends_s <= now)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "is an agent running? agent.error says what keeps it",
-                       "the certificate in %s has expired %s ago", path,
-                       cfr_time_words((now - cert->ends_s) * 1000, words));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "is an agent running? agent.error says what keeps it",
+                          "the certificate in %s has expired %s ago", path,
+                          cfr_time_words((now - cert->ends_s) * 1000, words));
     else if (late_s > 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? agent.error says what keeps it",
-                       "the certificate in %s should have been issued anew at 80 %% of its life, and expires in %s",
-                       path, cfr_time_words((cert->ends_s - now) * 1000, words));
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.certificate",
+                          "is an agent running? agent.error says what keeps it",
+                          "the certificate in %s should have been reissued at 80 %% of its lifetime, and expires in %s",
+                          path, cfr_time_words((cert->ends_s - now) * 1000, words));
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is good for %s", path,
-                       cfr_time_words((cert->ends_s - now) * 1000, words));
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.certificate", NULL, "the certificate in %s is good for %s", path,
+                          cfr_time_words((cert->ends_s - now) * 1000, words));
 }
 
-static void look_at_certificate(struct issued *x, struct cfr_view text, const char *path)
+static void check_certificate(struct issued *x, struct cfr_view text, const char *path)
 {
     struct cfr_doctor *d = x->d;
     struct cfr_err err = {0};
@@ -223,24 +224,24 @@ static void look_at_certificate(struct issued *x, struct cfr_view text, const ch
 
     cfr_cert_free(&x->cert);
     if (cfr_cert_read(text, &x->cert, &err) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate", "remove the file: the agent issues it anew", "%s: %s",
-                       path, err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate", "remove the file: the agent reissues it", "%s: %s",
+                          path, err.text);
         return;
     }
-    tell_life(d, &x->cert, path);
+    report_life(d, &x->cert, path);
     by = issuer_of(&d->ca, &x->cert);
     if (d->ca.count != 0 && by == d->ca.count)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "ca.certificate",
-                       "was the store brought back from an older backup? `credfresh rotate` with the "
-                       "credential's name has it "
-                       "issued anew",
-                       "the certificate in %s is of none of the CAs in the store", path);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "ca.certificate",
+                          "was the store brought back from an older backup? `credfresh rotate` with the "
+                          "credential's name gets it "
+                          "reissued",
+                          "the certificate in %s is of none of the CAs in the store", path);
     else if (by != 0 && d->ca.count != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? it issues it anew at once",
-                       "the certificate in %s is still of the CA before", path);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.certificate", "is an agent running? it reissues it at once",
+                          "the certificate in %s is still of the previous CA", path);
 }
 
-static void look_at_key(struct issued *x, struct cfr_view text)
+static void check_key(struct issued *x, struct cfr_view text)
 {
     cfr_secret_clear(&x->key);
     (void)cfr_secret_append(&x->key, text, NULL);
@@ -252,7 +253,7 @@ static bool holds(struct cfr_view bundle, const struct cfr_ca *ca, size_t i)
     return cfr_view_find(bundle, ca->generations[i].root.pem) >= 0;
 }
 
-static void look_at_bundle(struct cfr_doctor *d, struct cfr_view text, const char *path)
+static void check_bundle(struct cfr_doctor *d, struct cfr_view text, const char *path)
 {
     struct cfr_str expected = {.limit = TEXT_MAX};
     bool known = false;
@@ -263,21 +264,21 @@ static void look_at_bundle(struct cfr_doctor *d, struct cfr_view text, const cha
     for (size_t i = 0; i < d->ca.count; i++)
         known = known || holds(text, &d->ca, i);
     if (cfr_view_eq(text, cfr_str_view(&expected)))
-        cfr_doctor_say(d, CFR_FINDING_OK, "ca.bundle", NULL, "the bundle in %s is that of CA %llu", path,
-                       (unsigned long long)d->ca.number);
+        cfr_doctor_report(d, CFR_FINDING_OK, "ca.bundle", NULL, "the bundle in %s is that of CA %llu", path,
+                          (unsigned long long)d->ca.number);
     else if (!known)
-        cfr_doctor_say(
+        cfr_doctor_report(
             d, CFR_FINDING_WRONG, "ca.bundle",
-            "is an agent running? was the store brought back from an older backup, or begun anew?",
-            "the bundle in %s holds none of the CAs in the store: who reads it trusts no certificate of them", path);
+            "is an agent running? was the store brought back from an older backup, or a new one started?",
+            "the bundle in %s holds none of the CAs in the store: its readers trust no certificate of them", path);
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "ca.bundle", "is an agent running? it publishes the new one at once",
-                       "the bundle in %s is not the one of now%s", path,
-                       holds(text, &d->ca, 0) ? "" : ": it lacks the newest CA");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "ca.bundle", "is an agent running? it publishes the new one at once",
+                          "the bundle in %s is not the current one%s", path,
+                          holds(text, &d->ca, 0) ? "" : ": it lacks the newest CA");
     cfr_str_free(&expected);
 }
 
-static void look_at_file(struct issued *x, const char *path, int format)
+static void check_file(struct issued *x, const char *path, int format)
 {
     const char *name = cfr_format_names[format];
     struct cfr_secret text;
@@ -287,29 +288,29 @@ static void look_at_file(struct issued *x, const char *path, int format)
     cfr_secret_init(&text, TEXT_MAX);
     rc = cfr_file_read(path, &text, &err);
     if (rc == CFR_E_PERM)
-        cfr_doctor_say(x->d, CFR_FINDING_NOTE, "ca.certificate", NULL, "%s cannot be looked at: %s", path, err.text);
+        cfr_doctor_report(x->d, CFR_FINDING_NOTE, "ca.certificate", NULL, "%s cannot be read: %s", path, err.text);
     else if (rc == 0 && strcmp(name, "certificate") == 0)
-        look_at_certificate(x, cfr_secret_view(&text), path);
+        check_certificate(x, cfr_secret_view(&text), path);
     else if (rc == 0 && strcmp(name, "private-key") == 0)
-        look_at_key(x, cfr_secret_view(&text));
+        check_key(x, cfr_secret_view(&text));
     else if (rc == 0 && strcmp(name, "ca-bundle") == 0)
-        look_at_bundle(x->d, cfr_secret_view(&text), path);
+        check_bundle(x->d, cfr_secret_view(&text), path);
     cfr_secret_free(&text);
 }
 
-static void look_at_pair(struct issued *x)
+static void check_pair(struct issued *x)
 {
     struct cfr_err err = {0};
 
     if (x->cert.pem != NULL && x->key.len != 0 && cfr_cert_check_key(&x->cert, cfr_secret_view(&x->key), &err) != 0)
-        cfr_doctor_say(x->d, CFR_FINDING_WRONG, "ca.key",
-                       "have both in one directory, which changes in one step; `credfresh rotate` with the "
-                       "credential's name has "
-                       "them issued anew",
-                       "the published key and the certificate do not belong together: %s", err.text);
+        cfr_doctor_report(x->d, CFR_FINDING_WRONG, "ca.key",
+                          "have both in one directory, which changes in one step; `credfresh rotate` with the "
+                          "credential's name has "
+                          "them reissued",
+                          "the published key and the certificate do not belong together: %s", err.text);
 }
 
-static void look_at_target(struct issued *x, const struct cfr_config_publish *p)
+static void check_target(struct issued *x, const struct cfr_config_publish *p)
 {
     char path[PATH_MAX];
 
@@ -317,10 +318,10 @@ static void look_at_target(struct issued *x, const struct cfr_config_publish *p)
         const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + i;
 
         if ((size_t)snprintf(path, sizeof path, "%s/%s", p->directory, f->name) < sizeof path)
-            look_at_file(x, path, f->format);
+            check_file(x, path, f->format);
     }
     if (p->file != NULL)
-        look_at_file(x, p->file->path, p->file->format);
+        check_file(x, p->file->path, p->file->format);
 }
 
 void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *one)
@@ -335,14 +336,14 @@ void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *one)
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
         cfr_doctor_at(d, c->name, p->node.line);
-        look_at_target(&x, p);
+        check_target(&x, p);
         if (p->directory != NULL) {
-            look_at_pair(&x);
+            check_pair(&x);
             cfr_cert_free(&x.cert);
             cfr_secret_clear(&x.key);
         }
     }
-    look_at_pair(&x);
+    check_pair(&x);
     cfr_cert_free(&x.cert);
     cfr_secret_free(&x.key);
 }

@@ -12,7 +12,7 @@ struct trial {
     struct cfr_doctor_case *c;
 };
 
-static void tell_grant(const struct trial *t, struct cfr_source_exchange_result *result)
+static void report_grant(const struct trial *t, struct cfr_source_exchange_result *result)
 {
     struct cfr_publish_from from = {result->provider, result->config, result->contents, result->content_count, NULL};
     struct cfr_publish_render render = {t->c->name, &from, result->grant, 1, NULL};
@@ -20,12 +20,12 @@ static void tell_grant(const struct trial *t, struct cfr_source_exchange_result 
     struct cfr_err err = {0};
     int64_t left_s = result->grant->expires_s - cfr_clock_now().wall_ms / 1000;
 
-    cfr_doctor_say(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
-                   result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
-                   result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
+    cfr_doctor_report(t->d, CFR_FINDING_OK, "cloud.exchange", NULL, "exchanged in %.0f ms: %s, good for %s",
+                      result->duration_s * 1000, result->grant->identity != NULL ? result->grant->identity : "no name",
+                      result->grant->expires_s != 0 ? cfr_time_words(left_s * 1000, words) : "ever");
     if (cfr_publish_rehearse(t->c->credential, &render, &err) != 0)
-        cfr_doctor_say(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
-                       err.text);
+        cfr_doctor_report(t->d, CFR_FINDING_WRONG, "publish.format", NULL, "what was granted cannot be published: %s",
+                          err.text);
 }
 
 static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
@@ -38,11 +38,11 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
         t->c->seen_boot_ms = cfr_clock_now().boot_ms;
     }
     if (result->rc == 0) {
-        tell_grant(t, result);
+        report_grant(t, result);
         return;
     }
     t->c->refusal = result->err;
-    cfr_doctor_say(t->d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", result->err.text);
+    cfr_doctor_report(t->d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", result->err.text);
 }
 
 static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -54,14 +54,14 @@ static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
     int rc = cfr_source_inputs_read(c->credential, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
 
     if (rc == 0 && cfr_source_inputs_is_final(&m))
-        cfr_doctor_say(d, CFR_FINDING_OK, "cloud.exchange", NULL, "nothing is to be exchanged");
+        cfr_doctor_report(d, CFR_FINDING_OK, "cloud.exchange", NULL, "nothing is to be exchanged");
     else if (rc == 0)
         rc = cfr_source_sync_exchange(c->credential, &m, d->end_boot_ms, on_exchanged, &t, &err);
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
     if (rc != 0) {
         c->refusal = err;
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "cloud.exchange", NULL, "%s", err.text);
     }
     cfr_source_inputs_free(&m);
 }
@@ -69,18 +69,19 @@ static void try_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 void cfr_doctor_exchange(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (c->credential == NULL)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "the exchange waits for a request of the kubelet");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "cloud.exchange", NULL,
+                          "the exchange waits for a request of the kubelet");
     else if (d->options->offline)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: --offline");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: --offline");
     else if (!c->ready)
-        cfr_doctor_say(d, d->selection ? CFR_FINDING_WRONG : CFR_FINDING_NOTE, "cloud.exchange", NULL,
-                       "no exchange was tried, because its inputs cannot be read: %s", c->unready.text);
+        cfr_doctor_report(d, d->selection ? CFR_FINDING_WRONG : CFR_FINDING_NOTE, "cloud.exchange", NULL,
+                          "no exchange was tried, because its inputs cannot be read: %s", c->unready.text);
     else if (c->unreached[0] != '\0')
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: %s is not reached",
-                       c->unreached);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "cloud.exchange", NULL, "no exchange was tried: %s is not reached",
+                          c->unreached);
     else if (cfr_doctor_left_ms(d) == 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "cloud.exchange", "give it more time: --timeout",
-                       "no exchange was tried: the time was up");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "cloud.exchange", "give it more time: --timeout",
+                          "no exchange was tried: the time was up");
     else
         try_exchange(d, c);
 }

@@ -16,8 +16,8 @@ static void check_acknowledge(struct cfr_doctor *d, const char *path)
     if (fd >= 0)
         (void)close(fd);
     else
-        cfr_doctor_say(d, fd == CFR_E_MISSING ? CFR_FINDING_WARNING : CFR_FINDING_WRONG, "hook.acknowledge", NULL, "%s",
-                       err.text);
+        cfr_doctor_report(d, fd == CFR_E_MISSING ? CFR_FINDING_WARNING : CFR_FINDING_WRONG, "hook.acknowledge", NULL,
+                          "%s", err.text);
 }
 
 void cfr_doctor_hooks(struct cfr_doctor *d, struct cfr_doctor_case *one)

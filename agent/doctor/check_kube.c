@@ -19,16 +19,16 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 
     a->done = true;
     if (answer->error != 0)
-        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
-                       "check the server of the kubeconfig, its CA, and the way there", "%s", answer->err.text);
+        cfr_doctor_report(a->d, CFR_FINDING_WRONG, "publish.cluster",
+                          "check the server of the kubeconfig, its CA, and the way there", "%s", answer->err.text);
     else if (answer->status == 401)
-        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "publish.cluster",
-                       "renew what the kubeconfig's user shows; in a pod: is the service account's token "
-                       "mounted and current?",
-                       "the API server does not know who asks (HTTP 401)");
+        cfr_doctor_report(a->d, CFR_FINDING_WRONG, "publish.cluster",
+                          "renew the credentials of the kubeconfig's user; in a pod: is the service account's token "
+                          "mounted and current?",
+                          "the API server does not accept the credentials (HTTP 401)");
     else
-        cfr_doctor_say(a->d, CFR_FINDING_OK, "publish.cluster", NULL, "the API server answers (HTTP %ld, %.0f ms)",
-                       answer->status, answer->duration_s * 1000);
+        cfr_doctor_report(a->d, CFR_FINDING_OK, "publish.cluster", NULL, "the API server answers (HTTP %ld, %.0f ms)",
+                          answer->status, answer->duration_s * 1000);
 }
 
 static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, struct cfr_kube *kube,
@@ -60,7 +60,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
     int rc = cfr_kube_check(&where, &err);
 
     if (rc == 0 && d->options->offline) {
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.cluster", NULL, "what it takes to ask the API server is there");
+        cfr_doctor_report(d, CFR_FINDING_OK, "publish.cluster", NULL, "what it takes to ask the API server is there");
         return;
     }
     if (rc == 0)
@@ -70,7 +70,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
     if (rc == 0)
         rc = ask_server(d, &where, kube, &err);
     if (rc != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
     cfr_kube_close(kube);
     cfr_http_close(http);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine as a whole: who we are, the state directory, descriptors, watches, memory. */
+/* Checks of the machine: user, state directory, open files, watches, memory, privileges. */
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/limits_private.h"
@@ -49,12 +49,12 @@ void cfr_doctor_user(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (d->agent_pid <= 0)
         agent = stat(d->config->state_dir, &st) == 0 ? st.st_uid : geteuid();
     if (agent != geteuid())
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.user",
-                       "run doctor as the agent's user: `sudo -u USER credfresh doctor`, `kubectl exec`, or "
-                       "`systemd-run -p User=USER --pty`",
-                       "you are uid %u, and %s uid %u: what is told about rights holds for uid %u", (unsigned)geteuid(),
-                       d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to", (unsigned)agent,
-                       (unsigned)geteuid());
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.user",
+                          "run doctor as the agent's user: `sudo -u USER credfresh doctor`, `kubectl exec`, or "
+                          "`systemd-run -p User=USER --pty`",
+                          "you are uid %u, and %s uid %u: findings about rights hold for uid %u", (unsigned)geteuid(),
+                          d->agent_pid > 0 ? "the agent runs as" : "the state directory belongs to", (unsigned)agent,
+                          (unsigned)geteuid());
 }
 
 void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -68,14 +68,14 @@ void cfr_doctor_state(struct cfr_doctor *d, struct cfr_doctor_case *c)
         return;
     cfr_doctor_nearest(dir, at);
     if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
-                       "the state directory %s: %s is no directory", dir, at);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "machine.state-dir", "remove it, or set `state_dir`",
+                          "the state directory %s: %s is no directory", dir, at);
         return;
     }
     if (faccessat(AT_FDCWD, at, W_OK | X_OK, AT_EACCESS) == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written", dir);
+        cfr_doctor_report(d, CFR_FINDING_OK, "machine.state-dir", NULL, "the state directory %s can be written", dir);
     else
-        cfr_doctor_say(
+        cfr_doctor_report(
             d, CFR_FINDING_WRONG, "machine.state-dir",
             "give it to credfresh's user (systemd: RuntimeDirectory= or StateDirectory=; in a "
             "pod: an emptyDir), or "
@@ -120,25 +120,25 @@ static rlim_t files_limit(const struct cfr_doctor *d)
     return end != line ? (rlim_t)hard : RLIM_INFINITY; /* "unlimited" */
 }
 
-static void tell_files(struct cfr_doctor *d)
+static void report_files(struct cfr_doctor *d)
 {
     int64_t needed = cfr_doctor_needed_files(d->config);
     rlim_t limit = files_limit(d);
 
     if (limit != RLIM_INFINITY && (int64_t)limit < needed)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "machine.open-files",
-                       "raise it (systemd: LimitNOFILE=; container: --ulimit nofile)",
-                       "at most %lld files may be open (hard limit), and this configuration may need %lld",
-                       (long long)limit, (long long)needed);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "machine.open-files",
+                          "raise it (systemd: LimitNOFILE=; container: --ulimit nofile)",
+                          "at most %lld files may be open (hard limit), and this configuration may need %lld",
+                          (long long)limit, (long long)needed);
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.open-files", NULL,
-                       "the limit of open files suffices: up to %lld are needed", (long long)needed);
+        cfr_doctor_report(d, CFR_FINDING_OK, "machine.open-files", NULL,
+                          "the limit of open files suffices: up to %lld are needed", (long long)needed);
 }
 
-/* Every watch that the agent has, for a moment: counting would not tell what others have used up. */
-static void tell_watches(struct cfr_doctor *d)
+/* Adds every watch of the agent for a moment: a count would miss what other programs use. */
+static void report_watches(struct cfr_doctor *d)
 {
-    static struct cfr_watcher nobody;
+    static struct cfr_watcher watcher;
     struct cfr_watch *w = NULL;
     struct cfr_err err = {0};
     int rc = cfr_watch_open(&w, &err);
@@ -146,20 +146,21 @@ static void tell_watches(struct cfr_doctor *d)
     for (size_t i = 0; rc == 0 && i < d->config->credentials.count; i++) {
         struct cfr_err one = {0};
 
-        if (cfr_source_inputs_watch(cfr_config_at(d->config, i), NULL, w, &nobody, &one) == CFR_E_LIMIT) {
+        if (cfr_source_inputs_watch(cfr_config_at(d->config, i), NULL, w, &watcher, &one) == CFR_E_LIMIT) {
             rc = CFR_E_LIMIT;
             err = one;
         }
     }
     cfr_watch_close(w);
     if (rc == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.inotify", NULL, "the kernel gives all the watches that are needed");
+        cfr_doctor_report(d, CFR_FINDING_OK, "machine.inotify", NULL,
+                          "the kernel gives all the watches that are needed");
     else
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "machine.inotify",
-                       "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until "
-                       "then changes are "
-                       "seen once a minute",
-                       "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "machine.inotify",
+                          "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl); until "
+                          "then changes are "
+                          "seen once a minute",
+                          "%s", err.text);
 }
 
 static void report_memory(struct cfr_doctor *d)
@@ -170,12 +171,13 @@ static void report_memory(struct cfr_doctor *d)
     int64_t limit = cfr_doctor_memory_limit((struct cfr_view){cgroup, n}, "/sys/fs/cgroup", path);
 
     if (limit >= 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL, "the memory limit is %lld MiB (%s)",
-                       (long long)(limit / 1048576), path);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.memory", NULL, "the memory limit is %lld MiB (%s)",
+                          (long long)(limit / 1048576), path);
     else if (n == 0)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.memory", NULL, "no memory limit can be read: there is no /proc");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.memory", NULL,
+                          "no memory limit can be read: there is no /proc");
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "machine.memory", NULL, "there is no memory limit");
+        cfr_doctor_report(d, CFR_FINDING_OK, "machine.memory", NULL, "there is no memory limit");
 }
 
 static bool has_programs(const struct cfr_config *config)
@@ -191,7 +193,7 @@ static bool has_programs(const struct cfr_config *config)
     return false;
 }
 
-static void tell_privileges(struct cfr_doctor *d)
+static void report_privileges(struct cfr_doctor *d)
 {
     char status[PROC_MAX];
     const char *line = read_proc("/proc/self/status", status) != 0 ? strstr(status, "\nSeccomp:") : NULL;
@@ -199,18 +201,18 @@ static void tell_privileges(struct cfr_doctor *d)
     bool bound = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
 
     if (has_programs(d->config) && (filtered || bound))
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "machine.privileges", NULL,
-                       "programs of hooks run with%s%s%s: they can do no more than credfresh itself (no "
-                       "sudo, no setuid)",
-                       bound ? " no_new_privs" : "", bound && filtered ? " and" : "",
-                       filtered ? " a seccomp filter" : "");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "machine.privileges", NULL,
+                          "programs of hooks run with%s%s%s: they can do no more than credfresh itself (no "
+                          "sudo, no setuid)",
+                          bound ? " no_new_privs" : "", bound && filtered ? " and" : "",
+                          filtered ? " a seccomp filter" : "");
 }
 
 void cfr_doctor_machine(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     (void)c;
-    tell_files(d);
-    tell_watches(d);
+    report_files(d);
+    report_watches(d);
     report_memory(d);
-    tell_privileges(d);
+    report_privileges(d);
 }

@@ -50,13 +50,13 @@ static void report_unresolved(const struct way *w, const struct cfr_err *err)
     if (fd >= 0)
         (void)close(fd);
     cfr_doctor_resolver((struct cfr_view){conf, n > 0 ? (size_t)n : 0}, words, sizeof words);
-    cfr_doctor_say(w->d, w->proxied ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
-                   w->proxied
-                       ? NULL
-                       : "check the name, and that these servers are reached and know it (a NetworkPolicy must let "
-                         "DNS out)",
-                   "the name %s cannot be resolved: %s%s; /etc/resolv.conf says: %s", w->host->name, err->text,
-                   w->proxied ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
+    cfr_doctor_report(w->d, w->proxied ? CFR_FINDING_NOTE : CFR_FINDING_WRONG, "net.dns",
+                      w->proxied
+                          ? NULL
+                          : "check the name, and that these servers are reached and know it (a NetworkPolicy must let "
+                            "DNS out)",
+                      "the name %s cannot be resolved: %s%s; /etc/resolv.conf says: %s", w->host->name, err->text,
+                      w->proxied ? " (the proxy resolves it)" : "", words[0] != '\0' ? words : "nothing");
 }
 
 static void resolve_name(struct way *w)
@@ -74,9 +74,9 @@ static void report_name(const struct way *w)
     if (!w->resolved)
         report_unresolved(w, &w->error);
     else if (w->addresses[0] != '\0')
-        cfr_doctor_say(w->d, slow ? CFR_FINDING_WARNING : CFR_FINDING_OK, "net.dns",
-                       slow ? "one of the servers in /etc/resolv.conf may not answer; see its options too" : NULL,
-                       "%s is %s (%lld ms)", w->host->name, w->addresses, (long long)w->took_ms);
+        cfr_doctor_report(w->d, slow ? CFR_FINDING_WARNING : CFR_FINDING_OK, "net.dns",
+                          slow ? "one of the servers in /etc/resolv.conf may not answer; see its options too" : NULL,
+                          "%s is %s (%lld ms)", w->host->name, w->addresses, (long long)w->took_ms);
 }
 
 /* ---- connection and certificate ---- */
@@ -109,12 +109,12 @@ static void report_certificate(const struct way *w, const struct cfr_http_probe 
                  "SSL_CERT_FILE) to a file with its CA";
     else if (foreign)
         remedy = "set ca_file to a file with the CA that issued it (the last issuer listed here)";
-    cfr_doctor_say(w->d, CFR_FINDING_WRONG, "net.tls", remedy, "%s", seen->err.text);
+    cfr_doctor_report(w->d, CFR_FINDING_WRONG, "net.tls", remedy, "%s", seen->err.text);
     for (size_t i = 0; i < seen->cert_count; i++)
-        cfr_doctor_say(w->d, CFR_FINDING_NOTE, "net.certificate", NULL,
-                       "certificate %zu of %s: %s, issued by %s, %s to %s%s%s", i + 1, w->host->name,
-                       seen->certs[i].subject, seen->certs[i].issuer, seen->certs[i].from, seen->certs[i].until,
-                       leaf->names[0] != '\0' && i == 0 ? ", for " : "", i == 0 ? leaf->names : "");
+        cfr_doctor_report(w->d, CFR_FINDING_NOTE, "net.certificate", NULL,
+                          "certificate %zu of %s: %s, issued by %s, %s to %s%s%s", i + 1, w->host->name,
+                          seen->certs[i].subject, seen->certs[i].issuer, seen->certs[i].from, seen->certs[i].until,
+                          leaf->names[0] != '\0' && i == 0 ? ", for " : "", i == 0 ? leaf->names : "");
 }
 
 static void report_failure(const struct way *w, const struct cfr_http_probe *seen)
@@ -137,15 +137,15 @@ static void report_failure(const struct way *w, const struct cfr_http_probe *see
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (kinds[i].error == seen->error) {
-            cfr_doctor_say(w->d, CFR_FINDING_WRONG, kinds[i].check, kinds[i].remedy, "%s", seen->err.text);
+            cfr_doctor_report(w->d, CFR_FINDING_WRONG, kinds[i].check, kinds[i].remedy, "%s", seen->err.text);
             return;
         }
     }
-    cfr_doctor_say(w->d, CFR_FINDING_WRONG, "net.connect",
-                   w->proxied
-                       ? "check the proxy (https_proxy) and whether the host belongs into no_proxy"
-                       : "check the host and port, and what refuses: no server listens there, or a firewall rejects",
-                   "%s", seen->err.text);
+    cfr_doctor_report(w->d, CFR_FINDING_WRONG, "net.connect",
+                      w->proxied
+                          ? "check the proxy (https_proxy) and whether the host belongs into no_proxy"
+                          : "check the host and port, and what refuses: no server listens there, or a firewall rejects",
+                      "%s", seen->err.text);
 }
 
 static void report_connection(const struct way *w, const struct cfr_http_probe *seen)
@@ -159,8 +159,8 @@ static void report_connection(const struct way *w, const struct cfr_http_probe *
         (void)snprintf(at, sizeof at, " at %s", seen->address);
     if (seen->secured_ms >= 0)
         (void)snprintf(tls, sizeof tls, ", TLS after %lld ms, its certificate is good", (long long)seen->secured_ms);
-    cfr_doctor_say(w->d, CFR_FINDING_OK, "net.connect", NULL, "%s:%d is reached%s after %lld ms%s", w->host->name,
-                   w->host->port, at, (long long)seen->connected_ms, tls);
+    cfr_doctor_report(w->d, CFR_FINDING_OK, "net.connect", NULL, "%s:%d is reached%s after %lld ms%s", w->host->name,
+                      w->host->port, at, (long long)seen->connected_ms, tls);
 }
 
 /* Whether the server answers. Its name is resolved first, because that says more where it fails; but only the
@@ -185,7 +185,8 @@ static bool connect_to_server(struct way *w)
     w->proxied = seen.proxy_variable[0] != '\0';
     if (w->proxied) {
         cfr_doctor_hosts_show_proxy(seen.proxy_variable, proxy);
-        cfr_doctor_say(w->d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", w->host->name, proxy);
+        cfr_doctor_report(w->d, CFR_FINDING_NOTE, "net.proxy", NULL, "%s goes through the proxy %s", w->host->name,
+                          proxy);
     }
     report_name(w);
     if (!probed || (!w->resolved && !w->proxied))
@@ -241,9 +242,9 @@ static void check_server(struct cfr_doctor *d, struct cfr_doctor_case *c, const 
     bool good;
 
     if (seen != NULL) {
-        cfr_doctor_say(d, seen->good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "net.connect", NULL,
-                       "%s:%d %s: it was checked for %s", host->name, host->port,
-                       seen->good ? "is reached" : "is not reached", seen->credential);
+        cfr_doctor_report(d, seen->good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "net.connect", NULL,
+                          "%s:%d %s: it was checked for %s", host->name, host->port,
+                          seen->good ? "is reached" : "is not reached", seen->credential);
         c->server_date_s = seen->date_s;
         c->seen_boot_ms = seen->boot_ms;
         if (!seen->good && first)
@@ -273,27 +274,28 @@ void cfr_doctor_clock(struct cfr_doctor *d, struct cfr_doctor_case *c)
     server_s = c->server_date_s + (now.boot_ms - c->seen_boot_ms) / 1000;
     skew_s = now.wall_ms / 1000 - server_s;
     if (llabs(skew_s) < SKEW_WARN_S)
-        cfr_doctor_say(d, CFR_FINDING_OK, "clock.cloud", NULL, "this machine's clock is within %lld s of the cloud's",
-                       llabs(skew_s) + 1);
+        cfr_doctor_report(d, CFR_FINDING_OK, "clock.cloud", NULL,
+                          "this machine's clock is within %lld s of the cloud's", llabs(skew_s) + 1);
     else
-        cfr_doctor_say(d, llabs(skew_s) >= SKEW_WRONG_S ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "clock.cloud",
-                       "set the clock: look at the time service (timedatectl, chronyc tracking) of this node",
-                       "this machine's clock is %lld s %s the cloud's (%s)", llabs(skew_s),
-                       skew_s > 0 ? "ahead of" : "behind", cfr_time_words(llabs(skew_s) * 1000, words));
+        cfr_doctor_report(d, llabs(skew_s) >= SKEW_WRONG_S ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "clock.cloud",
+                          "set the clock: look at the time service (timedatectl, chronyc tracking) of this node",
+                          "this machine's clock is %lld s %s the cloud's (%s)", llabs(skew_s),
+                          skew_s > 0 ? "ahead of" : "behind", cfr_time_words(llabs(skew_s) * 1000, words));
     if (!c->has_claims || c->claims.iat == 0)
         return;
     /* The cloud uses its own clock. */
     if (c->claims.iat > server_s + 5 || c->claims.nbf > server_s + 5)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "clock.issuer",
-                       "set the clock of the machine that issues the token: the API server's, on the control plane",
-                       "the token was issued %lld s in the cloud's future: the issuer's clock is ahead, and the cloud "
-                       "refuses "
-                       "the token until then",
-                       (long long)((c->claims.iat > c->claims.nbf ? c->claims.iat : c->claims.nbf) - server_s));
+        cfr_doctor_report(
+            d, CFR_FINDING_WRONG, "clock.issuer",
+            "set the clock of the machine that issues the token: the API server's, on the control plane",
+            "the token was issued %lld s in the cloud's future: the issuer's clock is ahead, and the cloud "
+            "refuses "
+            "the token until then",
+            (long long)((c->claims.iat > c->claims.nbf ? c->claims.iat : c->claims.nbf) - server_s));
     if (c->claims.exp != 0 && c->claims.exp <= server_s && c->claims.exp > now.wall_ms / 1000)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
-                       "the token has expired by the cloud's clock, %lld s ago, while it is valid by this machine's",
-                       (long long)(server_s - c->claims.exp));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "clock.token", "set this machine's clock",
+                          "the token has expired by the cloud's clock, %lld s ago, while it is valid by this machine's",
+                          (long long)(server_s - c->claims.exp));
 }
 
 void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -304,9 +306,9 @@ void cfr_doctor_network(struct cfr_doctor *d, struct cfr_doctor_case *c)
 
     cfr_doctor_hosts_find(c, &hosts);
     if (hosts.error != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "no request can be made: %s", hosts.err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "net.request", NULL, "no request can be made: %s", hosts.err.text);
     if (cfr_http_open(&http, &err) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "net.request", NULL, "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "net.request", NULL, "%s", err.text);
     for (size_t i = 0; http != NULL && i < hosts.count; i++)
         check_server(d, c, &hosts.items[i], i == 0);
     if (http != NULL)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A long-lived key that is rotated: what an earlier run wrote down, whether that outlives the machine's next
- * restart, who makes the keys, and what is published. Nothing is asked of the cloud; what it said last the
- * running agent tells. */
+/* Check of a rotated long-lived key: its journal, whether that outlives a restart, the credential that makes the keys,
+ * and the published key. The cloud is not called. */
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
@@ -32,19 +31,19 @@ struct look {
     struct cfr_rotation_journal journal;
 };
 
-/* False if FILE cannot be looked at by who runs this, though the agent may be able to. */
+/* False if this user cannot read FILE, though the agent may be able to. */
 static bool is_ours_to_read(struct cfr_doctor *d, const char *check, const char *file, const struct cfr_err *err)
 {
     struct stat st;
 
     if (err->code != CFR_E_PERM || stat(d->config->state_dir, &st) != 0 || st.st_uid == geteuid())
         return true;
-    cfr_doctor_say(d, CFR_FINDING_NOTE, check, "run doctor as the agent's user, or as root",
-                   "%s cannot be looked at: %s", file, err->text);
+    cfr_doctor_report(d, CFR_FINDING_NOTE, check, "run doctor as the agent's user, or as root", "%s cannot be read: %s",
+                      file, err->text);
     return false;
 }
 
-/* ---- the sealed key ---- */
+/* ---- the pending secret ---- */
 
 static bool has_text(const struct cfr_json *doc, const char *key, const char *wanted)
 {
@@ -71,7 +70,7 @@ static int read_seal(const struct look *l, int dir_fd, const char *name, struct 
 }
 
 /* Between making a key and publishing it, its secret is there and nowhere else. */
-static void tell_seal(const struct look *l, int dir_fd)
+static void report_seal(const struct look *l, int dir_fd)
 {
     bool verified = l->journal.step == CFR_ROTATION_VERIFIED;
     char name[160];
@@ -81,15 +80,16 @@ static void tell_seal(const struct look *l, int dir_fd)
         return;
     (void)snprintf(name, sizeof name, "%.63s+mint.seal", l->c->name);
     if (read_seal(l, dir_fd, name, &err) == 0)
-        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.seal", NULL,
-                       "the secret of the new key %s is kept until it is published", l->journal.minted);
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.seal", NULL,
+                          "the secret of the new key %s is kept until it is published", l->journal.minted);
     else if (is_ours_to_read(l->d, "mint.seal", name, &err))
-        cfr_doctor_say(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.seal",
-                       verified ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
-                                  "published goes on working"
-                                : "nothing: the agent removes that key, and makes another one",
-                       "the secret of the new key %s is not to be had: %s in %s: %s", l->journal.minted, name,
-                       l->d->config->state_dir, err.text);
+        cfr_doctor_report(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.seal",
+                          verified
+                              ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
+                                "published goes on working"
+                              : "nothing: the agent removes that key, and makes another one",
+                          "the secret of the new key %s is not available: %s in %s: %s", l->journal.minted, name,
+                          l->d->config->state_dir, err.text);
 }
 
 /* ---- the journal ---- */
@@ -115,7 +115,7 @@ static bool is_of_another(const struct look *l)
     return l->journal.subject[0] != '\0' && strcmp(l->journal.subject, subject) != 0;
 }
 
-static void tell_age(const struct look *l, int64_t now_s)
+static void report_age(const struct look *l, int64_t now_s)
 {
     const struct cfr_rotation_journal *j = &l->journal;
     int64_t end_s = j->current_s + l->c->mint->expire_after_ms / 1000;
@@ -126,42 +126,42 @@ static void tell_age(const struct look *l, int64_t now_s)
         return;
     (void)cfr_time_words((now_s - j->current_s) * 1000, age);
     if (j->current_s > now_s + LATE_S)
-        cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.age", "set the clock of this machine",
-                       "the key %s was minted in this machine's future: its clock is behind, or was ahead then",
-                       j->current);
+        cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.age", "set the clock of this machine",
+                          "the key %s was minted in this machine's future: its clock is behind, or was ahead then",
+                          j->current);
     else if (now_s > end_s + LATE_S)
-        cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.age",
-                       "is an agent running? agent.error and mint.waits say what keeps it",
-                       "the key %s is %s old, and should have been replaced %s ago", j->current, age,
-                       cfr_time_words((now_s - end_s) * 1000, words));
+        cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.age",
+                          "is an agent running? agent.error and mint.waits say what keeps it",
+                          "the key %s is %s old, and should have been replaced %s ago", j->current, age,
+                          cfr_time_words((now_s - end_s) * 1000, words));
     else
-        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.age", NULL, "the key %s is %s old, and to be replaced within %s",
-                       j->current, now_s > j->current_s ? age : "0s",
-                       cfr_time_words((now_s < end_s ? end_s - now_s : 0) * 1000, words));
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.age", NULL, "the key %s is %s old, and to be replaced within %s",
+                          j->current, now_s > j->current_s ? age : "0s",
+                          cfr_time_words((now_s < end_s ? end_s - now_s : 0) * 1000, words));
 }
 
-static void tell_journal(const struct look *l)
+static void report_journal(const struct look *l)
 {
     const struct cfr_rotation_journal *j = &l->journal;
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
     char words[CFR_TIME_WORDS_MAX];
 
     if (is_of_another(l)) {
-        cfr_doctor_say(l->d, CFR_FINDING_NOTE, "mint.journal",
-                       "remove those keys in the cloud when nobody uses them any more",
-                       "the journal is about the keys of %s, which are not looked after any more: %s%s%s", j->subject,
-                       j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "", j->old);
+        cfr_doctor_report(
+            l->d, CFR_FINDING_NOTE, "mint.journal", "remove those keys in the cloud when nothing uses them any more",
+            "the journal is about the keys of %s, which are not looked after any more: %s%s%s", j->subject,
+            j->current[0] != '\0' ? j->current : "none", j->old[0] != '\0' ? ", " : "", j->old);
         return;
     }
-    cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.journal", NULL, "rotation %llu is at the step %s, since %s",
-                   (unsigned long long)j->rotation, cfr_rotation_step_name(j->step),
-                   cfr_time_words((now_s > j->step_s ? now_s - j->step_s : 0) * 1000, words));
-    tell_age(l, now_s);
+    cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.journal", NULL, "rotation %llu is at the step %s, since %s",
+                      (unsigned long long)j->rotation, cfr_rotation_step_name(j->step),
+                      cfr_time_words((now_s > j->step_s ? now_s - j->step_s : 0) * 1000, words));
+    report_age(l, now_s);
 }
 
 /* ---- what is published ---- */
 
-/* "TIME ID" of what stands in DIRECTORY; false if nothing that was minted does. */
+/* Reads the id of the key in DIRECTORY; false if there is no rotated key. */
 static bool read_minted(const char *directory, char id[CFR_ROTATION_ID_MAX])
 {
     char path[PATH_MAX];
@@ -190,7 +190,7 @@ static bool is_settled(enum cfr_rotation_step step)
            step == CFR_ROTATION_INACTIVE || step == CFR_ROTATION_DELETING;
 }
 
-static void tell_published(const struct look *l, bool has_journal)
+static void report_published(const struct look *l, bool has_journal)
 {
     for (size_t i = 0; i < l->c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)l->c->publish.items + i;
@@ -199,25 +199,26 @@ static void tell_published(const struct look *l, bool has_journal)
         if (p->directory == NULL || !read_minted(p->directory, id))
             continue;
         if (!has_journal)
-            cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.published",
-                           "give state_dir back from a backup before the agent starts; else a further key is "
-                           "made, and this "
-                           "one stays until somebody removes it",
-                           "%s holds the key %s, and there is no journal of it in %s", p->directory, id,
-                           l->d->config->state_dir);
+            cfr_doctor_report(l->d, CFR_FINDING_WARNING, "mint.published",
+                              "give state_dir back from a backup before the agent starts; else a further key is "
+                              "made, and this "
+                              "one stays until it is removed by hand",
+                              "%s holds the key %s, and there is no journal of it in %s", p->directory, id,
+                              l->d->config->state_dir);
         else if (is_settled(l->journal.step) && strcmp(id, l->journal.current) != 0)
-            cfr_doctor_say(l->d, CFR_FINDING_WARNING, "mint.published",
-                           "was state_dir, or the directory, brought back from a backup? see which key the cloud has",
-                           "%s holds the key %s, and by the journal it is %s", p->directory, id,
-                           l->journal.current[0] != '\0' ? l->journal.current : "none");
+            cfr_doctor_report(
+                l->d, CFR_FINDING_WARNING, "mint.published",
+                "was state_dir, or the directory, brought back from a backup? see which key the cloud has",
+                "%s holds the key %s, and by the journal it is %s", p->directory, id,
+                l->journal.current[0] != '\0' ? l->journal.current : "none");
         else
-            cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.published", NULL, "%s holds the key %s", p->directory, id);
+            cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.published", NULL, "%s holds the key %s", p->directory, id);
     }
 }
 
 /* ---- what was written down ---- */
 
-static void tell_written(struct look *l)
+static void report_written(struct look *l)
 {
     const char *dir = l->d->config->state_dir;
     char name[128];
@@ -228,37 +229,37 @@ static void tell_written(struct look *l)
     (void)snprintf(name, sizeof name, "%.63s+mint", l->c->name);
     rc = fd >= 0 ? read_journal(l, fd, name, &err) : cfr_err_sys(&err, errno, "cannot open %s", dir);
     if (rc == 0) {
-        tell_journal(l);
+        report_journal(l);
         if (!is_of_another(l)) {
-            tell_seal(l, fd);
-            tell_published(l, true);
+            report_seal(l, fd);
+            report_published(l, true);
         }
     } else if (rc == CFR_E_MISSING) {
-        cfr_doctor_say(l->d, CFR_FINDING_NOTE, "mint.journal", NULL, "no key has been made yet: there is no %s/%s.json",
-                       dir, name);
-        tell_published(l, false);
+        cfr_doctor_report(l->d, CFR_FINDING_NOTE, "mint.journal", NULL,
+                          "no key has been made yet: there is no %s/%s.json", dir, name);
+        report_published(l, false);
     } else if (is_ours_to_read(l->d, "mint.journal", name, &err)) {
-        cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.journal",
-                       "restore it from a backup of state_dir; or remove it, and in the cloud the keys that "
-                       "nobody uses. The "
-                       "published key goes on working",
-                       "the journal %s/%s.json cannot be used, and without it nothing is done: %s", dir, name,
-                       err.text);
+        cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.journal",
+                          "restore it from a backup of state_dir; or remove it, and in the cloud the keys that "
+                          "nothing uses. The "
+                          "published key goes on working",
+                          "the journal %s/%s.json cannot be used, and without it nothing is done: %s", dir, name,
+                          err.text);
     }
     if (fd >= 0)
         (void)close(fd);
 }
 
-/* ---- who makes the keys ---- */
+/* ---- the credential that makes the keys ---- */
 
-static void tell_unfit(const struct look *l, const char *remedy, const char *why)
+static void report_unfit(const struct look *l, const char *remedy, const char *why)
 {
-    cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.with", remedy, "%s cannot make keys of %s: %s", l->c->mint->with,
-                   l->provider->name, why);
+    cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.with", remedy, "%s cannot make keys of %s: %s", l->c->mint->with,
+                      l->provider->name, why);
 }
 
 /* The keys of a Secret that is passed on, tried by building a request that is not sent. */
-static void judge_passed_on(const struct look *l, const struct cfr_source_inputs *m)
+static void check_passed_on(const struct look *l, const struct cfr_source_inputs *m)
 {
     struct cfr_grant grant = {0};
     struct cfr_rotation_ask ask = {.op = CFR_ROTATION_LIST, .now_s = cfr_clock_now().wall_ms / 1000, .admin = &grant};
@@ -269,30 +270,30 @@ static void judge_passed_on(const struct look *l, const struct cfr_source_inputs
     if (rc == 0)
         rc = l->provider->build(l->config, &ask, "", &request, &err);
     if (rc != 0)
-        tell_unfit(l, NULL, err.text);
+        report_unfit(l, NULL, err.text);
     else
-        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s has what it takes to ask for keys of %s",
-                       l->c->mint->with, l->provider->name);
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.with", NULL, "%s has what it takes to ask for keys of %s",
+                          l->c->mint->with, l->provider->name);
     cfr_wire_request_free(&request);
     cfr_grant_free(&grant);
 }
 
-static void judge_exchanged(const struct look *l, const struct cfr_source_inputs *m)
+static void check_exchanged(const struct look *l, const struct cfr_source_inputs *m)
 {
     const char *family = m->provider->family != NULL ? m->provider->family : m->provider->name;
 
     if (strcmp(family, l->provider->name) != 0)
-        tell_unfit(l, "name one in `mint.with` that has credentials of the same cloud", "it is for another cloud");
+        report_unfit(l, "name one in `mint.with` that has credentials of the same cloud", "it is for another cloud");
     else if (m->provider == &cfr_aws_provider && ((const struct cfr_aws *)m->config)->role_arn == NULL)
-        tell_unfit(l, "set `pass_on: true` for its Secret, or `role_arn` for its exchange",
-                   "what GetSessionToken gives may not call IAM");
+        report_unfit(l, "set `pass_on: true` for its Secret, or `role_arn` for its exchange",
+                     "what GetSessionToken gives may not call IAM");
     else
-        cfr_doctor_say(l->d, CFR_FINDING_OK, "mint.with", NULL,
-                       "%s has credentials of %s; whether they permit it the cloud tells", l->c->mint->with,
-                       l->provider->name);
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.with", NULL,
+                          "%s has credentials of %s; whether they permit it, only the cloud knows", l->c->mint->with,
+                          l->provider->name);
 }
 
-static void tell_with(const struct look *l)
+static void report_with(const struct look *l)
 {
     const struct cfr_config_credential *with = cfr_config_find(l->d->config, l->c->mint->with);
     struct cfr_source_inputs m;
@@ -303,16 +304,16 @@ static void tell_with(const struct look *l)
     if (with == NULL)
         return;
     rc = cfr_source_inputs_read(with, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
-    if (rc != 0 && !cfr_doctor_wants(l->d, with->name)) /* else it is told there */
-        cfr_doctor_say(l->d, CFR_FINDING_WRONG, "mint.with", "`credfresh doctor` with its name says more",
-                       "%s, which is to make the keys, cannot be got: %s", with->name, err.text);
+    if (rc != 0 && !cfr_doctor_wants(l->d, with->name)) /* else it has its own finding */
+        cfr_doctor_report(l->d, CFR_FINDING_WRONG, "mint.with", "`credfresh doctor` with its name says more",
+                          "%s, which is to make the keys, cannot be got: %s", with->name, err.text);
     else if (rc == 0 && m.provider != NULL)
-        judge_exchanged(l, &m);
+        check_exchanged(l, &m);
     else if (rc == 0 && m.volume != NULL)
-        judge_passed_on(l, &m);
+        check_passed_on(l, &m);
     else if (rc == 0)
-        tell_unfit(l, "name one in `mint.with` that has credentials of that cloud",
-                   "it has none of a cloud's credentials");
+        report_unfit(l, "name one in `mint.with` that has credentials of that cloud",
+                     "it has none of a cloud's credentials");
     cfr_source_inputs_free(&m);
 }
 
@@ -328,8 +329,8 @@ void cfr_doctor_mint(struct cfr_doctor *d, struct cfr_doctor_case *one)
     l.provider = cfr_config_mint_provider(c->mint, &l.config);
     cfr_doctor_at(d, c->name, c->mint->node.line);
     cfr_doctor_check_lasting(d, "mint.state-dir", "the rotation is written down in", d->config->state_dir);
-    tell_written(&l);
-    tell_with(&l);
+    report_written(&l);
+    report_with(&l);
 }
 
 void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential)
@@ -338,11 +339,11 @@ void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credenti
     struct cfr_view text;
 
     if (cfr_json_string(cfr_json_get(mint, "error"), &text) && text.n != 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "mint.error", NULL, "the rotation: %.*s", (int)text.n, text.p);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "mint.error", NULL, "the rotation: %.*s", (int)text.n, text.p);
     if (!cfr_json_string(cfr_json_get(mint, "waits_for"), &text) || text.n == 0)
         return;
-    /* Time alone does not end what waits for somebody. */
-    cfr_doctor_say(
+    /* Time alone does not end this wait. */
+    cfr_doctor_report(
         d, cfr_view_starts(text, "somebody") || cfr_view_starts(text, "room") ? CFR_FINDING_WARNING : CFR_FINDING_NOTE,
         "mint.waits", NULL, "the rotation waits for %.*s", (int)text.n, text.p);
 }

@@ -28,59 +28,60 @@ static bool in_memory(const char *type)
 }
 
 /* Room and kind of the file system that DIR lies on. */
-static void tell_file_system(struct cfr_doctor *d, const char *dir)
+static void report_file_system(struct cfr_doctor *d, const char *dir)
 {
-    struct cfr_doctor_mount m = {.type = "something", .options = "there is no /proc to tell"};
+    struct cfr_doctor_mount m = {.type = "an unknown file system", .options = "there is no /proc"};
     struct statvfs v;
     int64_t room;
     bool known;
 
     known = cfr_doctor_mount_of(dir, &m, NULL);
     if (statvfs(dir, &v) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.filesystem", NULL, "%s: cannot look at its file system: %s", dir,
-                       strerror(errno));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.filesystem", NULL, "%s: cannot look at its file system: %s",
+                          dir, strerror(errno));
         return;
     }
     room = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
     if ((v.f_flag & ST_RDONLY) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.read-only",
-                       "mount a volume there that can be written (in a pod: a memory emptyDir, without readOnly)",
-                       "%s lies on a read-only file system (%s, %s)", dir, m.type, m.options);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.read-only",
+                          "mount a volume there that can be written (in a pod: a memory emptyDir, without readOnly)",
+                          "%s lies on a read-only file system (%s, %s)", dir, m.type, m.options);
     else if (v.f_blocks != 0 && room < SPACE_LEAST)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.space", "make room, or give the volume a larger limit",
-                       "%s: %lld KiB are left on its file system (%s), which is not enough for two generations", dir,
-                       (long long)(room / 1024), m.type);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.space", "make room, or give the volume a larger limit",
+                          "%s: %lld KiB are left on its file system (%s), which is not enough for two generations", dir,
+                          (long long)(room / 1024), m.type);
     else if (v.f_files != 0 && v.f_favail < INODES_LEAST)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.inodes", "remove files, or give the volume more inodes",
-                       "%s: %llu inodes are left on its file system (%s)", dir, (unsigned long long)v.f_favail, m.type);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.inodes", "remove files, or give the volume more inodes",
+                          "%s: %llu inodes are left on its file system (%s)", dir, (unsigned long long)v.f_favail,
+                          m.type);
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.filesystem", NULL, "%s lies on %s (%s), %lld MiB are left", dir,
-                       m.type, m.options, (long long)(room / 1048576));
+        cfr_doctor_report(d, CFR_FINDING_OK, "publish.filesystem", NULL, "%s lies on %s (%s), %lld MiB are left", dir,
+                          m.type, m.options, (long long)(room / 1048576));
     if (known && !in_memory(m.type))
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "publish.on-disk",
-                       "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
-                       "%s lies on %s: what is published there is on a disk", dir, m.type);
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "publish.on-disk",
+                          "to keep credentials off the disk use tmpfs: below /run, or an emptyDir with medium: Memory",
+                          "%s lies on %s: what is published there is on a disk", dir, m.type);
 }
 
 /* DIR is the nearest that is there, or PATH itself: a file that is written in place. */
-static void tell_rights(struct cfr_doctor *d, const char *path, const char *dir)
+static void report_rights(struct cfr_doctor *d, const char *path, const char *dir)
 {
     struct stat st = {0};
     bool file = stat(dir, &st) == 0 && !S_ISDIR(st.st_mode);
 
     if (faccessat(AT_FDCWD, dir, file ? W_OK : W_OK | X_OK, AT_EACCESS) == 0) {
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.rights", NULL, "%s can be written%s", path,
-                       strcmp(path, dir) == 0 ? "" : " (it is still to be made)");
+        cfr_doctor_report(d, CFR_FINDING_OK, "publish.rights", NULL, "%s can be written%s", path,
+                          strcmp(path, dir) == 0 ? "" : " (it is still to be made)");
         return;
     }
     if (errno == EROFS)
-        return; /* told with the file system */
-    cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights",
-                   "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
-                   "securityContext.fsGroup)",
-                   "%s: cannot write in %s: %s (uid %u gid %u may not write there: mode %04o, owner %u:%u)", path, dir,
-                   strerror(errno), (unsigned)geteuid(), (unsigned)getegid(), (unsigned)st.st_mode & 07777U,
-                   (unsigned)st.st_uid, (unsigned)st.st_gid);
+        return; /* reported with the file system */
+    cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.rights",
+                      "give the directory to credfresh's user or group (systemd: RuntimeDirectory=; in a pod: "
+                      "securityContext.fsGroup)",
+                      "%s: cannot write in %s: %s (uid %u gid %u may not write there: mode %04o, owner %u:%u)", path,
+                      dir, strerror(errno), (unsigned)geteuid(), (unsigned)getegid(), (unsigned)st.st_mode & 07777U,
+                      (unsigned)st.st_uid, (unsigned)st.st_gid);
 }
 
 static bool in_group(gid_t gid)
@@ -95,7 +96,7 @@ static bool in_group(gid_t gid)
     return getegid() == gid;
 }
 
-static void tell_owner(struct cfr_doctor *d, const char *owner, const char *group)
+static void report_owner(struct cfr_doctor *d, const char *owner, const char *group)
 {
     bool may = cfr_doctor_capable(CAP_CHOWN_BIT);
     struct cfr_err err = {0};
@@ -103,78 +104,79 @@ static void tell_owner(struct cfr_doctor *d, const char *owner, const char *grou
     gid_t gid = 0;
 
     if (owner != NULL && cfr_path_uid(owner, &uid, &err) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.owner", NULL, "owner: %s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.owner", NULL, "owner: %s", err.text);
     else if (owner != NULL && uid != geteuid() && !may)
-        cfr_doctor_say(d, cfr_doctor_later(d), "publish.owner",
-                       "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
-                       "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner, (unsigned)uid,
-                       (unsigned)geteuid());
+        cfr_doctor_report(d, cfr_doctor_later(d), "publish.owner",
+                          "run credfresh as that user, leave `owner` out and use `group`, or give it CAP_CHOWN",
+                          "owner %s (uid %u): uid %u without CAP_CHOWN cannot give files away", owner, (unsigned)uid,
+                          (unsigned)geteuid());
     if (group != NULL && cfr_path_gid(group, &gid, &err) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.group", NULL, "group: %s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.group", NULL, "group: %s", err.text);
     else if (group != NULL && !may && !in_group(gid))
-        cfr_doctor_say(d, cfr_doctor_later(d), "publish.group",
-                       "put credfresh's user into that group (systemd: SupplementaryGroups=; in a pod: "
-                       "supplementalGroups or "
-                       "fsGroup), or give it CAP_CHOWN",
-                       "group %s (gid %u): uid %u is not in it and has no CAP_CHOWN", group, (unsigned)gid,
-                       (unsigned)geteuid());
+        cfr_doctor_report(d, cfr_doctor_later(d), "publish.group",
+                          "put credfresh's user into that group (systemd: SupplementaryGroups=; in a pod: "
+                          "supplementalGroups or "
+                          "fsGroup), or give it CAP_CHOWN",
+                          "group %s (gid %u): uid %u is not in it and has no CAP_CHOWN", group, (unsigned)gid,
+                          (unsigned)geteuid());
 }
 
-static void tell_directory(struct cfr_doctor *d, const char *path)
+static void report_directory(struct cfr_doctor *d, const char *path)
 {
     char dir[PATH_MAX];
     struct stat st;
 
     cfr_doctor_nearest(path, dir);
     if (stat(dir, &st) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights", NULL, "%s: cannot write in %s: %s", path, dir,
-                       strerror(errno));
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.rights", NULL, "%s: cannot write in %s: %s", path, dir,
+                          strerror(errno));
         return;
     }
     if (!S_ISDIR(st.st_mode)) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.rights", "remove it, or publish elsewhere",
-                       "%s cannot be written: %s is no directory", path, dir);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.rights", "remove it, or publish elsewhere",
+                          "%s cannot be written: %s is no directory", path, dir);
         return;
     }
-    tell_file_system(d, dir);
-    tell_rights(d, path, dir);
+    report_file_system(d, dir);
+    report_rights(d, path, dir);
 }
 
-static void tell_parent(struct cfr_doctor *d, const char *path)
+static void report_parent(struct cfr_doctor *d, const char *path)
 {
     char copy[PATH_MAX];
 
     (void)snprintf(copy, sizeof copy, "%s", path);
-    tell_directory(d, dirname(copy));
+    report_directory(d, dirname(copy));
 }
 
-/* What stands there must be ours. */
-static void tell_generation(struct cfr_doctor *d, const char *directory)
+/* The published directory must belong to credfresh. */
+static void report_generation(struct cfr_doctor *d, const char *directory)
 {
     struct cfr_err err = {0};
     uint64_t number = 0;
 
     if (cfr_generation_current(directory, &number, &err) == CFR_E_CONFLICT)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.foreign", "publish into a directory of its own", "%s",
+                          err.text);
     else if (number != 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "publish.generation", NULL, "%s holds generation %llu", directory,
-                       (unsigned long long)number);
+        cfr_doctor_report(d, CFR_FINDING_OK, "publish.generation", NULL, "%s holds generation %llu", directory,
+                          (unsigned long long)number);
 }
 
-static void tell_file(struct cfr_doctor *d, const struct cfr_config_file *f)
+static void report_file(struct cfr_doctor *d, const struct cfr_config_file *f)
 {
     bool mount = cfr_file_is_mount(f->path);
 
     if (mount && f->in_place) {
-        tell_file_system(d, f->path);
-        tell_rights(d, f->path, f->path);
+        report_file_system(d, f->path);
+        report_rights(d, f->path, f->path);
     } else {
-        tell_parent(d, f->path);
+        report_parent(d, f->path);
     }
-    tell_owner(d, f->owner, f->group);
+    report_owner(d, f->owner, f->group);
     if (mount && !f->in_place)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
-                       "%s is a mount point of its own and cannot be replaced by rename", f->path);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
+                          "%s is a mount point of its own and cannot be replaced by rename", f->path);
 }
 
 void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
@@ -185,21 +187,21 @@ void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
 
         cfr_doctor_at(d, c->name, p->node.line);
-        tell_owner(d, p->owner, p->group);
+        report_owner(d, p->owner, p->group);
         for (size_t k = 0; p->secret == NULL && k < p->files.count; k++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + k;
 
-            tell_owner(d, f->owner, f->group);
+            report_owner(d, f->owner, f->group);
         }
         if (p->directory != NULL) {
-            tell_directory(d, p->directory);
-            tell_generation(d, p->directory);
+            report_directory(d, p->directory);
+            report_generation(d, p->directory);
         }
         if (p->file != NULL)
-            tell_file(d, p->file);
+            report_file(d, p->file);
         if (p->profile != NULL) {
-            tell_parent(d, p->profile->path);
-            tell_owner(d, p->profile->owner, p->profile->group);
+            report_parent(d, p->profile->path);
+            report_owner(d, p->profile->owner, p->profile->group);
         }
         if (p->secret != NULL)
             cfr_doctor_cluster(d, p->secret);

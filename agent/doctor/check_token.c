@@ -50,16 +50,16 @@ static void on_asked(void *ctx, struct cfr_source_exchange_result *result)
         a->c->seen_boot_ms = cfr_clock_now().boot_ms;
     }
     if (result->rc != 0) {
-        cfr_doctor_say(a->d, CFR_FINDING_WRONG, "token.request", NULL, "%s", result->err.text);
+        cfr_doctor_report(a->d, CFR_FINDING_WRONG, "token.request", NULL, "%s", result->err.text);
         return;
     }
-    cfr_doctor_say(a->d, CFR_FINDING_OK, "token.request", NULL, "the API server gives a token (%.0f ms)",
-                   result->duration_s * 1000);
+    cfr_doctor_report(a->d, CFR_FINDING_OK, "token.request", NULL, "the API server gives a token (%.0f ms)",
+                      result->duration_s * 1000);
     (void)cfr_secret_append(&a->c->token_text, cfr_grant_get(result->grant, CFR_FIELD_TOKEN), NULL);
 }
 
 /* The token alone, so that it can be looked at even where the cloud refuses it. */
-static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
+static void request_token(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct asking a = {d, c};
     struct cfr_config_credential alone = {.name = c->credential->name, .token = c->credential->token};
@@ -71,14 +71,14 @@ static void ask(struct cfr_doctor *d, struct cfr_doctor_case *c)
     int rc;
 
     if (d->options->offline)
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "token.request", NULL, "no token was asked for: --offline");
+        cfr_doctor_report(d, CFR_FINDING_NOTE, "token.request", NULL, "no token was asked for: --offline");
     if (d->options->offline || left_ms == 0)
         return;
     rc = cfr_source_inputs_read(&alone, cfr_clock_now().wall_ms, false, &m, &wait_ms, &err);
     if (rc == 0 && m.requested)
         rc = cfr_source_sync_exchange(&alone, &m, end_ms, on_asked, &a, &err);
     if (rc != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
     cfr_source_inputs_free(&m);
 }
 
@@ -100,7 +100,7 @@ bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
 
 /* ---- the claims ---- */
 
-static void tell_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
+static void report_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
 {
     const struct cfr_claims *t = &c->claims;
     char iss[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -112,12 +112,12 @@ static void tell_claims(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     char when[CFR_TIME_RFC3339_MAX];
 
     if (d->selection) {
-        cfr_doctor_say(
+        cfr_doctor_report(
             d, CFR_FINDING_OK, "token.claims", NULL, "token of %s, good for %s", cfr_doctor_policy_show(t->sub, sub),
             t->exp != 0 ? cfr_time_words(cfr_claims_expires(t) * 1000 - cfr_clock_now().wall_ms, life) : "ever");
         return;
     }
-    cfr_doctor_say(
+    cfr_doctor_report(
         d, CFR_FINDING_OK, "token.claims", NULL,
         "subject \"%s\", issuer \"%s\", audience %s, life %s, until %s%s%s%s%s", cfr_doctor_policy_show(t->sub, sub),
         cfr_doctor_policy_show(t->iss, iss), cfr_doctor_policy_audiences(&c->trusted, aud),
@@ -132,7 +132,7 @@ static const char *remedy_of(const char *check)
         {"token.expired",
          "look at the kubelet of this node (its journal, its way to the API server), or at what else writes "
          "the token's file"},
-        {"token.not-yet-valid", "see the check clock: it tells whose clock is wrong"},
+        {"token.not-yet-valid", "see the check clock: it says which clock is wrong"},
         {"token.kind", "project a serviceAccountToken volume with an audience and an expirationSeconds"},
         {"token.algorithm", "the issuer's signing key decides: the API server's --service-account-signing-key-file"},
         {"token.issuer", "set --service-account-issuer of the API server to the https URL under which its "
@@ -152,8 +152,8 @@ struct judging {
     struct cfr_doctor_case *c;
 };
 
-/* Of what is well one line is enough, and it was told. */
-static void on_judged(void *ctx, const struct cfr_finding *f)
+/* The claims are reported already: only problems follow. */
+static void add_claim_finding(void *ctx, const struct cfr_finding *f)
 {
     struct judging *j = ctx;
     char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -162,17 +162,17 @@ static void on_judged(void *ctx, const struct cfr_finding *f)
         return;
     if (f->level == CFR_FINDING_WRONG && strcmp(f->check, "token.audience") == 0 && j->c->token != NULL &&
         j->c->token->audience != NULL)
-        cfr_doctor_say(j->d, f->level, f->check,
-                       "set this audience in the projected volume (or in `token.request`), or change "
-                       "`token.audience` and what "
-                       "the cloud trusts",
-                       "the configuration expects the audience \"%.300s\", your token says %s", j->c->token->audience,
-                       cfr_doctor_policy_audiences(&j->c->trusted, aud));
+        cfr_doctor_report(j->d, f->level, f->check,
+                          "set this audience in the projected volume (or in `token.request`), or change "
+                          "`token.audience` and what "
+                          "the cloud trusts",
+                          "the configuration expects the audience \"%.300s\", your token says %s",
+                          j->c->token->audience, cfr_doctor_policy_audiences(&j->c->trusted, aud));
     else
-        cfr_doctor_say(j->d, f->level, f->check, remedy_of(f->check), "the token: %s", f->text);
+        cfr_doctor_report(j->d, f->level, f->check, remedy_of(f->check), "the token: %s", f->text);
 }
 
-static void judge(struct cfr_doctor *d, struct cfr_doctor_case *c)
+static void check_claims(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     struct judging j = {d, c};
     bool aws = c->provider != NULL && strcmp(c->provider->name, "aws") == 0;
@@ -185,29 +185,29 @@ static void judge(struct cfr_doctor *d, struct cfr_doctor_case *c)
         .cloud = c->provider != NULL ? c->provider->name : "",
     };
 
-    tell_claims(d, c);
-    cfr_inspect_judge(&subject, &(struct cfr_finding_sink){on_judged, &j});
+    report_claims(d, c);
+    cfr_inspect_judge(&subject, &(struct cfr_finding_sink){add_claim_finding, &j});
 }
 
 /* ---- all of it ---- */
 
-static void tell_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
+static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (!c->ready) {
         /* The findings about the token say it in more words. */
         if (d->tally[CFR_FINDING_WRONG] + (d->selection ? d->tally[CFR_FINDING_WARNING] : 0) == c->problems)
-            cfr_doctor_say(d, c->unready.code == CFR_E_MISSING ? cfr_doctor_later(d) : CFR_FINDING_WRONG, "source",
-                           NULL, "%s", c->unready.text);
+            cfr_doctor_report(d, c->unready.code == CFR_E_MISSING ? cfr_doctor_later(d) : CFR_FINDING_WRONG, "source",
+                              NULL, "%s", c->unready.text);
         return;
     }
     if (c->material.mounted.note[0] != '\0')
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "source.secret", NULL, "%s", c->material.mounted.note);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "source.secret", NULL, "%s", c->material.mounted.note);
     if (c->credential != NULL && c->credential->secret != NULL)
-        cfr_doctor_say(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, %s",
-                       cfr_mounted_kinds[c->material.mounted.kind],
-                       c->material.provider != NULL ? "to be exchanged" : "to be passed on");
+        cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, %s",
+                          cfr_mounted_kinds[c->material.mounted.kind],
+                          c->material.provider != NULL ? "to be exchanged" : "to be passed on");
     if (c->material.stood_in_for != NULL)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.stood_in_for);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.stood_in_for);
 }
 
 static void read_material(struct cfr_doctor_case *c)
@@ -240,7 +240,7 @@ static void check_request(struct cfr_doctor *d, const struct cfr_doctor_case *c)
     struct cfr_err err = {0};
 
     if (cfr_kube_check(&where, &err) != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "token.request", NULL, "%s", err.text);
 }
 
 void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -253,7 +253,7 @@ void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (c->token_text.len == 0 && c->token != NULL && c->token->file != NULL)
         read_file(c);
     if (c->token_text.len == 0 && c->ready && c->material.requested)
-        ask(d, c);
+        request_token(d, c);
     (void)cfr_doctor_take_claims(c, &c->malformed);
 }
 
@@ -263,11 +263,11 @@ void cfr_doctor_token(struct cfr_doctor *d, struct cfr_doctor_case *c)
 
     cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
     if (c->has_claims)
-        judge(d, c);
+        check_claims(d, c);
     else if (c->token_text.len != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "token.malformed",
-                       "look at what writes the file: it must hold one JSON Web Token and nothing else",
-                       "the token%s%s: %s", path != NULL ? " in " : "", path != NULL ? path : "", c->malformed.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "token.malformed",
+                          "look at what writes the file: it must hold one JSON Web Token and nothing else",
+                          "the token%s%s: %s", path != NULL ? " in " : "", path != NULL ? path : "", c->malformed.text);
     if (c->credential != NULL)
-        tell_material(d, c);
+        report_material(d, c);
 }

@@ -50,7 +50,7 @@ static int read_all(struct cfr_doctor *d, int fd, struct cfr_str *out, struct cf
     return out->failed ? cfr_err_set(err, CFR_E_LIMIT, "it is longer than %d bytes", CFR_DOCTOR_POLICY_FILE_MAX) : 0;
 }
 
-static void take(struct cfr_doctor *d, const char *path, struct cfr_doctor_document *doc)
+static void read_document(struct cfr_doctor *d, const char *path, struct cfr_doctor_document *doc)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
@@ -66,7 +66,8 @@ static void take(struct cfr_doctor *d, const char *path, struct cfr_doctor_docum
 
 /* ---- comparing ---- */
 
-static void compare(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side, const struct cfr_str *text)
+static void compare_document(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side,
+                             const struct cfr_str *text)
 {
     struct cfr_view document = text->p != NULL ? cfr_str_view(text) : cfr_view_of("");
     const char *role_arn = side == CFR_DOCTOR_AWS ? ((const struct cfr_aws *)c->config)->role_arn : NULL;
@@ -79,22 +80,22 @@ static void compare(struct cfr_doctor *d, const struct cfr_doctor_case *c, int s
         cfr_doctor_policy_aws(document, role_arn, &c->trusted, &d->sink);
 }
 
-static void look(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side)
+static void check_document(struct cfr_doctor *d, const struct cfr_doctor_case *c, int side)
 {
     struct cfr_doctor_document *doc = &d->documents[side];
     const char *path = path_of(d, side);
 
     if (!doc->used)
-        take(d, path, doc);
+        read_document(d, path, doc);
     d->file = path;
     d->line = 0;
     if (doc->err.code != 0)
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "trust.file", NULL, "%s: %s", path, doc->err.text);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "trust.file", NULL, "%s: %s", path, doc->err.text);
     else if (!c->has_claims)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "trust.file", NULL,
-                       "%s was not compared, for want of a token: see what is told of it above", path);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "trust.file", NULL,
+                          "%s was not compared, because there is no token: see the findings above", path);
     else
-        compare(d, c, side, &doc->text);
+        compare_document(d, c, side, &doc->text);
     cfr_doctor_at(d, c->name, c->line);
 }
 
@@ -108,7 +109,7 @@ void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c)
         return;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {
         if (path_of(d, side) != NULL && strcmp(c->provider->name, clouds[side]) == 0)
-            look(d, c, side);
+            check_document(d, c, side);
     }
 }
 
@@ -117,8 +118,8 @@ void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c)
     (void)c;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {
         if (path_of(d, side) != NULL && !d->documents[side].used)
-            cfr_doctor_say(d, CFR_FINDING_WARNING, "trust.file", "name a credential that is",
-                           "%s was not compared: nothing that was looked at is exchanged for a token with %s",
-                           path_of(d, side), clouds[side]);
+            cfr_doctor_report(d, CFR_FINDING_WARNING, "trust.file", "name a credential that is",
+                              "%s was not compared: nothing that was looked at is exchanged for a token with %s",
+                              path_of(d, side), clouds[side]);
     }
 }

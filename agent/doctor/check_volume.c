@@ -24,7 +24,7 @@
 #define REMEDY_PART "mount the whole volume as a directory, without subPath, and name the file in it"
 
 /* The first part of PATH that cannot be had, and why. */
-static void tell_path(struct cfr_doctor *d, const char *path, int why)
+static void report_path(struct cfr_doctor *d, const char *path, int why)
 {
     char part[PATH_MAX];
     struct stat st;
@@ -37,48 +37,48 @@ static void tell_path(struct cfr_doctor *d, const char *path, int why)
             bool dangling = errno == ENOENT && lstat(part, &st) == 0;
 
             if (why == ENOENT)
-                cfr_doctor_say(d, cfr_doctor_later(d), "volume.missing",
-                               "mount the volume there, or fix the path; the kubelet makes it before the container "
-                               "starts",
-                               "waiting for the token file %s: %s%s does not exist", path, part,
-                               dangling ? " is a link to something that" : "");
+                cfr_doctor_report(d, cfr_doctor_later(d), "volume.missing",
+                                  "mount the volume there, or fix the path; the kubelet makes it before the container "
+                                  "starts",
+                                  "waiting for the token file %s: %s%s does not exist", path, part,
+                                  dangling ? " is a link to something that" : "");
             else
-                cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.missing", REMEDY_RIGHTS, "%s cannot be read: %s: %s", path,
-                               part, strerror(why));
+                cfr_doctor_report(d, CFR_FINDING_WRONG, "volume.missing", REMEDY_RIGHTS, "%s cannot be read: %s: %s",
+                                  path, part, strerror(why));
             return;
         }
         if (S_ISDIR(st.st_mode) && path[n] != '\0' && access(part, X_OK) != 0) {
-            cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.rights", REMEDY_RIGHTS,
-                           "%s cannot be read: uid %u may not enter %s (mode %04o, owner %u:%u)", path,
-                           (unsigned)geteuid(), part, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
-                           (unsigned)st.st_gid);
+            cfr_doctor_report(d, CFR_FINDING_WRONG, "volume.rights", REMEDY_RIGHTS,
+                              "%s cannot be read: uid %u may not enter %s (mode %04o, owner %u:%u)", path,
+                              (unsigned)geteuid(), part, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
+                              (unsigned)st.st_gid);
             return;
         }
     }
 }
 
-static bool tell_rights(struct cfr_doctor *d, const char *path)
+static bool report_rights(struct cfr_doctor *d, const char *path)
 {
     struct stat st;
 
     if (stat(path, &st) != 0) {
-        tell_path(d, path, errno);
+        report_path(d, path, errno);
         return false;
     }
     if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0) {
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "volume.rights", REMEDY_RIGHTS,
-                       "uid %u gid %u may not read %s (mode %04o, owner %u:%u)", (unsigned)geteuid(),
-                       (unsigned)getegid(), path, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
-                       (unsigned)st.st_gid);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "volume.rights", REMEDY_RIGHTS,
+                          "uid %u gid %u may not read %s (mode %04o, owner %u:%u)", (unsigned)geteuid(),
+                          (unsigned)getegid(), path, (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid,
+                          (unsigned)st.st_gid);
         return false;
     }
-    cfr_doctor_say(d, CFR_FINDING_OK, "volume.rights", NULL, "%s can be read (mode %04o, owner %u:%u)", path,
-                   (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
+    cfr_doctor_report(d, CFR_FINDING_OK, "volume.rights", NULL, "%s can be read (mode %04o, owner %u:%u)", path,
+                      (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
     return true;
 }
 
 /* True if it is a part of a volume, which never changes. */
-static bool tell_mount(struct cfr_doctor *d, const char *path)
+static bool report_mount(struct cfr_doctor *d, const char *path)
 {
     struct cfr_doctor_mount m;
     char real[4096];
@@ -88,21 +88,21 @@ static bool tell_mount(struct cfr_doctor *d, const char *path)
     if (!self && !(known && cfr_doctor_mount_is_part(&m)))
         return false;
     if (!known || !cfr_doctor_mount_is_part(&m))
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "volume.subpath",
-                       "mount the directory that it is in; or have it written in place, not replaced",
-                       "%s is a mount point of its own: whoever replaces the file changes nothing here, and the token "
-                       "in it expires",
-                       path);
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "volume.subpath",
+                          "mount the directory that it is in; or have it written in place, not replaced",
+                          "%s is a mount point of its own: replacing the file changes nothing here, and the token "
+                          "in it expires",
+                          path);
     else
-        cfr_doctor_say(d, cfr_doctor_later(d), "volume.subpath", REMEDY_PART,
-                       "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
-                       "expires",
-                       path, m.root);
+        cfr_doctor_report(d, cfr_doctor_later(d), "volume.subpath", REMEDY_PART,
+                          "%s is a subPath mount (of %s): what is mounted like this never changes, and the token in it "
+                          "expires",
+                          path, m.root);
     return true;
 }
 
 /* When `..data` was swapped last; false if there is none. */
-static bool tell_layout(struct cfr_doctor *d, const char *path)
+static bool report_layout(struct cfr_doctor *d, const char *path)
 {
     char dir[PATH_MAX];
     char link[PATH_MAX];
@@ -116,19 +116,19 @@ static bool tell_layout(struct cfr_doctor *d, const char *path)
         return false;
     n = readlink(link, target, sizeof target - 1);
     if (n < 0) {
-        cfr_doctor_say(d, CFR_FINDING_NOTE, "volume.layout", NULL,
-                       "%s has no ..data beside it: it is no volume of the kubelet, and somebody else must renew it",
-                       path);
+        cfr_doctor_report(
+            d, CFR_FINDING_NOTE, "volume.layout", NULL,
+            "%s has no ..data next to it: it is no volume of the kubelet, and another program must renew it", path);
         return false;
     }
     target[n] = '\0';
     if (lstat(link, &st) == 0)
-        cfr_doctor_say(d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
-                       cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
+        cfr_doctor_report(d, CFR_FINDING_OK, "volume.layout", NULL, "a volume of the kubelet, last changed %s ago (%s)",
+                          cfr_time_words(cfr_clock_now().wall_ms - (int64_t)st.st_mtim.tv_sec * 1000, words), target);
     return true;
 }
 
-static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool kubelet)
+static void report_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool kubelet)
 {
     int64_t due_ms = cfr_source_token_file_overdue_ms(c->claims.iat, cfr_claims_expires(&c->claims));
     int64_t late_ms = cfr_clock_now().wall_ms - due_ms;
@@ -137,17 +137,18 @@ static void tell_age(struct cfr_doctor *d, const struct cfr_doctor_case *c, bool
     if (c->claims.iat == 0 || c->claims.exp == 0)
         return;
     if (late_ms >= 0)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "volume.age",
-                       kubelet ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
-                                 "pod's "
-                                 "events; a pod that is being deleted gets no new token"
-                               : "look at what writes the file",
-                       "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
-                       cfr_time_words(late_ms, words));
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "volume.age",
+                          kubelet
+                              ? "look at the kubelet of this node (its journal, its way to the API server) and at the "
+                                "pod's "
+                                "events; a pod that is being deleted gets no new token"
+                              : "look at what writes the file",
+                          "the token should have been replaced when 80 %% of its life were over, %s ago, and was not",
+                          cfr_time_words(late_ms, words));
     else
-        cfr_doctor_say(d, CFR_FINDING_OK, "volume.age", NULL,
-                       "the token is to be replaced after 80 %% of its life, within %s",
-                       cfr_time_words(-late_ms, words));
+        cfr_doctor_report(d, CFR_FINDING_OK, "volume.age", NULL,
+                          "the token is to be replaced after 80 %% of its life, within %s",
+                          cfr_time_words(-late_ms, words));
 }
 
 void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c)
@@ -158,9 +159,9 @@ void cfr_doctor_volume(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (path == NULL)
         return;
     cfr_doctor_at(d, c->name, c->token != NULL ? c->token->node.line : c->line);
-    if (!tell_rights(d, path))
+    if (!report_rights(d, path))
         return;
-    kubelet = !tell_mount(d, path) && tell_layout(d, path);
+    kubelet = !report_mount(d, path) && report_layout(d, path);
     if (c->has_claims)
-        tell_age(d, c, kubelet);
+        report_age(d, c, kubelet);
 }

@@ -91,15 +91,15 @@ void cfr_doctor_run_checks(struct cfr_doctor *d, const struct cfr_doctor_check *
     }
     run_checks(d, all, CFR_DOCTOR_LAST, NULL);
     if (d->late)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, "doctor.time", "give it more: --timeout 2m",
-                       "the time was up before all checks were done");
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "doctor.time", "give it more: --timeout 2m",
+                          "the time was up before all checks were done");
 }
 
 void cfr_doctor_image(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
     if (c->image != NULL)
-        cfr_doctor_say(d, CFR_FINDING_OK, "image", NULL, "logins by %s for %zu patterns of images", c->provider->name,
-                       c->image->match.count);
+        cfr_doctor_report(d, CFR_FINDING_OK, "image", NULL, "logins by %s for %zu patterns of images",
+                          c->provider->name, c->image->match.count);
 }
 
 /* ---- doctor ---- */
@@ -132,8 +132,8 @@ static void report_mistakes(struct cfr_doctor *d, const struct cfr_str *all, con
 
     while (cfr_view_line(&rest, &line)) {
         line = read_place(d, line);
-        cfr_doctor_say(d, CFR_FINDING_WRONG, "config", "`credfresh reference` describes every key", "%.*s", (int)line.n,
-                       line.p);
+        cfr_doctor_report(d, CFR_FINDING_WRONG, "config", "`credfresh reference` describes every key", "%.*s",
+                          (int)line.n, line.p);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of checks, what they share, and the list of findings. A check is a file check_NAME.c with one function, and
- * a row in doctor.c. It reports with cfr_doctor_say, and changes and publishes nothing; it may block within
+ * a row in doctor.c. It reports with cfr_doctor_report, and changes and publishes nothing; it may block within
  * cfr_doctor_left_ms. */
 #ifndef CFR_AGENT_DOCTOR_DOCTOR_PRIVATE_H
 #define CFR_AGENT_DOCTOR_DOCTOR_PRIVATE_H
@@ -110,8 +110,8 @@ void cfr_doctor_close(struct cfr_doctor *d);
 /* Further findings are about CREDENTIAL (NULL: none), at LINE of the configuration (0: nowhere). */
 void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line);
 /* Adds a finding at the current place. REMEDY may be NULL. Control characters become `?`. */
-void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
-                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
+                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The time left in milliseconds; 0 when it is up, which is then remembered. */
 int64_t cfr_doctor_left_ms(struct cfr_doctor *d);
 void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out);

@@ -24,7 +24,7 @@ static void set_placeholders(struct cfr_grant *g)
         (void)cfr_grant_set(g, names[i], cfr_view_of("nothing"), NULL);
 }
 
-static bool known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host *one)
+static bool is_known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host *one)
 {
     for (size_t i = 0; i < h->count; i++) {
         if (strcmp(h->items[i].name, one->name) == 0 && h->items[i].port == one->port)
@@ -33,12 +33,12 @@ static bool known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host
     return false;
 }
 
-static void add(struct cfr_doctor_hosts *h, const struct cfr_wire_request *r)
+static void add_host(struct cfr_doctor_hosts *h, const struct cfr_wire_request *r)
 {
     struct cfr_doctor_host one = {.ca_file = r->ca_file, .link_local = r->link_local};
 
     if (h->count == CFR_DOCTOR_HOSTS_MAX || !cfr_http_probe_host(r->url, one.name, &one.port, &one.tls) ||
-        known(h, &one))
+        is_known(h, &one))
         return;
     one.url = strdup(r->url);
     if (one.url != NULL)
@@ -52,7 +52,7 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
     struct cfr_sts_input in = {
         .credential = c->name,
         .token = c->token_text.len != 0 ? cfr_secret_view(&c->token_text) : cfr_view_of("e30.e30.e30"),
-        .subject = c->has_claims ? c->claims.sub : cfr_view_of("nobody"),
+        .subject = c->has_claims ? c->claims.sub : cfr_view_of("unknown"),
         .contents = c->material.contents,
         .content_count = c->material.content_count,
         .now_s = cfr_clock_now().wall_ms / 1000,
@@ -68,7 +68,7 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
 
         rc = c->provider->build(&x, &in, &request, &out->err);
         if (rc == 0)
-            add(out, &request);
+            add_host(out, &request);
         else if (x.step == 0)
             out->error = rc;
         cfr_wire_request_free(&request);

@@ -16,8 +16,8 @@
 
 #define MOUNTINFO_MAX 4194304
 
-/* Blanks and the like stand there as octal numbers. */
-static void take_field(struct cfr_view field, char *out, size_t size)
+/* Blanks and the like are written as octal numbers. */
+static void read_field(struct cfr_view field, char *out, size_t size)
 {
     size_t n = 0;
 
@@ -48,7 +48,7 @@ static struct cfr_view next_field(struct cfr_view *rest)
 }
 
 /* ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [OPTIONAL...] - TYPE SOURCE SUPEROPTIONS */
-static bool take_line(struct cfr_view line, struct cfr_doctor_mount *out)
+static bool parse_line(struct cfr_view line, struct cfr_doctor_mount *out)
 {
     char super[256];
     ptrdiff_t dash = cfr_view_find(line, " - ");
@@ -60,12 +60,12 @@ static bool take_line(struct cfr_view line, struct cfr_doctor_mount *out)
     tail = (struct cfr_view){line.p + dash + 3, line.n - (size_t)dash - 3};
     for (int i = 0; i < 3; i++)
         (void)next_field(&line);
-    take_field(next_field(&line), out->root, sizeof out->root);
-    take_field(next_field(&line), out->point, sizeof out->point);
-    take_field(next_field(&line), out->options, sizeof out->options);
-    take_field(next_field(&tail), out->type, sizeof out->type);
+    read_field(next_field(&line), out->root, sizeof out->root);
+    read_field(next_field(&line), out->point, sizeof out->point);
+    read_field(next_field(&line), out->options, sizeof out->options);
+    read_field(next_field(&tail), out->type, sizeof out->type);
     (void)next_field(&tail);
-    take_field(next_field(&tail), super, sizeof super);
+    read_field(next_field(&tail), super, sizeof super);
     n = strlen(out->options);
     (void)snprintf(out->options + n, sizeof out->options - n, ";%.200s", super);
     return out->point[0] == '/';
@@ -87,7 +87,7 @@ bool cfr_doctor_mount_find(struct cfr_view mountinfo, const char *path, struct c
     size_t best = 0;
 
     while (cfr_view_line(&mountinfo, &line)) {
-        if (take_line(line, &one) && covers(one.point, path) && strlen(one.point) >= best) {
+        if (parse_line(line, &one) && covers(one.point, path) && strlen(one.point) >= best) {
             best = strlen(one.point);
             *out = one;
         }
@@ -155,9 +155,10 @@ void cfr_doctor_check_lasting(struct cfr_doctor *d, const char *check, const cha
     cfr_doctor_nearest(path, at);
     why = cfr_doctor_mount_of(at, &m, NULL) ? cfr_doctor_mount_passing(&m) : NULL;
     if (why != NULL)
-        cfr_doctor_say(d, CFR_FINDING_WARNING, check,
-                       "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
-                       "%s %s, which %s", what, path, why);
+        cfr_doctor_report(
+            d, CFR_FINDING_WARNING, check,
+            "keep it on a disk (systemd: StateDirectory=; in a pod: a PersistentVolumeClaim or a hostPath)",
+            "%s %s, which %s", what, path, why);
 }
 
 void cfr_doctor_nearest(const char *path, char out[PATH_MAX])

@@ -18,11 +18,11 @@ bool cfr_doctor_mount_find(struct cfr_view mountinfo, const char *path, struct c
 /* The same for this process and any path that exists; links are followed, and written to REAL (NULL: not
  * wanted). */
 bool cfr_doctor_mount_of(const char *path, struct cfr_doctor_mount *out, char real[4096]);
-/* True for a part of a volume that the kubelet mounted by subPath, or a version of one that was mounted by
- * somebody else: it never changes. */
+/* True for a part of a volume that the kubelet mounted by subPath, or a single version of one:
+ * it never changes. */
 bool cfr_doctor_mount_is_part(const struct cfr_doctor_mount *m);
 /* Why what is kept on M does not outlive the machine's restart, or the pod: "is in memory (tmpfs) ..."; NULL
- * if it does, as far as that can be told. Pure. A literal. */
+ * if it does, as far as is known. Pure. A literal. */
 const char *cfr_doctor_mount_passing(const struct cfr_doctor_mount *m);
 /* The nearest of PATH and the directories above it that exists, or cannot be looked at. Blocks on disk. */
 void cfr_doctor_nearest(const char *path, char out[4096]);

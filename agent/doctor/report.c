@@ -28,7 +28,7 @@ bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
 
 static void add_finding(void *ctx, const struct cfr_finding *f)
 {
-    cfr_doctor_say(ctx, f->level, f->check, f->remedy, "%s", f->text);
+    cfr_doctor_report(ctx, f->level, f->check, f->remedy, "%s", f->text);
 }
 
 void cfr_doctor_open(struct cfr_doctor *d, const struct cfr_cli_options *o, bool selection)
@@ -72,7 +72,7 @@ void cfr_doctor_at(struct cfr_doctor *d, const char *credential, int line)
 }
 
 /* A copy that is safe for a terminal. */
-static char *clean(const char *text)
+static char *copy_printable(const char *text)
 {
     char *copy = text != NULL ? cfr_str_dup(cfr_view_of(text)) : NULL;
 
@@ -81,7 +81,7 @@ static char *clean(const char *text)
     return copy;
 }
 
-static bool grow(struct cfr_doctor *d)
+static bool grow_list(struct cfr_doctor *d)
 {
     size_t cap = d->cap != 0 ? d->cap * 2 : 64;
     struct cfr_doctor_item *items;
@@ -96,8 +96,8 @@ static bool grow(struct cfr_doctor *d)
     return true;
 }
 
-void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
-                    const char *fmt, ...)
+void cfr_doctor_report(struct cfr_doctor *d, enum cfr_finding_level level, const char *check, const char *remedy,
+                       const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     struct cfr_doctor_item *i;
@@ -109,7 +109,7 @@ void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const ch
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     d->tally[level]++;
-    if (!grow(d)) {
+    if (!grow_list(d)) {
         d->nomem = true;
         return;
     }
@@ -117,11 +117,11 @@ void cfr_doctor_say(struct cfr_doctor *d, enum cfr_finding_level level, const ch
     *i = (struct cfr_doctor_item){
         .level = level,
         .line = d->line,
-        .check = clean(check),
-        .credential = clean(d->credential),
-        .file = clean(d->file),
-        .text = clean(text),
-        .remedy = clean(remedy),
+        .check = copy_printable(check),
+        .credential = copy_printable(d->credential),
+        .file = copy_printable(d->file),
+        .text = copy_printable(text),
+        .remedy = copy_printable(remedy),
     };
     d->nomem = d->nomem || i->text == NULL || i->check == NULL;
 }
@@ -181,7 +181,7 @@ static void write_item(const struct cfr_doctor_item *i, struct cfr_str *out)
     }
 }
 
-static bool same(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -193,13 +193,13 @@ void cfr_doctor_write_text(const struct cfr_doctor *d, struct cfr_str *out)
     for (size_t i = 0; i < d->count; i++) {
         const struct cfr_doctor_item *item = &d->items[i];
 
-        if (i == 0 || !same(about, item->credential))
+        if (i == 0 || !same_text(about, item->credential))
             cfr_str_addf(out, "%s%s\n", i != 0 ? "\n" : "",
                          item->credential != NULL ? item->credential : "agent and machine");
         about = item->credential;
         write_item(item, out);
     }
-    cfr_str_addf(out, "\n%s: %u wrong, %u warnings, %u notes, %u as they should be\n",
+    cfr_str_addf(out, "\n%s: %u wrong, %u warnings, %u notes, %u ok\n",
                  d->config_path != NULL ? d->config_path : "environment", d->tally[CFR_FINDING_WRONG],
                  d->tally[CFR_FINDING_WARNING], d->tally[CFR_FINDING_NOTE], d->tally[CFR_FINDING_OK]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and addresses. */
+/* Name lookup in a child process with a time limit. */
 #include "agent/doctor/resolve_private.h"
 
 #include "agent/loop/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking for a name's addresses within a time limit, in words for people. */
+/* Lookup of a name's addresses within a time limit, as text. Blocks. */
 #ifndef CFR_AGENT_DOCTOR_RESOLVE_PRIVATE_H
 #define CFR_AGENT_DOCTOR_RESOLVE_PRIVATE_H
 

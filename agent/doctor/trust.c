@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the judges of trust documents share. */
+/* Text functions shared by the comparisons of trust documents. */
 #include "agent/doctor/trust_private.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text)
 {
     size_t p = 0;
     size_t t = 0;
-    size_t star = SIZE_MAX; /* where the last `*` stands, and how far it reaches */
+    size_t star = SIZE_MAX; /* position of the last `*`, and how far it reaches */
     size_t reach = 0;
 
     while (t < text.n) {

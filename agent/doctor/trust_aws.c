@@ -113,7 +113,7 @@ static bool is_anybody(const struct cfr_json *value)
     return false;
 }
 
-static void tell_provider(const struct cfr_doctor_policy_policy *p, const struct cfr_json *federated)
+static void report_provider(const struct cfr_doctor_policy_policy *p, const struct cfr_json *federated)
 {
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view nearest = {NULL, 0};
@@ -133,7 +133,7 @@ static void tell_provider(const struct cfr_doctor_policy_policy *p, const struct
                                        why);
 }
 
-static enum cfr_doctor_policy_verdict judge_principal(const struct cfr_doctor_policy_policy *p,
+static enum cfr_doctor_policy_verdict check_principal(const struct cfr_doctor_policy_policy *p,
                                                       const struct cfr_json *statement)
 {
     const struct cfr_json *principal = cfr_json_get(statement, "Principal");
@@ -152,7 +152,7 @@ static enum cfr_doctor_policy_verdict judge_principal(const struct cfr_doctor_po
         if (cfr_json_string(f, &text) && cfr_view_is(text, p->provider))
             return CFR_DOCTOR_POLICY_YES;
     }
-    tell_provider(p, federated);
+    report_provider(p, federated);
     return CFR_DOCTOR_POLICY_NO;
 }
 
@@ -176,10 +176,10 @@ static bool is_about_tokens(const struct cfr_json *statement)
            cfr_json_get(statement, "NotPrincipal") != NULL;
 }
 
-static void judge_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *s, struct outcome *out)
+static void check_statement(struct cfr_doctor_policy_policy *p, const struct cfr_json *s, struct outcome *out)
 {
     struct cfr_view effect = {NULL, 0};
-    enum cfr_doctor_policy_verdict who;
+    enum cfr_doctor_policy_verdict trusted;
     enum cfr_doctor_policy_verdict when;
     size_t *certain;
     size_t *perhaps;
@@ -189,14 +189,14 @@ static void judge_statement(struct cfr_doctor_policy_policy *p, const struct cfr
     if (!has_action(s))
         return;
     out->about += !p->quiet && is_about_tokens(s) ? 1 : 0;
-    who = judge_principal(p, s);
-    out->trusted += !p->quiet && who == CFR_DOCTOR_POLICY_YES ? 1 : 0;
-    when = who != CFR_DOCTOR_POLICY_NO ? cfr_doctor_policy_aws_conditions(p, s) : CFR_DOCTOR_POLICY_NO;
+    trusted = check_principal(p, s);
+    out->trusted += !p->quiet && trusted == CFR_DOCTOR_POLICY_YES ? 1 : 0;
+    when = trusted != CFR_DOCTOR_POLICY_NO ? cfr_doctor_policy_aws_conditions(p, s) : CFR_DOCTOR_POLICY_NO;
     if (when == CFR_DOCTOR_POLICY_NO)
         return;
     certain = p->quiet ? &out->denied_by : &out->allowed_by;
     perhaps = p->quiet ? &out->maybe_denied_by : &out->maybe_by;
-    *(who == CFR_DOCTOR_POLICY_YES && when == CFR_DOCTOR_POLICY_YES ? certain : perhaps) = p->number;
+    *(trusted == CFR_DOCTOR_POLICY_YES && when == CFR_DOCTOR_POLICY_YES ? certain : perhaps) = p->number;
 }
 
 /* A mismatch of one statement is no trouble where another one lets the token in. */
@@ -222,11 +222,11 @@ static void each_statement(struct cfr_doctor_policy_policy *p, const struct cfr_
     for (const struct cfr_json *s = cfr_doctor_policy_first(statements); s != NULL;
          s = cfr_doctor_policy_next(statements, s)) {
         p->number++;
-        judge_statement(p, s, out);
+        check_statement(p, s, out);
     }
 }
 
-static void tell_allowed(const struct outcome *o, const struct cfr_finding_sink *sink)
+static void report_allowed(const struct outcome *o, const struct cfr_finding_sink *sink)
 {
     if (o->maybe_denied_by != 0)
         cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, NULL,
@@ -238,8 +238,8 @@ static void tell_allowed(const struct outcome *o, const struct cfr_finding_sink 
                         o->allowed_by);
 }
 
-static void judge(const struct cfr_json *statements, const char *provider, const struct cfr_doctor_policy_token *token,
-                  const struct cfr_finding_sink *sink)
+static void check_statements(const struct cfr_json *statements, const char *provider,
+                             const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
 {
     struct hold hold = {.sink = sink};
     struct cfr_finding_sink held = {pass_on, &hold};
@@ -266,7 +266,7 @@ static void judge(const struct cfr_json *statements, const char *provider, const
     p.trusted = o.trusted != 0;
     each_statement(&p, statements, &o);
     if (o.allowed_by != 0)
-        tell_allowed(&o, sink);
+        report_allowed(&o, sink);
     else if (o.maybe_by != 0)
         cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
                         "statement %zu lets this token in if what could not be judged holds", o.maybe_by);
@@ -301,7 +301,7 @@ static struct cfr_json *decode(struct cfr_view text)
     return doc;
 }
 
-static void judge_document(const struct cfr_json *doc, const char *role_arn,
+static void check_document(const struct cfr_json *doc, const char *role_arn,
                            const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
 {
     const struct cfr_json *role = cfr_json_get(doc, "Role") != NULL ? cfr_json_get(doc, "Role") : doc;
@@ -326,7 +326,7 @@ static void judge_document(const struct cfr_json *doc, const char *role_arn,
         cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, "write `role_arn` as arn:aws:iam::ACCOUNT:role/NAME",
                         "the configured role_arn is no ARN of a role");
     else
-        judge(cfr_json_get(policy, "Statement"), provider, token, sink);
+        check_statements(cfr_json_get(policy, "Statement"), provider, token, sink);
     cfr_json_free(decoded);
 }
 
@@ -340,6 +340,6 @@ void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const
         cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", "give the output of `aws iam get-role --role-name NAME`",
                         "the file cannot be read: %s", err.text);
     else
-        judge_document(doc, role_arn, token, sink);
+        check_document(doc, role_arn, token, sink);
     cfr_json_free(doc);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The conditions of a trust policy's statement. */
+/* Evaluation of the conditions of a trust policy's statement. */
 #include "agent/doctor/trust_aws_private.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct cfr_op {
     bool all; /* ForAllValues */
 };
 
-static bool take_operator(struct cfr_view name, struct cfr_op *out)
+static bool parse_operator(struct cfr_view name, struct cfr_op *out)
 {
     static const char *const prefixes[] = {"ForAnyValue:", "ForAllValues:"};
     size_t n;
@@ -47,7 +47,7 @@ static bool take_operator(struct cfr_view name, struct cfr_op *out)
     return out->null || out->like || out->no_case || out->negated || cfr_view_is_nocase(name, "StringEquals");
 }
 
-/* What a condition key stands for. */
+/* Value of a condition key. */
 struct key {
     const char *what; /* "subject", "audience", or the claim in general */
     struct cfr_view own[CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX];
@@ -56,7 +56,7 @@ struct key {
 };
 
 /* False for a key that has nothing to do with the token. */
-static bool take_key(const struct cfr_doctor_policy_policy *p, struct cfr_view name, struct key *out)
+static bool find_key(const struct cfr_doctor_policy_policy *p, struct cfr_view name, struct key *out)
 {
     struct cfr_view bare = cfr_doctor_policy_bare_issuer(p->token->iss);
     struct cfr_view claim;
@@ -179,7 +179,7 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
             *why = cfr_doctor_policy_difference(text, key->values[i]);
     }
     if (strstr(*why, "`*`") != NULL && !op->like)
-        return "write StringLike in place of StringEquals: only there `*` stands for anything";
+        return "write StringLike in place of StringEquals: only there `*` matches anything";
     if (strcmp(key->what, "audience") == 0)
         return "set this audience in the projected volume (or in `token.request`), or change the condition; "
                "the identity "
@@ -190,7 +190,7 @@ static const char *remedy_of(const struct cfr_op *op, const struct key *key, con
     return "change the condition";
 }
 
-static void tell_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_view name)
+static void report_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_view name)
 {
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     char own[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -204,7 +204,7 @@ static void tell_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_vi
         cfr_doctor_policy_show(cfr_doctor_policy_bare_issuer(p->token->iss), keys));
 }
 
-static void tell_presence(const struct cfr_doctor_policy_policy *p, struct cfr_view name, bool there)
+static void report_presence(const struct cfr_doctor_policy_policy *p, struct cfr_view name, bool there)
 {
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
@@ -213,8 +213,8 @@ static void tell_presence(const struct cfr_doctor_policy_policy *p, struct cfr_v
         there ? "without" : "with", cfr_doctor_policy_show(name, shown), there ? "it" : "none");
 }
 
-static void tell_values(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op, struct cfr_view name,
-                        const struct cfr_json *wanted, const struct key *key)
+static void report_values(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op, struct cfr_view name,
+                          const struct cfr_json *wanted, const struct key *key)
 {
     struct cfr_doctor_policy_token as_list = *p->token;
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -231,30 +231,30 @@ static void tell_values(const struct cfr_doctor_policy_policy *p, const struct c
         key->count != 0 ? cfr_doctor_policy_audiences(&as_list, has) : "none", why[0] != '\0' ? ": " : "", why);
 }
 
-static enum cfr_doctor_policy_verdict judge_condition(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op,
+static enum cfr_doctor_policy_verdict check_condition(const struct cfr_doctor_policy_policy *p, const struct cfr_op *op,
                                                       struct cfr_view name, const struct cfr_json *wanted)
 {
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct key key;
-    bool own = take_key(p, name, &key);
+    bool own = find_key(p, name, &key);
     bool fits;
 
     if (!own && !is_foreign(name))
         return cfr_doctor_policy_aws_unknown(p, "has a condition on \"%s\", which cannot be judged from here",
                                              cfr_doctor_policy_show(name, shown));
     fits = op->null ? (key.count == 0) == is_true(wanted) : holds(op, wanted, &key);
-    /* What a variable stands for could turn it round. */
+    /* The value of a variable could invert it. */
     if (!op->null && key.count != 0 && fits == op->negated && has_variable(wanted))
         return cfr_doctor_policy_aws_unknown(p, "compares \"%s\" with a policy variable, whose value is not known here",
                                              cfr_doctor_policy_show(name, shown));
     if (fits)
         return CFR_DOCTOR_POLICY_YES;
     if (op->null)
-        tell_presence(p, name, key.count != 0);
+        report_presence(p, name, key.count != 0);
     else if (!own)
-        tell_foreign(p, name);
+        report_foreign(p, name);
     else
-        tell_values(p, op, name, wanted, &key);
+        report_values(p, op, name, wanted, &key);
     return CFR_DOCTOR_POLICY_NO;
 }
 
@@ -275,11 +275,11 @@ enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_conditions(const struct cfr
 
     for (const struct cfr_json *o = cfr_json_first(conditions); o != NULL; o = cfr_json_next(o)) {
         struct cfr_op op;
-        bool known = take_operator(cfr_json_key(o), &op);
+        bool known = parse_operator(cfr_json_key(o), &op);
 
         for (const struct cfr_json *c = cfr_json_first(o); c != NULL; c = cfr_json_next(c))
             all = worse(all,
-                        known ? judge_condition(p, &op, cfr_json_key(c), c)
+                        known ? check_condition(p, &op, cfr_json_key(c), c)
                               : cfr_doctor_policy_aws_unknown(p, "has a condition %s, which cannot be judged from here",
                                                               cfr_doctor_policy_show(cfr_json_key(o), shown)));
     }

@@ -18,14 +18,14 @@ struct cfr_doctor_policy_policy {
     const struct cfr_finding_sink *sink;
     char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX]; /* the ARN that has to be trusted */
     size_t number;                                /* of the statement, from 1 */
-    bool quiet;   /* a mismatch is not told: a Deny that does not match is as it should be */
+    bool quiet;                                   /* mismatches are not reported: a Deny should not match */
     bool trusted; /* another statement trusts the provider: one that does not is about other tokens */
 };
 
 /* Evaluates the Condition of STATEMENT, telling what does not match and what cannot be known. */
 enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_conditions(const struct cfr_doctor_policy_policy *p,
                                                                 const struct cfr_json *statement);
-/* Tells a mismatch, "statement N of the trust policy ..."; and what cannot be known, for which UNKNOWN is
+/* Reports a mismatch, "statement N of the trust policy ..."; and what cannot be known, for which UNKNOWN is
  * returned. */
 void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -19,7 +19,7 @@ struct record {
     bool flexible; /* an expression in place of the subject */
 };
 
-static bool take(const struct cfr_json *object, struct record *out)
+static bool read_record(const struct cfr_json *object, struct record *out)
 {
     const struct cfr_json *body = cfr_json_get(object, "properties");
     const struct cfr_json *audiences;
@@ -57,8 +57,8 @@ static bool is_better(const struct record *r, unsigned off, const struct record 
     return off < best_off || (off == best_off && best->flexible && !r->flexible);
 }
 
-static void say(const struct record *r, const char *what, struct cfr_view expected, struct cfr_view has,
-                const char *remedy, const struct cfr_finding_sink *sink)
+static void report_difference(const struct record *r, const char *what, struct cfr_view expected, struct cfr_view has,
+                              const char *remedy, const struct cfr_finding_sink *sink)
 {
     char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
     char a[CFR_DOCTOR_POLICY_SHOWN_MAX];
@@ -75,19 +75,20 @@ static void explain(const struct record *r, const struct cfr_doctor_policy_token
                     const struct cfr_finding_sink *sink)
 {
     if (!cfr_view_eq(r->issuer, t->iss))
-        say(r, "issuer", r->issuer, t->iss, "set `issuer` of the federated credential to exactly what the token says",
-            sink);
+        report_difference(r, "issuer", r->issuer, t->iss,
+                          "set `issuer` of the federated credential to exactly what the token says", sink);
     if (!r->flexible && !cfr_view_eq(r->subject, t->sub))
-        say(r, "subject", r->subject, t->sub,
+        report_difference(
+            r, "subject", r->subject, t->sub,
             "set `subject` of the federated credential to exactly what the token says, or let the pod run as "
             "the other "
             "service account",
             sink);
     if (!has_audience(t, r->audience))
-        say(r, "audience", r->audience, t->aud_count != 0 ? t->aud[0] : (struct cfr_view){"", 0},
-            "set this audience in the projected volume (or in `token.request`), or change it in the "
-            "federated credential",
-            sink);
+        report_difference(r, "audience", r->audience, t->aud_count != 0 ? t->aud[0] : (struct cfr_view){"", 0},
+                          "set this audience in the projected volume (or in `token.request`), or change it in the "
+                          "federated credential",
+                          sink);
     if (r->audiences > 1)
         cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, "leave one",
                         "a federated credential has exactly one audience");
@@ -100,12 +101,12 @@ struct search {
     size_t count;
 };
 
-static void look(const struct cfr_json *object, const struct cfr_doctor_policy_token *t, struct search *s)
+static void check_record(const struct cfr_json *object, const struct cfr_doctor_policy_token *t, struct search *s)
 {
     struct record r;
     unsigned off;
 
-    if (!take(object, &r))
+    if (!read_record(object, &r))
         return;
     off = mismatches(&r, t);
     if (s->count++ == 0 || is_better(&r, off, &s->best, s->off)) {
@@ -114,18 +115,18 @@ static void look(const struct cfr_json *object, const struct cfr_doctor_policy_t
     }
 }
 
-static void judge(const struct cfr_json *doc, const struct cfr_doctor_policy_token *t,
-                  const struct cfr_finding_sink *sink)
+static void check_records(const struct cfr_json *doc, const struct cfr_doctor_policy_token *t,
+                          const struct cfr_finding_sink *sink)
 {
     const struct cfr_json *list = cfr_json_is_array(cfr_json_get(doc, "value")) ? cfr_json_get(doc, "value") : doc;
     struct search s = {.count = 0};
     char name[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     if (!cfr_json_is_array(list))
-        look(list, t, &s);
+        check_record(list, t, &s);
     for (const struct cfr_json *o = cfr_json_is_array(list) ? cfr_json_first(list) : NULL; o != NULL;
          o = cfr_json_next(o))
-        look(o, t, &s);
+        check_record(o, t, &s);
     if (s.count == 0)
         cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file holds no federated credential");
     else if (s.off != 0)
@@ -140,7 +141,7 @@ static void judge(const struct cfr_json *doc, const struct cfr_doctor_policy_tok
                         cfr_doctor_policy_show(s.best.name, name));
     if (s.count > 1 && s.off != 0)
         cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
-                        "none of the %zu federated credentials fits; what is told is about the nearest", s.count);
+                        "none of the %zu federated credentials fits; this finding is about the nearest", s.count);
 }
 
 void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
@@ -152,6 +153,6 @@ void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_p
     if (cfr_json_parse(document, &doc, &err) != 0)
         cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
     else
-        judge(doc, token, sink);
+        check_records(doc, token, sink);
     cfr_json_free(doc);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cloud's side must say for a token, and what its refusal says of it. */
+/* Requirements of a cloud's trust in a token, and the differences that a refusal names. */
 #include "agent/doctor/trust_aws_private.h"
 
 #include "sts/aws/aws.h"
@@ -166,7 +166,7 @@ void cfr_doctor_policy_needed(const struct cfr_sts_provider *provider, const voi
 
 #define REFUSED "trust.refused"
 
-/* What stands in TEXT after WORDS, up to one of ENDS. */
+/* The part of TEXT after WORDS, up to one of ENDS. */
 static struct cfr_view after(const char *text, const char *words, const char *ends)
 {
     const char *at = strstr(text, words);
@@ -189,7 +189,7 @@ static void presented(const char *text, const char *what, struct cfr_view has, c
     if (cfr_view_eq(named, has))
         cfr_finding_say(sink, CFR_FINDING_WRONG, REFUSED,
                         "set it in the client's federated credential to exactly this, letter by letter; "
-                        "--federated-credential FILE tells what differs",
+                        "--federated-credential FILE shows the difference",
                         "no federated credential of the client has the %s \"%s\", which is what your token says", what,
                         cfr_doctor_policy_show(named, shown));
     else
@@ -246,7 +246,7 @@ static void refused_aws(const char *text, const struct cfr_doctor_policy_token *
         cfr_finding_say(sink, CFR_FINDING_NOTE, REFUSED, "give the role's trust policy: --trust-policy FILE",
                         "AWS does not say which part of the trust policy did not match, or that there is no "
                         "such role; what it "
-                        "must hold is told below");
+                        "must hold follows");
 }
 
 void cfr_doctor_policy_refused(const struct cfr_sts_provider *provider, const char *text,

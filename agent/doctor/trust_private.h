@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cloud's trust in a token has to say, computed from the token, and what it does say, where an
- * operator has it at hand. Pure: documents in, findings out. Source of the documents' form: what `aws iam
- * get-role`, `az identity federated-credential show`, `az ad app federated-credential list` and `gcloud iam
- * workload-identity-pools providers describe --format json` print. */
+/* Comparison of a token with the trust of a cloud, as documents of the command line describe it. Pure: documents in,
+ * findings out. Source of the documents' form: what `aws iam get-role`, `az identity federated-credential show`, `az ad
+ * app federated-credential list` and `gcloud iam workload-identity-pools providers describe --format json` print. */
 #ifndef CFR_AGENT_DOCTOR_TRUST_PRIVATE_H
 #define CFR_AGENT_DOCTOR_TRUST_PRIVATE_H
 
@@ -56,7 +55,7 @@ const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POL
 /* Why two values that ought to be equal are not, in words such as "upper and lower case differ"; "" where
  * there is no simple reason. A literal. */
 const char *cfr_doctor_policy_difference(struct cfr_view expected, struct cfr_view has);
-/* True if TEXT matches PATTERN, in which `*` stands for any characters and `?` for one. */
+/* True if TEXT matches PATTERN, in which `*` matches any characters and `?` one. */
 bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text);
 /* The issuer as AWS names it: without https://. */
 struct cfr_view cfr_doctor_policy_bare_issuer(struct cfr_view iss);

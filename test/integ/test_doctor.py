@@ -544,7 +544,7 @@ def test_running_agent(sick):
     eventually(lambda: sick.status()["hooks"][0]["error"], "a hook that fails")
     report = doctor(sick)
     report.one("agent.running", "ok")
-    report.one("agent.config", "ok", "as it stands")
+    report.one("agent.config", "ok", "the current configuration")
     report.one("agent.credential", "ok", "generation 1 is published")
     report.one("publish.generation", "ok", "generation 1")
     report.one("agent.hook", "warning", "/bin/false")
@@ -713,7 +713,7 @@ def test_trust_that_is_not_compared(sick):
     report = doctor(sick, "--offline", "--pool-provider", str(path))
     assert report.one("trust.file", "warning", "was not compared", "gcp")["credential"] is None
     sick.configure(sick.credential(token={"file": str(sick.dir / "none")}))
-    doctor(sick, "--offline", "--trust-policy", str(path)).one("trust.file", "warning", "for want of a token")
+    doctor(sick, "--offline", "--trust-policy", str(path)).one("trust.file", "warning", "because there is no token")
 
 
 def test_role_that_refuses(sick):

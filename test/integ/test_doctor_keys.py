@@ -115,7 +115,7 @@ def test_the_sealed_secret(keys):
         doctor(keys).one("mint.seal", level, "of another key")
         path.write_text("a-sealed-secret")
         report = doctor(keys)
-        report.one("mint.seal", level, "no JSON")
+        report.one("mint.seal", level, "not JSON")
         assert "a-sealed-secret" not in report.text
         path.unlink()
         doctor(keys).one("mint.seal", level, "AKIANEW is not to be had")
@@ -159,7 +159,7 @@ def test_who_makes_the_keys(keys):
     empty = {"name": "empty", "secret": {"directory": str(keys.dir / "empty"), "pass_on": True}}
     gone = {"name": "gone", "secret": {"directory": str(keys.dir / "gone"), "pass_on": True}}
     Mounted(keys.dir / "empty").put({"something": "else"})
-    for with_, level, words in ((role, "ok", "whether they permit it the cloud tells"), (other, "wrong", "none of a cloud"),
+    for with_, level, words in ((role, "ok", "whether they permit it, only the cloud knows"), (other, "wrong", "none of a cloud"),
                                 (session, "wrong", "GetSessionToken"), (google, "wrong", "another cloud"),
                                 (empty, "wrong", "cannot make keys of aws"), (gone, "wrong", "cannot be got")):
         keys.configure(minted(keys, mint={"with": with_["name"]}), with_)

@@ -329,7 +329,7 @@ def test_annotation_that_cannot_be(plugin):
     (json.dumps({**request("a.example/x"), "apiVersion": "credentialprovider.kubelet.k8s.io/v1beta1"}).encode(),
      "write `apiVersion: " + API),
     (json.dumps(request("")).encode(), "names no image"),
-    (json.dumps(request("a b\n")).encode(), "no image name"),
+    (json.dumps(request("a b\n")).encode(), "not an image name"),
 ])
 def test_broken_request(plugin, text, part):
     assert part in plugin.refused(text)
