@@ -115,10 +115,10 @@ def test_the_sealed_secret(keys):
         doctor(keys).one("mint.seal", level, "of another key")
         path.write_text("a-sealed-secret")
         report = doctor(keys)
-        report.one("mint.seal", level, "not JSON")
+        report.one("mint.seal", level, "not a JSON document")
         assert "a-sealed-secret" not in report.text
         path.unlink()
-        doctor(keys).one("mint.seal", level, "AKIANEW is not to be had")
+        doctor(keys).one("mint.seal", level, "AKIANEW is not available")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
@@ -131,7 +131,7 @@ def test_as_somebody_else(keys):
     let_others_in(keys.dir)
     keys.state.chmod(0o700)
     report = doctor(keys, "robot", wrapper=AS_NOBODY)
-    report.one("mint.journal", "note", "cannot be looked at")
+    report.one("mint.journal", "note", "cannot be read")
     assert not report.all("mint.journal", "wrong")
 
 
@@ -251,12 +251,12 @@ def test_what_was_published_before(authority):
     assert len(certificates(authority.dir / "trust/ca.crt")) == 2
     put(authority.dir / "tls/tls.crt", before[authority.dir / "tls/tls.crt"])
     report = doctor(authority)
-    report.one("ca.certificate", "warning", "still of the CA before")
+    report.one("ca.certificate", "warning", "still of the previous CA")
     report.one("ca.key", "wrong", "do not belong together", "not that of the certificate")
     put(authority.dir / "tls/tls.key", before[authority.dir / "tls/tls.key"])
     put(authority.dir / "trust/ca.crt", before[authority.dir / "trust/ca.crt"])
     report = doctor(authority)
-    report.one("ca.bundle", "warning", "not the one of now: it lacks the newest CA")
+    report.one("ca.bundle", "warning", "not the current one: it lacks the newest CA")
     assert not report.wrong()
     put(authority.dir / "tls/tls.crt", "nothing")
     doctor(authority).one("ca.certificate", "wrong", "holds no certificate")
