@@ -164,7 +164,7 @@ static int init(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
     else if (rc == 0 || rc == CFR_E_MISSING)
         rc = begin(&next, d, err);
     cfr_oidc_issuer_free(&next);
-    return rc != 0 ? rc : cfr_oidc_store_settle(d, now_s(), &changed, err);
+    return rc != 0 ? rc : cfr_oidc_store_publish(d, now_s(), &changed, err);
 }
 
 /* ---- rotate ---- */
@@ -191,7 +191,7 @@ static int step(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d, 
         return 0;
     if (rc == 0)
         rc = cfr_oidc_store_save(d, err);
-    return rc != 0 ? rc : cfr_oidc_store_settle(d, now_s(), &changed, err);
+    return rc != 0 ? rc : cfr_oidc_store_publish(d, now_s(), &changed, err);
 }
 
 /* No verifier can have read what was just written. */
@@ -220,7 +220,7 @@ static int rotate(const struct cfr_cli_oidc_options *o, struct cfr_oidc_store *d
     if (rc != 0)
         return rc;
     resumed = cfr_oidc_issuer_is_intent(&d->issuer);
-    rc = cfr_oidc_store_settle(d, now_s(), &changed, err);
+    rc = cfr_oidc_store_publish(d, now_s(), &changed, err);
     if (rc == 0 && changed && !resumed)
         cfr_cli_complain("files were missing or changed, and were put back: see that %s is what is served",
                          d->issuer.web_root);

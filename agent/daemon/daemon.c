@@ -158,7 +158,7 @@ static int open_workers(struct cfr_daemon *a, struct cfr_err *err)
     a->workers = calloc(a->config->credentials.count + 1, sizeof(struct cfr_worker *));
     if (a->workers == NULL)
         return cfr_err_nomem(err);
-    if (cfr_service_ca_take(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
+    if (cfr_service_ca_configure(&a->host.service_ca, a->config, a->host.state_fd, err) != 0)
         return err->code;
     /* Before those who need it. */
     (void)cfr_service_ca_step(a->host.service_ca, cfr_clock_now());

@@ -156,7 +156,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     if (a->endpoints != NULL)
         rc = cfr_daemon_endpoints_prepare(a->endpoints, next, &plan, err);
     if (rc == 0)
-        rc = cfr_service_ca_take(&a->host.service_ca, next, a->host.state_fd, err);
+        rc = cfr_service_ca_configure(&a->host.service_ca, next, a->host.state_fd, err);
     if (rc == 0)
         rc = swap_workers(a, next, err);
     if (rc != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What consumers say, judged. */
+/* Acknowledgements of consumers. */
 #include "agent/hook/ack_private.h"
 
 #define NS_PER_MS 1000000
@@ -9,14 +9,14 @@ void cfr_hook_ack_published(struct cfr_hook_ack *a, uint64_t generation, int64_t
     a->generation = generation;
     a->published_boot_ms = published_boot_ms;
     for (size_t i = 0; i < a->count; i++)
-        a->consumers[i].told = false;
+        a->consumers[i].reported = false;
 }
 
 bool cfr_hook_ack_said(struct cfr_hook_ack *a, size_t index, uint64_t generation, int64_t said_s)
 {
     struct cfr_hook_ack_consumer *c = &a->consumers[index];
 
-    /* A number from the future is one of an earlier life, before files and state were removed. */
+    /* A number from the future dates from before files and state were removed. */
     if (generation == 0 || generation > a->generation || generation == c->generation)
         return false;
     c->generation = generation;
@@ -42,8 +42,8 @@ bool cfr_hook_ack_is_behind(const struct cfr_hook_ack *a, size_t index, int64_t 
 size_t cfr_hook_ack_next_behind(struct cfr_hook_ack *a, int64_t now_boot_ms)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (!a->consumers[i].told && cfr_hook_ack_is_behind(a, i, now_boot_ms)) {
-            a->consumers[i].told = true;
+        if (!a->consumers[i].reported && cfr_hook_ack_is_behind(a, i, now_boot_ms)) {
+            a->consumers[i].reported = true;
             return i;
         }
     }
@@ -55,7 +55,7 @@ int64_t cfr_hook_ack_deadline(const struct cfr_hook_ack *a)
     int64_t next = INT64_MAX;
 
     for (size_t i = 0; i < a->count; i++) {
-        if (!a->consumers[i].told && !cfr_hook_ack_is_current(a, i) && behind_at(a, i) < next)
+        if (!a->consumers[i].reported && !cfr_hook_ack_is_current(a, i) && behind_at(a, i) < next)
             next = behind_at(a, i);
     }
     return next;

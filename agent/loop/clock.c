@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks. */
+/* Clocks, jitter, and the two timer descriptors of the loop. */
 #include "agent/loop/clock.h"
 
 #include <errno.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The two clocks: wall time, which people and clouds mean and which may step, and boot time, which runs through
- * suspend and never steps. */
+ * suspend and never steps.
+ *
+ * Nothing blocks and nothing is kept; descriptors belong to the caller, which closes them. No callbacks. Only the two
+ * functions that open a descriptor fail: they return it, or a negative code with ERR set. */
 #ifndef CFR_AGENT_LOOP_CLOCK_H
 #define CFR_AGENT_LOOP_CLOCK_H
 
@@ -14,8 +17,8 @@ struct cfr_now {
 };
 
 struct cfr_now cfr_clock_now(void);
-/* The wall clock of a server that dated its answer SERVER_DATE_S (0 = it did not), at NOW: its date where ours is known
- * to be wrong by more than 30 s, else ours. Milliseconds. */
+/* The wall clock, in milliseconds at NOW, of a server whose answer has the date SERVER_DATE_S (0 = none): that date if
+ * it differs from this machine's clock by more than 30 s, else this machine's clock. */
 int64_t cfr_clock_grantor_ms(int64_t server_date_s, struct cfr_now now);
 /* CLOCK_MONOTONIC in microseconds, for the service manager. */
 int64_t cfr_clock_monotonic_us(void);
@@ -28,7 +31,7 @@ int cfr_clock_open_alarm(struct cfr_err *err);
 void cfr_clock_arm(int fd, int64_t at_ms);
 /* A descriptor that becomes readable when the wall clock is set. */
 int cfr_clock_open_step(struct cfr_err *err);
-/* To be called after either was readable; re-arms the step descriptor. */
+/* Call them when the descriptor is readable. The second re-arms it. */
 void cfr_clock_drain_alarm(int fd);
 void cfr_clock_drain_step(int fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queues, one for each cloud. */
+/* Fair queue: lanes, slots, round robin. */
 #include "agent/loop/fair_queue.h"
 
 static size_t lane_of(struct cfr_fair_queue *t, const void *key)
@@ -40,38 +40,38 @@ bool cfr_fair_queue_may_begin(struct cfr_fair_queue *t, const void *key, int64_t
     return t->lanes[lane].head == NULL && may(t, lane, limit);
 }
 
-void cfr_fair_queue_add(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key)
+void cfr_fair_queue_add(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry, const void *key)
 {
-    struct cfr_fair_queue_key *l;
+    struct cfr_fair_queue_lane *l;
 
-    if (turn->queued)
+    if (entry->queued)
         return;
-    turn->lane = lane_of(t, key);
-    l = &t->lanes[turn->lane];
-    turn->queued = true;
-    turn->next = NULL;
+    entry->lane = lane_of(t, key);
+    l = &t->lanes[entry->lane];
+    entry->queued = true;
+    entry->next = NULL;
     if (l->tail != NULL)
-        l->tail->next = turn;
+        l->tail->next = entry;
     else
-        l->head = turn;
-    l->tail = turn;
+        l->head = entry;
+    l->tail = entry;
 }
 
-void cfr_fair_queue_leave(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn)
+void cfr_fair_queue_leave(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry)
 {
-    struct cfr_fair_queue_key *l = &t->lanes[turn->lane];
+    struct cfr_fair_queue_lane *l = &t->lanes[entry->lane];
     struct cfr_fair_queue_entry **at = &l->head;
     struct cfr_fair_queue_entry *before = NULL;
 
-    if (!turn->queued)
+    if (!entry->queued)
         return;
-    for (; *at != turn; at = &(*at)->next)
+    for (; *at != entry; at = &(*at)->next)
         before = *at;
-    *at = turn->next;
-    if (l->tail == turn)
+    *at = entry->next;
+    if (l->tail == entry)
         l->tail = before;
-    turn->queued = false;
-    turn->next = NULL;
+    entry->queued = false;
+    entry->next = NULL;
 }
 
 bool cfr_fair_queue_ready(const struct cfr_fair_queue *t, int64_t limit)
@@ -87,30 +87,30 @@ void *cfr_fair_queue_take(struct cfr_fair_queue *t, int64_t limit)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t lane = (t->next + i) % t->count;
-        struct cfr_fair_queue_entry *turn = t->lanes[lane].head;
+        struct cfr_fair_queue_entry *entry = t->lanes[lane].head;
 
         if (!is_next(t, lane, limit))
             continue;
         t->next = lane + 1;
-        cfr_fair_queue_leave(t, turn);
-        return turn->owner;
+        cfr_fair_queue_leave(t, entry);
+        return entry->owner;
     }
     return NULL;
 }
 
-void cfr_fair_queue_begin(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key)
+void cfr_fair_queue_begin(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry, const void *key)
 {
-    turn->lane = lane_of(t, key);
-    turn->active = true;
-    t->lanes[turn->lane].active++;
+    entry->lane = lane_of(t, key);
+    entry->active = true;
+    t->lanes[entry->lane].active++;
     t->active++;
 }
 
-void cfr_fair_queue_end(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn)
+void cfr_fair_queue_end(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry)
 {
-    if (!turn->active)
+    if (!entry->active)
         return;
-    turn->active = false;
-    t->lanes[turn->lane].active--;
+    entry->active = false;
+    t->lanes[entry->lane].active--;
     t->active--;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may exchange next: so many at once, first come first served among those that go to the same cloud, the clouds in
- * turns. A cloud that does not answer can hold three quarters of the turns at most, so that it does not keep the
- * others' credentials waiting. No I/O, no clock. */
+/* Fair queue: a limited number of active entries, first in first out within a lane, the lanes in turn.
+ *
+ * A lane is a cloud, an entry an exchange. A cloud that does not answer can hold at most three quarters of the slots,
+ * so that it does not hold up the credentials of the others. Pure: never blocks, allocates nothing, reads no clock,
+ * calls nothing back and cannot fail. An entry is the caller's, stays at its address while it is queued, and leaves
+ * before it is freed. From the 16th key on, lanes share the last one. */
 #ifndef CFR_AGENT_LOOP_FAIR_QUEUE_H
 #define CFR_AGENT_LOOP_FAIR_QUEUE_H
 
@@ -9,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CFR_FAIR_QUEUE_LANES_MAX 16 /* what comes after these shares the last one */
+#define CFR_FAIR_QUEUE_LANES_MAX 16
 
-/* Part of whoever wants turns; zero-initialised but for OWNER. */
+/* Embedded in what waits for a slot; zero-initialised but for OWNER. */
 struct cfr_fair_queue_entry {
     struct cfr_fair_queue_entry *next;
     void *owner;
@@ -20,7 +23,7 @@ struct cfr_fair_queue_entry {
     bool active;
 };
 
-struct cfr_fair_queue_key {
+struct cfr_fair_queue_lane {
     const void *key;
     struct cfr_fair_queue_entry *head;
     struct cfr_fair_queue_entry *tail;
@@ -29,27 +32,27 @@ struct cfr_fair_queue_key {
 
 /* Zero-initialised is empty. */
 struct cfr_fair_queue {
-    struct cfr_fair_queue_key lanes[CFR_FAIR_QUEUE_LANES_MAX];
+    struct cfr_fair_queue_lane lanes[CFR_FAIR_QUEUE_LANES_MAX];
     size_t count;
     size_t next; /* the lane that is asked first */
     int64_t active;
 };
 
-/* There will be some of lane KEY: from now on no other lane may have everything. */
+/* Announces entries of lane KEY: from now on no other lane may hold all slots. */
 void cfr_fair_queue_expect(struct cfr_fair_queue *t, const void *key);
-/* True if one of lane KEY may begin now without overtaking anybody. LIMIT is how many may be active at once. */
+/* True if an entry of lane KEY may begin now without overtaking a queued one. LIMIT: the number of slots. */
 bool cfr_fair_queue_may_begin(struct cfr_fair_queue *t, const void *key, int64_t limit);
-/* T is queued already: nothing happens. */
-void cfr_fair_queue_add(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key);
-/* Takes it out of its queue, if it is in one. */
-void cfr_fair_queue_leave(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn);
-/* True if cfr_fair_queue_take has somebody. */
+/* Appends ENTRY to lane KEY, unless it is queued already. */
+void cfr_fair_queue_add(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry, const void *key);
+/* Removes ENTRY from its queue, if it is in one. */
+void cfr_fair_queue_leave(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry);
+/* True if cfr_fair_queue_take would return an owner. */
 bool cfr_fair_queue_ready(const struct cfr_fair_queue *t, int64_t limit);
-/* The owner whose turn it is, no longer queued; NULL if there is nobody, or nobody may. */
+/* Removes the next entry and returns its owner; NULL if none is queued, or none may begin. */
 void *cfr_fair_queue_take(struct cfr_fair_queue *t, int64_t limit);
-/* It is active from now on, until it ends. */
-void cfr_fair_queue_begin(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn, const void *key);
-/* Does nothing for one that is not active. */
-void cfr_fair_queue_end(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *turn);
+/* ENTRY takes a slot of lane KEY until cfr_fair_queue_end. */
+void cfr_fair_queue_begin(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry, const void *key);
+/* Gives the slot back; does nothing for an entry that has none. */
+void cfr_fair_queue_end(struct cfr_fair_queue *t, struct cfr_fair_queue_entry *entry);
 
 #endif

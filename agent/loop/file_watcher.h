@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is told of a changed file: what agent/ hands to cfr_watch_add as the owner. */
+/* Receiver of a changed file's event: what the agent passes to cfr_watch_add as the owner. */
 #ifndef CFR_AGENT_LOOP_FILE_WATCHER_H
 #define CFR_AGENT_LOOP_FILE_WATCHER_H
 
-/* Lives at one place as long as it watches anything. */
+/* Stays at its address while it watches anything. CHANGED is called from the loop and must not add or remove watches
+ * of other receivers. */
 struct cfr_watcher {
     void (*changed)(void *ctx);
     void *ctx;

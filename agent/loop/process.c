@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other processes. */
+/* Processes: finding, signalling, starting and reaping. */
 #include "agent/loop/process.h"
 
 #include "agent/loop/clock.h"
@@ -435,7 +435,8 @@ void cfr_process_end(pid_t pid, int pidfd)
     struct pollfd p = {pidfd, POLLIN, 0};
 
     cfr_process_kill_group(pid, SIGKILL);
-    /* What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up everybody. */
+    /* What we may not kill (a set-user-id command), or what hangs in the kernel, must not hold up the other
+     * credentials. */
     if (poll(&p, 1, END_WAIT_MS) == 1)
         (void)waitpid(pid, NULL, WNOHANG);
     (void)close(pidfd);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Other processes: finding and signalling them without hitting a reused pid, and starting commands clean. */
+/* Processes: signalling without hitting a reused pid, and starting commands with a clean environment.
+ *
+ * Reads /proc and blocks on nothing else, but for cfr_process_end (200 ms at most). No callbacks. A pidfd that a
+ * function returns is the caller's; cfr_process_reap and cfr_process_end close it. At most 256 processes of one
+ * executable are signalled. Linux only: pidfd_open(2), pidfd_send_signal(2). */
 #ifndef CFR_AGENT_LOOP_PROCESS_H
 #define CFR_AGENT_LOOP_PROCESS_H
 
@@ -30,8 +34,8 @@ void cfr_process_raise_files(void);
  * /dev/null, standard output to our standard error, no other descriptor, default signals. *PIDFD is readable when it
  * has ended. */
 int cfr_process_start(char *const *argv, char *const *environment, pid_t *pid, int *pidfd, struct cfr_err *err);
-/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; who writes more
- * waits. *OUT_FD is its end to read from, which does not block; the caller closes it. */
+/* The same with standard output into a pipe that takes at least 4096 and normally PIPE_BYTES bytes; a writer of
+ * more waits. *OUT_FD is its end to read from, which does not block; the caller closes it. */
 int cfr_process_start_piped(char *const *argv, char *const *environment, int pipe_bytes, pid_t *pid, int *pidfd,
                             int *out_fd, struct cfr_err *err);
 /* After *PIDFD became readable: reaps. 0 for exit status 0, else CFR_E_REJECTED in words ("exited with 3", "was

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Service notification. */
+/* Service manager: readiness and watchdog messages, journal detection. */
 #include "agent/loop/sd_notify.h"
 
 #include <stdarg.h>
@@ -26,7 +26,7 @@ void cfr_sd_notify(const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     memcpy(to.sun_path, path, strlen(path));
-    /* A leading @ stands for the NUL of an abstract address. */
+    /* A leading @ is the NUL of an abstract address. */
     if (path[0] == '@')
         to.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -54,7 +54,7 @@ bool cfr_sd_notify_to_journal(void)
     struct stat st;
     char own[64];
 
-    /* The variable alone is inherited by those who write elsewhere, too: in a desktop's terminal, say. */
+    /* The variable alone is also inherited by programs that write elsewhere, such as a desktop's terminal. */
     if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
         return false;
     (void)snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The service manager's notification protocol (sd_notify(3)), without its library. */
+/* Notification protocol of the service manager (sd_notify(3)), without its library.
+ *
+ * Reads the environment, never blocks, keeps nothing, and ignores every failure. */
 #ifndef CFR_AGENT_LOOP_SD_NOTIFY_H
 #define CFR_AGENT_LOOP_SD_NOTIFY_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A heap of absolute deadlines in boot time. */
+/* Timer heap ordered by boot time.
+ *
+ * Pure but for its memory: never blocks, reads no clock, calls nothing back. A struct cfr_timer is the caller's, stays
+ * at its address while it is in the heap, and is removed before it is freed. Zero-initialise a heap;
+ * cfr_timer_heap_free frees its array, not the timers. */
 #ifndef CFR_AGENT_LOOP_TIMER_HEAP_H
 #define CFR_AGENT_LOOP_TIMER_HEAP_H
 
@@ -7,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Embedded in what it wakes; zero it before first use. */
+/* Embedded in what it wakes; zero-initialised. */
 struct cfr_timer {
     int64_t at_ms;
     size_t place; /* 1-based place in the heap, 0 = not in it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An issuer on disk. */
+/* OIDC issuer on disk: journal, keys and documents. */
 #include "agent/pki/oidc_store.h"
 
 #include "files/single.h"
@@ -68,8 +68,8 @@ int cfr_oidc_store_save(struct cfr_oidc_store *o, struct cfr_err *err)
     return rc != 0 ? cfr_err_prefix(err, "%s", o->directory) : 0;
 }
 
-static int put(const char *directory, const char *name, struct cfr_view content, mode_t mode, bool *changed,
-               struct cfr_err *err)
+static int write_file(const char *directory, const char *name, struct cfr_view content, mode_t mode, bool *changed,
+                      struct cfr_err *err)
 {
     const struct cfr_file file = {.content = content, .mode = mode, .uid = CFR_FILE_KEEP_ID, .gid = CFR_FILE_KEEP_ID};
     char path[PATH_MAX];
@@ -79,7 +79,7 @@ static int put(const char *directory, const char *name, struct cfr_view content,
     if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
         return cfr_err_set(err, CFR_E_PATH, "%.80s...: is too long a path", directory);
     rc = cfr_single_recover(path, NULL);
-    (void)rc; /* what a crash left beside it is in nobody's way */
+    (void)rc; /* what a crash has left does not matter */
     rc = cfr_single_publish(path, &file, false, &wrote, err);
     *changed = *changed || wrote;
     return rc;
@@ -87,32 +87,32 @@ static int put(const char *directory, const char *name, struct cfr_view content,
 
 typedef int make_fn(const struct cfr_oidc_issuer *issuer, struct cfr_str *out, struct cfr_err *err);
 
-static int put_document(const struct cfr_oidc_issuer *issuer, const char *directory, const char *name, make_fn *make,
-                        bool *changed, struct cfr_err *err)
+static int write_document(const struct cfr_oidc_issuer *issuer, const char *directory, const char *name, make_fn *make,
+                          bool *changed, struct cfr_err *err)
 {
     struct cfr_str text = {.limit = CFR_OIDC_ISSUER_DOCUMENT_MAX};
     int rc = make(issuer, &text, err);
 
     if (rc == 0)
-        rc = put(directory, name, cfr_str_view(&text), MODE_FOR_PUBLIC, changed, err);
+        rc = write_file(directory, name, cfr_str_view(&text), MODE_FOR_PUBLIC, changed, err);
     cfr_str_free(&text);
     return rc;
 }
 
-int cfr_oidc_store_settle(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err)
+int cfr_oidc_store_publish(struct cfr_oidc_store *o, int64_t now_s, bool *changed, struct cfr_err *err)
 {
     const struct cfr_oidc_issuer *i = &o->issuer;
     int rc;
 
     *changed = false;
     /* In this order: no key signs before it is published. */
-    rc = put_document(i, i->web_root, JWKS, cfr_oidc_issuer_jwks, changed, err);
+    rc = write_document(i, i->web_root, JWKS, cfr_oidc_issuer_jwks, changed, err);
     if (rc == 0)
-        rc = put_document(i, i->web_root, DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
+        rc = write_document(i, i->web_root, DISCOVERY, cfr_oidc_issuer_discovery, changed, err);
     if (rc == 0)
-        rc = put_document(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, changed, err);
+        rc = write_document(i, o->directory, PUBLIC_KEYS, cfr_oidc_issuer_public_keys, changed, err);
     if (rc == 0)
-        rc = put(o->directory, SIGNING_KEY, cfr_secret_view(&i->signing.private_pem), MODE_OF_KEY, changed, err);
+        rc = write_file(o->directory, SIGNING_KEY, cfr_secret_view(&i->signing.private_pem), MODE_OF_KEY, changed, err);
     if (rc != 0 || !cfr_oidc_issuer_is_intent(i))
         return rc;
     cfr_oidc_issuer_done(&o->issuer, now_s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service CA at work. */
+/* Service CA: loads, rotates and announces the CA, and issues from it. */
 #include "agent/pki/service_ca.h"
 
 #include "agent/config/schema.h"
@@ -26,8 +26,8 @@ struct cfr_service_ca {
     struct cfr_config_service_ca config; /* a copy */
     struct cfr_ca authority;
     struct cfr_service_ca_store store;
-    bool used;         /* there was a CA: there must be a store */
-    bool subject_told; /* that another one is configured */
+    bool used;             /* there was a CA: there must be a store */
+    bool subject_reported; /* that the configured subject is another */
     int state_fd;
     int64_t next_boot_ms;
     uint64_t mark; /* as of the last step; 0 = nothing can be issued */
@@ -64,7 +64,7 @@ void cfr_service_ca_close(struct cfr_service_ca *s)
 
 /* ---- configuration ---- */
 
-/* So that a store that was lost is not taken for a beginning. */
+/* A store that was lost must not look like a first start. */
 static bool has_marker(int state_fd)
 {
     struct cfr_secret text;
@@ -96,7 +96,8 @@ static struct cfr_service_ca *make(void)
     return s;
 }
 
-int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd, struct cfr_err *err)
+int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd,
+                             struct cfr_err *err)
 {
     struct cfr_config_service_ca next = {.store = NULL};
 
@@ -119,7 +120,7 @@ int cfr_service_ca_take(struct cfr_service_ca **s, const struct cfr_config *conf
     (*s)->config = next;
     (*s)->state_fd = state_fd;
     (*s)->used = has_marker(state_fd);
-    (*s)->subject_told = false;
+    (*s)->subject_reported = false;
     (*s)->next_boot_ms = 0;
     return 0;
 }
@@ -131,16 +132,16 @@ static int follow_store(struct cfr_service_ca *s, struct cfr_err *err)
     if (rc == CFR_E_MISSING && s->used)
         return cfr_err_set(
             err, CFR_E_CONFLICT,
-            "there is no CA in %s, though there was one: give the directory back, from a backup. To begin anew, "
-            "with a CA that nobody trusts yet, remove " MARKER ".json from state_dir",
+            "there is no CA in %s, though there was one: give the directory back, from a backup. To start over "
+            "with a new CA, which no client trusts yet, remove " MARKER ".json from state_dir",
             s->config.store);
     if (rc == CFR_E_MISSING)
         rc = 0;
-    if (rc == 0 && !s->subject_told && s->authority.count != 0 &&
+    if (rc == 0 && !s->subject_reported && s->authority.count != 0 &&
         strcmp(s->authority.subject, s->config.subject) != 0) {
         cfr_log(CFR_LOG_WARN, NAME, NULL, "subject: stays \"%s\", which the first CA was made with",
                 s->authority.subject);
-        s->subject_told = true;
+        s->subject_reported = true;
     }
     return rc;
 }
@@ -159,11 +160,11 @@ static void announce(const struct cfr_ca *a, enum cfr_ca_need need, const struct
             need == CFR_CA_FORCED && a->reason != NULL ? a->reason : "",
             cfr_time_words((a->generations[0].root.ends_s - now_s) * 1000, life), a->count);
     if (a->count <= before->count && oldest != NULL && oldest->ends_s > now_s)
-        cfr_log(
-            CFR_LOG_WARN, NAME, NULL,
-            "the oldest CA is not in the bundle any more, though it would have been trusted for %s: whoever missed %zu "
-            "rotations is cut off; raise generations to keep more",
-            cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
+        cfr_log(CFR_LOG_WARN, NAME, NULL,
+                "the oldest CA is not in the bundle any more, though it would have been trusted for %s: a client that "
+                "missed %zu "
+                "rotations no longer trusts it; raise generations to keep more",
+                cfr_time_words((oldest->ends_s - now_s) * 1000, life), before->count);
 }
 
 static int rotate(struct cfr_service_ca *s, enum cfr_ca_need need, int64_t now_s, struct cfr_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service CA on disk. */
+/* Service CA on disk. */
 #include "agent/pki/service_ca_store_private.h"
 
 #include "base/log.h"
@@ -24,7 +24,7 @@ void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
 }
 
 /* By its path, because the open directory may have been moved away. */
-static bool stands(const struct cfr_service_ca_store *s, const char *directory)
+static bool is_unchanged(const struct cfr_service_ca_store *s, const char *directory)
 {
     struct cfr_file_mark now;
     char path[PATH_MAX];
@@ -58,7 +58,7 @@ int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *dire
     struct cfr_ca found = {.number = 0};
     int rc;
 
-    if (stands(s, directory))
+    if (is_unchanged(s, directory))
         return 0;
     cfr_service_ca_store_close(s);
     s->fd = cfr_state_open(directory, &s->lock_fd, err);

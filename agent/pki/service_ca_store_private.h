@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The service CA's directory: one document, with the key. It is followed while the agent runs: one that somebody put in
- * its place, such as from a backup, counts as it would after a restart, and one that somebody removed is written again.
- * Blocks on disk. */
+/* Service CA on disk: a directory with one document, which holds the key.
+ *
+ * The document is followed while the agent runs: one that replaces it, such as from a backup, is loaded, and one that
+ * was removed is written again. Blocks on disk. A struct cfr_service_ca_store owns its descriptors. */
 #ifndef CFR_AGENT_PKI_SERVICE_CA_STORE_PRIVATE_H
 #define CFR_AGENT_PKI_SERVICE_CA_STORE_PRIVATE_H
 
@@ -19,8 +20,8 @@ struct cfr_service_ca_store {
         .fd = -1, .lock_fd = -1                                                                                        \
     }
 
-/* Has *A be what DIRECTORY holds, which is made (mode 0700), opened and locked where it is not. On error A is as it
- * was. CFR_E_MISSING if neither holds anything. */
+/* Loads the CA stored in DIRECTORY into *A, if it has changed; makes (mode 0700), opens and locks DIRECTORY first. On
+ * error A is unchanged. CFR_E_MISSING if neither holds a CA. */
 int cfr_service_ca_store_follow(struct cfr_service_ca_store *s, const char *directory, struct cfr_ca *a,
                                 struct cfr_err *err);
 /* Writes A, in one step, to the DIRECTORY that was followed last. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as JSON. */
+/* Records of credentials, as JSON in the state directory. */
 #include "agent/publish/record.h"
 
 #include "base/json.h"
@@ -153,7 +153,7 @@ static int get_reasons(const struct cfr_json *list, struct cfr_publish_record *o
         struct cfr_view text;
         int rc = cfr_json_string(cfr_json_at(list, i), &text) && text.p != NULL
                      ? cfr_publish_record_add_reason(out, text.p, err)
-                     : cfr_err_set(err, CFR_E_ANSWER, "a reason is no text");
+                     : cfr_err_set(err, CFR_E_ANSWER, "a reason is not a string");
 
         if (rc != 0)
             return rc;

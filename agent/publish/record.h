@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered of a credential across restarts: one small document in the state directory, no secrets. */
+/* Record of a credential that survives restarts: one small document in the state directory, without secrets.
+ *
+ * Loading and saving block on disk. A record owns its heap members. No callbacks. Errors: those of files/state.h,
+ * CFR_E_ANSWER, CFR_E_NOMEM. The document is at most CFR_STATE_MAX bytes. */
 #ifndef CFR_AGENT_PUBLISH_RECORD_H
 #define CFR_AGENT_PUBLISH_RECORD_H
 
@@ -32,7 +35,7 @@ struct cfr_publish_record {
     uint64_t
         acknowledged[CFR_CONFIG_ACKNOWLEDGE_MAX + CFR_CONFIG_HOOKS_MAX]; /* generation that each consumer has in use */
     size_t acknowledged_count;
-    int64_t published_ns; /* when the generation came to stand, by the clock of the file system; 0 = not known */
+    int64_t published_ns; /* when the generation was published, by the clock of the file system; 0 = not known */
     uint64_t digest;      /* of the configuration, see there: marks of other hooks mean nothing */
     char *pending_reason; /* a rotation that was accepted and is not done yet */
     char **reasons;       /* already used, oldest first */

@@ -133,7 +133,7 @@ int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *e
     return rc;
 }
 
-bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id)
+bool cfr_publish_holds_key(const struct cfr_config_credential *c, const char *id)
 {
     if (c->publish.count == 0 || cfr_publish_present(c, NULL) != 0)
         return false;
@@ -167,7 +167,7 @@ const char *cfr_publish_path(const struct cfr_config_publish *t)
     return ops->path != NULL ? ops->path(t) : NULL;
 }
 
-int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c)
+int64_t cfr_publish_time_ns(const struct cfr_config_credential *c)
 {
     int64_t newest_ns = 0;
 

@@ -40,14 +40,14 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_p
 /* 0 if every target on this machine has something complete, whatever wrote it; else what is missing. */
 int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
 /* True if every target holds the long-lived key ID. Only directories can tell. */
-bool cfr_publish_stands(const struct cfr_config_credential *c, const char *id);
+bool cfr_publish_holds_key(const struct cfr_config_credential *c, const char *id);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);
 /* Where T is on this machine; NULL for a Secret of the cluster. */
 const char *cfr_publish_path(const struct cfr_config_publish *t);
 /* When the newest of the targets on this machine was published, in nanoseconds by the clock of its file system; 0 if
  * there is none. */
-int64_t cfr_publish_moment_ns(const struct cfr_config_credential *c);
+int64_t cfr_publish_time_ns(const struct cfr_config_credential *c);
 /* Wipes previous generations. */
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err);
 

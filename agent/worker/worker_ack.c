@@ -152,15 +152,15 @@ void cfr_worker_ack_watch(struct cfr_worker *w)
 static bool note_generation(struct cfr_worker *w, size_t i, uint64_t generation, int64_t said_s)
 {
     struct cfr_worker_ack *a = w->ack;
-    bool late = a->core.consumers[i].told;
+    bool late = a->core.consumers[i].reported;
 
     if (!cfr_hook_ack_said(&a->core, i, generation, said_s))
         return false;
     if (cfr_hook_ack_is_current(&a->core, i))
-        a->core.consumers[i].told = false;
-    cfr_log(late && !a->core.consumers[i].told ? CFR_LOG_INFO : CFR_LOG_DEBUG, w->config->name,
+        a->core.consumers[i].reported = false;
+    cfr_log(late && !a->core.consumers[i].reported ? CFR_LOG_INFO : CFR_LOG_DEBUG, w->config->name,
             cfr_worker_state_name(w), "the consumer of %s has generation %" PRIu64 " in use%s", name_of(w, i),
-            generation, late && !a->core.consumers[i].told ? " at last" : "");
+            generation, late && !a->core.consumers[i].reported ? " at last" : "");
     return true;
 }
 
@@ -247,7 +247,7 @@ bool cfr_worker_ack_hooks(struct cfr_worker *w)
 void cfr_worker_ack_published(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
-    int64_t stands_ns = cfr_publish_moment_ns(w->config);
+    int64_t stands_ns = cfr_publish_time_ns(w->config);
 
     w->record.published_ns = stands_ns != 0 ? stands_ns : now.wall_ms * NS_PER_MS;
     if (w->ack == NULL)

@@ -15,7 +15,7 @@ static bool is_published(void *ctx, const char *id)
 {
     const struct cfr_worker *w = ctx;
 
-    return cfr_publish_stands(w->config, id);
+    return cfr_publish_holds_key(w->config, id);
 }
 
 static void replan(void *ctx)

@@ -153,8 +153,8 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     assert_int_equal(cfr_publish_present(&credential, &err), 0);
     assert_int_equal(cfr_publish_retire(&credential, &err), 0);
     assert_int_equal(cfr_publish_newest(&credential), 12);
-    assert_int_equal(cfr_publish_moment_ns(&credential), 0);
-    assert_false(cfr_publish_stands(&credential, "key"));
+    assert_int_equal(cfr_publish_time_ns(&credential), 0);
+    assert_false(cfr_publish_holds_key(&credential, "key"));
     assert_string_equal(cfr_publish_path(&configs[0]), "/near");
     assert_null(cfr_publish_path(&configs[1]));
     record.rendered[2] = 0;
