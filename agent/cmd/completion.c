@@ -5,6 +5,7 @@
 #include "agent/cli/client.h"
 #include "agent/cmd/pages_private.h"
 #include "agent/config/config.h"
+#include "agent/loop/env.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -12,11 +13,6 @@
 #include <string.h>
 
 #define NAMES_LIMIT_MS 500 /* the user is typing */
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 static bool names_of_agent(struct cfr_cli_options o)
 {
@@ -48,7 +44,7 @@ static void names_of_file(const struct cfr_cli_options *o)
     struct cfr_config *config = NULL;
     struct cfr_err err = {0};
 
-    if (cfr_config_load(o->config, environment, &config, NULL, &err) == 0) {
+    if (cfr_config_load(o->config, cfr_env_get, &config, NULL, &err) == 0) {
         for (size_t i = 0; i < config->credentials.count; i++)
             (void)puts(cfr_config_at(config, i)->name);
     }

@@ -3,6 +3,7 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/config/sdk_environment.h"
+#include "agent/loop/env.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -12,11 +13,6 @@
 
 /* What needs no quotes in any reader of env files: systemd, docker, shells. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%[]"
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 static bool exists(const char *path)
 {
@@ -119,7 +115,7 @@ static void warn(const struct cfr_sdk_env *e)
 
     for (size_t i = 0; i < e->note_count; i++)
         cfr_cli_complain("note: %s", e->notes[i]);
-    cfr_sdk_env_warn(e, &(struct cfr_sdk_env_place){environment, exists}, true, &lines);
+    cfr_sdk_env_warn(e, &(struct cfr_sdk_env_place){cfr_env_get, exists}, true, &lines);
     rest = cfr_str_view(&lines);
     while (cfr_view_line(&rest, &line))
         cfr_cli_complain("warning: %.*s", (int)line.n, line.p);
@@ -146,7 +142,7 @@ static int load(const struct cfr_cli_options *o, struct cfr_config **out)
     int rc;
 
     cfr_json_setup();
-    rc = cfr_config_load(o->config, environment, out, &all, &err);
+    rc = cfr_config_load(o->config, cfr_env_get, out, &all, &err);
     if (rc != 0 && all.len != 0)
         (void)fwrite(all.p, 1, all.len, stderr);
     else if (rc != 0)

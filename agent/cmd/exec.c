@@ -4,6 +4,7 @@
 #include "agent/cmd/supervise_private.h"
 #include "agent/config/sdk_environment.h"
 #include "agent/daemon/daemon.h"
+#include "agent/loop/env.h"
 #include "base/json.h"
 #include "serve/sdk/env.h"
 
@@ -31,11 +32,6 @@ struct launch {
     char **environment;        /* for execve; the texts up to `own` are our own environment's */
     size_t own;
 };
-
-static const char *look_up(const char *name)
-{
-    return getenv(name);
-}
 
 static bool exists(const char *path)
 {
@@ -194,7 +190,7 @@ static int make_environment(struct launch *l, struct cfr_err *err)
 /* What is left: files that SDKs look into first, proxies. */
 static void warn(const struct launch *l)
 {
-    const struct cfr_sdk_env_place place = {look_up, exists};
+    const struct cfr_sdk_env_place place = {cfr_env_get, exists};
     struct cfr_str text = {.limit = 16384};
     struct cfr_view rest;
     struct cfr_view line;
@@ -222,7 +218,7 @@ static int be_agent(void *ctx, int ready_fd)
 static int load(struct launch *l, struct cfr_err *err)
 {
     struct cfr_str all = {.limit = 16384};
-    int rc = cfr_config_load(l->o->config, look_up, &l->config, &all, err);
+    int rc = cfr_config_load(l->o->config, cfr_env_get, &l->config, &all, err);
 
     if (rc == 0)
         rc = cfr_config_need_credentials(l->o->config, l->config, err);

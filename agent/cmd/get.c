@@ -3,6 +3,7 @@
 #include "agent/cmd/commands_private.h"
 
 #include "agent/cli/fetch.h"
+#include "agent/loop/env.h"
 #include "agent/source/exchange_sync.h"
 #include "base/log.h"
 #include "files/file.h"
@@ -31,11 +32,6 @@ struct get {
     int status; /* what the command ends with if it fails */
 };
 
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
-
 /* ---- by an exchange of its own ---- */
 
 static int exchange(struct get *g, struct cfr_err *err)
@@ -47,7 +43,7 @@ static int exchange(struct get *g, struct cfr_err *err)
     /* What goes well is said by the answer alone. */
     cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
     g->status = CFR_EXIT_CONFIG;
-    rc = cfr_config_load(g->o->config, environment, &config, NULL, err);
+    rc = cfr_config_load(g->o->config, cfr_env_get, &config, NULL, err);
     if (rc != 0)
         return rc;
     c = cfr_config_find(config, g->name);
@@ -109,13 +105,13 @@ static void keep_output(const struct get *g, const char *path)
     bool changed;
 
     if (cfr_single_publish(path, &file, true, &changed, &err) != 0 &&
-        environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
+        cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
         cfr_cli_complain("%s: cannot keep the answer for the next time: %s", g->name, err.text);
 }
 
 static int print_gcp(struct get *g, struct cfr_err *err)
 {
-    const char *output = environment("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE");
+    const char *output = cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE");
     const struct cfr_grant_field *f;
     int64_t expires_s = 0;
     int rc = cfr_sdk_plugin_field(&g->grant, CFR_SDK_PLUGIN_SUBJECT, g->o->field, &f, err);
@@ -127,7 +123,7 @@ static int print_gcp(struct get *g, struct cfr_err *err)
                          "the token's end is not known, so it must not be kept: take output_file out of the "
                          "credential file");
     if (rc == 0)
-        rc = cfr_sdk_plugin_gcp(cfr_secret_view(&f->value), environment("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"),
+        rc = cfr_sdk_plugin_gcp(cfr_secret_view(&f->value), cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"),
                                 expires_s, &g->out, err);
     if (rc == 0 && output != NULL)
         keep_output(g, output);
@@ -164,7 +160,7 @@ static int print_kube(struct get *g, struct cfr_err *err)
 {
     struct cfr_k8s_exec_credential c = {.expires_s = 0};
     const char *version;
-    int rc = cfr_k8s_exec_credential_version_of(cfr_view_of(environment("KUBERNETES_EXEC_INFO")), &version, err);
+    int rc = cfr_k8s_exec_credential_version_of(cfr_view_of(cfr_env_get("KUBERNETES_EXEC_INFO")), &version, err);
 
     if (rc == 0)
         rc = fill_kube(g, &c, err);
@@ -177,7 +173,7 @@ static int print_kube(struct get *g, struct cfr_err *err)
 /* Google's SDKs show an error only in their own format. True if it was reported in that format. */
 static bool report_gcp(struct get *g, const struct cfr_err *err)
 {
-    if (environment("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
+    if (cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE") == NULL)
         return false;
     cfr_secret_clear(&g->out);
     return cfr_sdk_plugin_gcp_failed(err, &g->out, NULL) == 0;
@@ -217,7 +213,7 @@ static int obtain(struct get *g, const struct kind *kind, struct cfr_err *err)
 {
     int rc;
 
-    if (kind->print == print_gcp && cfr_view_is(cfr_view_of(environment("GOOGLE_EXTERNAL_ACCOUNT_REVOKE")), "1"))
+    if (kind->print == print_gcp && cfr_view_is(cfr_view_of(cfr_env_get("GOOGLE_EXTERNAL_ACCOUNT_REVOKE")), "1"))
         return cfr_sdk_plugin_gcp_revoked(&g->out, err);
     rc = g->o->config_option != NULL ? exchange(g, err)
                                      : cfr_cli_fetch(g->o, g->name, g->end_boot_ms, &g->grant, &g->status, err);

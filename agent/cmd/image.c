@@ -5,6 +5,7 @@
 
 #include "agent/config/schema.h"
 #include "agent/config/image.h"
+#include "agent/loop/env.h"
 #include "agent/source/image_token.h"
 #include "agent/source/exchange_sync.h"
 #include "base/json.h"
@@ -29,11 +30,6 @@ struct image_run {
     int rc; /* of the exchange, with err */
     struct cfr_err err;
 };
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 static int64_t left_ms(const struct image_run *r)
 {
@@ -181,7 +177,7 @@ static int log_in(struct image_run *r, struct cfr_err *err)
     struct cfr_config_credential c = {
         .name = r->item->name, .token = r->item->token, .exchange = &x, .keep_previous_ms = -1};
     struct cfr_source_inputs m = {.provider = NULL};
-    int rc = cfr_config_image_settle(r->item, &r->request, environment, &x, err);
+    int rc = cfr_config_image_settle(r->item, &r->request, cfr_env_get, &x, err);
 
     if (rc == 0)
         rc = read_material(r, &c, &m, err);
@@ -222,7 +218,7 @@ static int load(const char *path, struct cfr_config **out, struct cfr_err *err)
                            "there is no configuration " CFR_DEFAULT_CONFIG
                            ": write one with image_credentials, or give "
                            "its path with -c in `args` of the kubelet's CredentialProviderConfig");
-    rc = cfr_config_load(path, environment, out, NULL, err);
+    rc = cfr_config_load(path, cfr_env_get, out, NULL, err);
     if (rc == 0 && (*out)->image_credentials.count == 0)
         rc = cfr_err_set(err, CFR_E_CONFIG,
                          "%s: has no image_credentials; list the providers of logins and their images", path);

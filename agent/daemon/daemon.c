@@ -4,6 +4,7 @@
 
 #include "agent/cli/exit.h"
 #include "agent/daemon/daemon_private.h"
+#include "agent/loop/env.h"
 #include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
@@ -29,11 +30,6 @@
 #define STEP_MS            1000 /* a difference of the clocks that is no rounding */
 #define ONCE_HOOK_ATTEMPTS 3
 #define ANSWER_MS          20 /* for an answer to leave that was given just before the end */
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 void cfr_daemon_harden(void)
 {
@@ -65,7 +61,7 @@ static int open_signals(struct cfr_err *err)
 static int load(struct cfr_daemon *a, struct cfr_err *err)
 {
     struct cfr_str all = {.limit = 16384};
-    int rc = cfr_config_load(a->options.config_path, environment, &a->config, &all, err);
+    int rc = cfr_config_load(a->options.config_path, cfr_env_get, &a->config, &all, err);
 
     if (rc == 0)
         rc = cfr_config_need_credentials(a->options.config_path, a->config, err);

@@ -3,6 +3,7 @@
 #include "agent/daemon/daemon_private.h"
 
 #include "agent/daemon/lookup_private.h"
+#include "agent/loop/env.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/source/source.h"
 #include "base/log.h"
@@ -10,11 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
 {
@@ -195,7 +191,7 @@ int cfr_daemon_reload(struct cfr_daemon *a, struct cfr_err *err)
     /* Before the first publish there is no readiness to suspend, and the end of a reload would announce one. */
     if (a->announced)
         cfr_sd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, cfr_clock_monotonic_us());
-    rc = cfr_config_load(a->options.config_path, environment, &next, &all, err);
+    rc = cfr_config_load(a->options.config_path, cfr_env_get, &next, &all, err);
     if (rc == 0)
         rc = cfr_config_need_credentials(a->options.config_path, next, err);
     if (rc == 0)

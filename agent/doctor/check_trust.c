@@ -2,6 +2,7 @@
 /* Check of the cloud's trust in a token: what a refusal says, what is needed, and the files of the command line. */
 #include "agent/doctor/doctor_private.h"
 
+#include "agent/loop/env.h"
 #include "sts/aws/aws.h"
 #include "sts/gcp/gcp.h"
 
@@ -104,7 +105,7 @@ void cfr_doctor_trust(struct cfr_doctor *d, struct cfr_doctor_case *c)
     if (c->has_claims && c->refusal.code != 0)
         cfr_doctor_policy_refused(c->provider, c->refusal.text, &c->trusted, &d->sink);
     if (c->has_claims && !c->exchanged)
-        cfr_doctor_policy_needed(c->provider, c->config, cfr_doctor_env, &c->trusted, &d->sink);
+        cfr_doctor_policy_needed(c->provider, c->config, cfr_env_get, &c->trusted, &d->sink);
     if (!cfr_sts_needs_token(c->provider, c->config))
         return;
     for (int side = 0; side < CFR_DOCTOR_DOCUMENTS; side++) {

@@ -5,6 +5,7 @@
 #include "agent/config/from_environment.h"
 #include "agent/doctor/doctor_private.h"
 #include "agent/http/client.h"
+#include "agent/loop/env.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -180,7 +181,7 @@ int cfr_doctor_run(const struct cfr_cli_options *o)
     /* Requests are signed, and the service CA's key is read, before the first connection. */
     (void)cfr_http_crypto_wipe();
     cfr_doctor_open(&d, o, false);
-    if (cfr_config_load(o->config, cfr_doctor_env, &d.config, &all, &err) != 0) {
+    if (cfr_config_load(o->config, cfr_env_get, &d.config, &all, &err) != 0) {
         report_mistakes(&d, &all, &err);
         status = write_report(&d);
     } else if (knows_names(&d)) {
@@ -199,7 +200,7 @@ static void write_environment(struct cfr_str *out)
 {
     struct cfr_str yaml = {.limit = YAML_MAX};
 
-    if (cfr_config_environment_yaml(cfr_doctor_env, &yaml, NULL) == 0)
+    if (cfr_config_environment_yaml(cfr_env_get, &yaml, NULL) == 0)
         cfr_str_addf(out, "%s\n", yaml.p);
     cfr_str_free(&yaml);
 }
@@ -217,7 +218,7 @@ int cfr_doctor_run_selection(const struct cfr_cli_options *o)
     cfr_json_setup();
     (void)cfr_http_crypto_wipe();
     cfr_doctor_open(&d, &options, true);
-    if (cfr_config_load(o->config, cfr_doctor_env, &d.config, &all, &err) != 0) {
+    if (cfr_config_load(o->config, cfr_env_get, &d.config, &all, &err) != 0) {
         if (all.len != 0)
             (void)fwrite(all.p, 1, all.len, stderr);
         else

@@ -182,7 +182,6 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
 
 /* ---- shared ---- */
 
-const char *cfr_doctor_env(const char *name);
 /* Whether the command line asks for the credential NAME. */
 bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name);
 /* The level of what may still be provided before an agent runs, or by another user: a warning in `credfresh check`. */

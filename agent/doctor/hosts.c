@@ -4,6 +4,7 @@
 
 #include "agent/doctor/resolve_private.h"
 #include "agent/loop/clock.h"
+#include "agent/loop/env.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
         .content_count = c->material.content_count,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .nonce = nonce,
-        .env = cfr_doctor_env,
+        .env = cfr_env_get,
     };
     int rc = 0;
 

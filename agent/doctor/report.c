@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *cfr_doctor_env(const char *name)
-{
-    return getenv(name);
-}
-
 bool cfr_doctor_wants(const struct cfr_doctor *d, const char *name)
 {
     for (int i = 0; i < d->options->arg_count; i++) {

@@ -3,6 +3,7 @@
 #include "agent/source/exchange.h"
 
 #include "agent/loop/clock.h"
+#include "agent/loop/env.h"
 #include "agent/source/source.h"
 #include "agent/source/token_request_private.h"
 #include "base/str.h"
@@ -30,11 +31,6 @@ struct cfr_exchange {
     void *ctx;
 };
 
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
-
 static void destroy(struct cfr_exchange *e)
 {
     cfr_sts_exchange_free(&e->x);
@@ -53,7 +49,7 @@ static struct cfr_sts_input input_of(const struct cfr_exchange *e, const unsigne
         .content_count = e->m.content_count,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .nonce = nonce,
-        .env = environment,
+        .env = cfr_env_get,
     };
 }
 

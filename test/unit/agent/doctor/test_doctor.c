@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/doctor/doctor_private.h"
+#include "agent/loop/env.h"
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/doctor/resolve_private.h"
@@ -222,7 +223,7 @@ static char *run_rows(const struct cfr_doctor_check *rows, bool selection, bool 
     (void)close(fd);
     cfr_doctor_open(&d, &o, selection);
     d.config_path = NULL;
-    if (cfr_config_load(path, cfr_doctor_env, &d.config, NULL, &err) != 0)
+    if (cfr_config_load(path, cfr_env_get, &d.config, NULL, &err) != 0)
         fail_msg("%.200s", err.text);
     (void)unlink(path);
     cfr_doctor_run_checks(&d, rows);

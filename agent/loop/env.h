@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Environment variables, in the type in which the pure rooms look them up. Does not block; the value is the
+ * environment's and lives as long as nothing sets the variable. */
+#ifndef CFR_AGENT_LOOP_ENV_H
+#define CFR_AGENT_LOOP_ENV_H
+
+/* The value of the environment variable NAME, or NULL. */
+const char *cfr_env_get(const char *name);
+
+#endif
