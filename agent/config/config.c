@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading the configuration. */
-#include "agent/config/config.h"
+#include "agent/config/config_private.h"
 
 #include "agent/config/bind_private.h"
 #include "agent/config/crosscheck_private.h"
-#include "agent/config/schema.h"
+#include "agent/config/schema_private.h"
 #include "agent/config/digest_private.h"
 #include "agent/config/from_environment.h"
 #include "base/hash.h"

@@ -3,10 +3,10 @@
 #ifndef CFR_AGENT_CONFIG_CONFIG_H
 #define CFR_AGENT_CONFIG_CONFIG_H
 
-#include "agent/config/model_rotation.h"
-#include "agent/config/model_endpoint.h"
 #include "base/field.h"
 #include "base/str.h"
+#include "rotation/rotation.h"
+#include "serve/sdk/shape.h"
 #include "sts/core/provider.h"
 
 #define CFR_SECOND_MS INT64_C(1000)
@@ -28,6 +28,14 @@
 #define CFR_CONFIG_ACKNOWLEDGE_MAX 16 /* of a credential */
 #define CFR_CONFIG_IMAGES_MAX      256
 #define CFR_CONFIG_MATCHES_MAX     64 /* of an image credential */
+
+#define CFR_CONFIG_ENDPOINTS_MAX   16
+#define CFR_CONFIG_ALLOWED_MAX     64 /* users or groups of a credential */
+
+#define CFR_MINT_OLD_SUFFIX        ".old"   /* of the files that hold what was published before */
+#define CFR_ROTATION_FILE          "minted" /* when the published key was minted, and which it is */
+
+#define CFR_MINT_FILES_MAX         31 /* of a directory: each has another beside it */
 
 enum cfr_bound_kind { CFR_BOUND_POD, CFR_BOUND_SECRET, CFR_BOUND_NODE };
 
@@ -176,6 +184,34 @@ struct cfr_config_acknowledge {
     int64_t behind_after_ms;
 };
 
+/* A long-lived key that is made and replaced. */
+struct cfr_config_mint {
+    struct cfr_node node;
+    struct cfr_one_of provider; /* of struct cfr_rotation_provider */
+    char *with;
+    int64_t expire_after_ms;
+    int64_t grace_ms;
+    int64_t grace_most_ms;
+    int64_t settle_ms;
+    int64_t inactive_ms;
+    int64_t verify_wait_ms;
+    int64_t verify_timeout_ms;
+};
+
+/* One address, and the shapes that are spoken there. */
+struct cfr_config_endpoint {
+    struct cfr_node node;
+    char *listen;           /* ADDRESS:PORT as the user wrote it, a loopback or link-local literal */
+    struct cfr_list shapes; /* of struct cfr_one_of, whose rows are struct cfr_sdk_shape */
+};
+
+/* Who may have a credential from the token socket, besides root and the agent's own user. */
+struct cfr_config_allow {
+    struct cfr_node node;
+    struct cfr_strings users; /* names or numbers */
+    struct cfr_strings groups;
+};
+
 struct cfr_config_credential {
     struct cfr_node node;
     char *name;
@@ -282,9 +318,6 @@ int cfr_config_signal_number(int index);
  * CFR_E_NOMEM. The caller frees *OUT with cfr_config_free. Blocks on disk. */
 int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,
                     struct cfr_err *err);
-/* As cfr_config_load, from memory: the parser proper, without I/O. */
-int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
-                     struct cfr_str *all, struct cfr_err *err);
 void cfr_config_free(struct cfr_config *config);
 /* The control socket that the file at PATH (NULL: the environment) names, heap; NULL if FILE cannot be read as YAML.
  * Looks at nothing else, so that an agent can be asked while its file has a mistake. Blocks on disk. */
@@ -301,15 +334,28 @@ const struct cfr_sts_provider *cfr_config_exchange_provider(const struct cfr_con
                                                             void **provider_config);
 /* The provider and its configuration, or NULL when the credential has no exchange (or its Secret decides). */
 const struct cfr_sts_provider *cfr_config_provider(const struct cfr_config_credential *c, const void **provider_config);
-/* The configuration of C's exchange if that is with PROVIDER, else NULL. */
-const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const struct cfr_sts_provider *provider);
+
+/* The provider and its configuration; NULL only while the configuration is being checked. */
+const struct cfr_rotation_provider *cfr_config_mint_provider(const struct cfr_config_mint *c,
+                                                             const void **provider_config);
+
+/* Whose keys these are, "aws/robot"; "" only while the configuration is being checked. */
+void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTATION_SUBJECT_MAX]);
+
+struct cfr_config_endpoint *cfr_config_endpoint_at(const struct cfr_config *config, size_t index);
+
+/* The INDEX-th shape of E, with its configuration; NULL after the last. */
+const struct cfr_sdk_shape *cfr_config_shape_at(const struct cfr_config_endpoint *e, size_t index, void **shape_config);
+
+/* Calls EACH for every file that holds what clients must show. */
+void cfr_config_each_client_secret(const struct cfr_config *config,
+                                   void (*each)(void *ctx, const struct cfr_config_endpoint *endpoint,
+                                                const struct cfr_sdk_client_secret *secret),
+                                   void *ctx);
 
 /* True for what the service CA issues: a certificate, or the bundle. */
 bool cfr_config_is_issued(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
-/* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are
- * there: what a mounted Secret leads to is not. */
-bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
 
 #endif

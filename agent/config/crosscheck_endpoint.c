@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of the configuration that concern endpoints and the credentials that they serve. */
+#include "agent/config/config_private.h"
 #include "agent/config/crosscheck_private.h"
 
 #include "files/path.h"

@@ -4,7 +4,7 @@
 #include "agent/config/crosscheck_private.h"
 
 #include "agent/config/image.h"
-#include "agent/config/schema.h"
+#include "agent/config/schema_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of the configuration about where credentials come from: providers, formats, the service CA, rotated keys and
  * CA files. */
+#include "agent/config/config_private.h"
 #include "agent/config/crosscheck_private.h"
 
-#include "agent/config/schema.h"
+#include "agent/config/schema_private.h"
 #include "files/file.h"
 #include "files/format/format.h"
 #include "rotation/provider.h"

@@ -2,7 +2,7 @@
 /* The exchange for an image. */
 #include "agent/config/image.h"
 
-#include "agent/config/schema.h"
+#include "agent/config/schema_private.h"
 #include "base/redact.h"
 
 const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *config, struct cfr_view image)

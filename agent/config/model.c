@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Accessors of the configuration: its lists, the chosen providers, and what follows from several keys together. */
-#include "agent/config/config.h"
+#include "agent/config/config_private.h"
 
 #include "files/format/format.h"
 #include "rotation/provider.h"

@@ -199,7 +199,7 @@ static const struct cfr_field exit_fields[] = {
 };
 #undef AT
 
-const struct cfr_table cfr_config_exit_table = {
+static const struct cfr_table exit_table = {
     .name = "process to end with",
     .size = sizeof(struct cfr_config_exit),
     .fields = exit_fields,
@@ -235,8 +235,7 @@ static const struct cfr_field root_fields[] = {
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
      .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under "
             "way."},
-    {FIELD(exit_with, MAP), .table = &cfr_config_exit_table,
-     .doc = "A process whose end is the agent's end. Default: none."},
+    {FIELD(exit_with, MAP), .table = &exit_table, .doc = "A process whose end is the agent's end. Default: none."},
     {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
      .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` "
             "publish. "

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* How rows of the configuration's tables are written; private to agent/config_tables*.c, but for defaults
- * that hold also where nothing is configured. */
+/* Tables below the root, and how their rows are written. */
 #ifndef CFR_AGENT_CONFIG_SCHEMA_PRIVATE_H
 #define CFR_AGENT_CONFIG_SCHEMA_PRIVATE_H
 
 #include "agent/config/config.h"
 #include "agent/config/validate_private.h"
 #include "agent/config/schema.h"
+
+extern const struct cfr_table cfr_config_credential_table;
+extern const struct cfr_table cfr_config_certificate_table;
+extern const struct cfr_table cfr_config_allow_table;
+extern const struct cfr_table cfr_config_endpoint_table;
+extern const struct cfr_table cfr_config_image_table;
+extern const struct cfr_table cfr_config_publish_table;
+extern const struct cfr_table cfr_config_mint_table;
+extern const struct cfr_table cfr_config_mounted_table;
+extern const struct cfr_table cfr_config_token_table;
 
 /* The head of a row. AT(member) is the member's offset; the key is its name, or KEY. */
 #define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)

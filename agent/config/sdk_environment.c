@@ -2,6 +2,7 @@
 /* From the configuration to the environment of a program that uses a credential. */
 #include "agent/config/sdk_environment.h"
 
+#include "agent/config/config_private.h"
 #include "files/format/format.h"
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"

@@ -2,7 +2,7 @@
 /* Rules across the fields of what is served on local addresses. */
 #include "agent/config/validate_private.h"
 
-#include "agent/config/model_endpoint.h"
+#include "agent/config/config.h"
 #include "base/str.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,6 @@
  */
 #include "agent/source/inputs_private.h"
 
-#include "agent/config/schema.h"
 #include "base/hash.h"
 #include "files/file.h"
 

@@ -2,13 +2,10 @@
 /* Source: a mounted Secret, whose keys determine the provider and the method, or are passed on. */
 #include "agent/source/inputs_private.h"
 
+#include "agent/loop/env.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char *environment(const char *name)
-{
-    return getenv(name);
-}
 
 static int find_kind(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
@@ -22,7 +19,7 @@ static int find_kind(const struct cfr_config_credential *c, struct cfr_source_in
         keys[i] = (struct cfr_mounted_key){m->volume->names[i], cfr_secret_view(&m->volume->values[i])};
     rc = cfr_mounted_read(keys, m->volume->count, &wish, &m->mounted, err);
     if (rc == 0 && m->mounted.provider != NULL && m->mounted.provider->check != NULL)
-        rc = m->mounted.provider->check(m->mounted.config, environment, err);
+        rc = m->mounted.provider->check(m->mounted.config, cfr_env_get, err);
     if (rc != 0)
         return cfr_err_prefix(err, "the Secret in %s", c->secret->directory);
     m->provider = m->mounted.provider;

@@ -4,7 +4,7 @@
 #ifndef CFR_SERVE_API_METRICS_PRIVATE_H
 #define CFR_SERVE_API_METRICS_PRIVATE_H
 
-#include "serve/api/status.h"
+#include "serve/api/status_private.h"
 
 /* Writes the samples of FAMILY for one credential. */
 typedef void cfr_api_metrics_fn(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/writer.h"
+#include "serve/api/status_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,14 +79,6 @@ void cfr_api_routes_stopping(struct cfr_httpd_response *out)
     struct cfr_writer w = start_json(out, 202);
 
     cfr_writer_bool(&w, "stopping", true);
-    finish_json(out, &w);
-}
-
-void cfr_api_routes_reloaded(struct cfr_httpd_response *out)
-{
-    struct cfr_writer w = start_json(out, 200);
-
-    cfr_writer_bool(&w, "reloaded", true);
     finish_json(out, &w);
 }
 

@@ -49,7 +49,5 @@ void cfr_api_routes_accepted(const char *name, uint64_t replaces, struct cfr_htt
 void cfr_api_routes_error(int status, const char *code, const char *message, struct cfr_httpd_response *out);
 /* 202 {"stopping":true} */
 void cfr_api_routes_stopping(struct cfr_httpd_response *out);
-/* 200 {"reloaded":true} */
-void cfr_api_routes_reloaded(struct cfr_httpd_response *out);
 
 #endif

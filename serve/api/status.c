@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The status document and the readiness page. */
-#include "serve/api/status.h"
+#include "serve/api/status_private.h"
 
 #include "base/time.h"
 #include "base/writer.h"

@@ -42,8 +42,6 @@ struct cfr_api_status_histogram {
     double sum_s;
     uint64_t count;
 };
-/* Upper bounds in seconds. */
-extern const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS];
 void cfr_api_status_observe(struct cfr_api_status_histogram *h, double seconds);
 
 /* A long-lived key that is rotated. */
@@ -136,18 +134,5 @@ struct cfr_api_status {
                           struct cfr_api_status_authority *out); /* false without a service CA; may be NULL */
     void *ctx;
 };
-
-/* True when C is published and has not expired at NOW: what readiness is about. */
-bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s);
-/* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits
- * it to one credential by name (NULL = all). Instants are RFC 3339 in UTC, or null where there is none; `expires` of a
- * published credential is null when it never does. docs/ describes each key; keys are added, never renamed or removed.
- */
-void cfr_api_status_json(const struct cfr_api_status *s, const char *only, struct cfr_str *out);
-/* "ok" and true; or one line per required credential that is not published or is expired, saying why. VERBOSE
- * lists every credential, and the verdict last. */
-bool cfr_api_status_ready(const struct cfr_api_status *s, bool verbose, struct cfr_str *out);
-/* Prometheus text format 0.0.4. */
-void cfr_api_status_metrics(const struct cfr_api_status *s, struct cfr_str *out);
 
 #endif

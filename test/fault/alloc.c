@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fails each allocation in turn, those of the libraries too, on the way from a configuration to published files: an
  * error comes back, what is published is whole, and nothing is leaked. Usage: alloc EMPTY_DIRECTORY */
-#include "agent/config/config.h"
+#include "agent/config/config_private.h"
 #include "agent/publish/targets.h"
 #include "base/json.h"
 #include "base/str.h"

@@ -2,7 +2,7 @@
 /* Any bytes as a configuration: parsed, or refused with a reason. */
 #include "fuzz.h"
 
-#include "agent/config/config.h"
+#include "agent/config/config_private.h"
 
 static const char *no_env(const char *name)
 {

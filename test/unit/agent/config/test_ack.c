@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration of acknowledgements. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 
 #define HEAD "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"

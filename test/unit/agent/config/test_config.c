@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration: what is read, and what counts as a change. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 
 #include "base/log.h"

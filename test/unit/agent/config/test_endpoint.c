@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration of local endpoints and of the token socket: values, and the error for each mistake. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 
 #include "agent/config/bind_private.h"

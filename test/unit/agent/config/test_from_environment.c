@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration that follows from the environment: each cloud, halves, several at once, and values that
  * try to be more than a value. What comes out is read again by the configuration's own parser. */
+#include "agent/config/config_private.h"
+
 #include "unit.h"
 
 #include "agent/config/config.h"

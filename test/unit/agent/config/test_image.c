@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Configuration of image credentials: values, and the error for each mistake. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 
 #include "sts/aws/aws.h"

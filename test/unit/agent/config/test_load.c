@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration as a file on disk, and the files that it names. */
+#include "agent/config/config_private.h"
+
 #include "unit.h"
 
 #include "agent/config/config.h"

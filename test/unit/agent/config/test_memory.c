@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a configuration while the n-th allocation fails, for every n: it is told, and nothing is lost. This
  * program has a malloc of its own, which shared libraries use, too. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 #include "heap_own.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mistakes in the configuration of targets and of notifications. */
+#include "agent/config/config_private.h"
+
 #include "config_text.h"
 
 /* Lines 1 to 4 and 5. */

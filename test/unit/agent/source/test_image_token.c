@@ -13,6 +13,9 @@
 #include "token/claims.h"
 #include "token_text.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #define ECR      "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
 #define IDS      "tenant_id: 11111111-2222-3333-4444-555555555555, client_id: 66666666-7777-8888-9999-aaaaaaaaaaaa"
 #define AUDIENCE "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q"
@@ -52,10 +55,17 @@ static const char *no_env(const char *name)
 
 static int set_up(void **state)
 {
+    char path[] = "/tmp/credfresh-image-XXXXXX";
+    int fd = mkstemp(path);
+    ssize_t written = fd >= 0 ? write(fd, text, strlen(text)) : -1;
     struct cfr_err err = {0};
+    int rc = cfr_config_load(path, no_env, &config, NULL, &err);
 
     (void)state;
-    if (cfr_config_parse("f", cfr_view_of(text), no_env, &config, NULL, &err) != 0)
+    if (fd >= 0)
+        (void)close(fd);
+    (void)unlink(path);
+    if (written < 0 || rc != 0)
         fail_msg("%s", err.text);
     return 0;
 }

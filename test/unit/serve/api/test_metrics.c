@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The metrics page: its samples, and the rules of the text format that a scraper relies on. */
+#include "serve/api/status_private.h"
+
 #include "serve_sample.h"
 
 #include <setjmp.h>

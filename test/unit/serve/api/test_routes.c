@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to the health address and the control socket, and their answers. */
+#include "serve/api/status_private.h"
+
 #include "base/json.h"
 #include "serve/api/routes.h"
 #include "serve_sample.h"
@@ -314,9 +316,6 @@ static void test_answers_of_the_agent(void **state)
     cfr_api_routes_stopping(&out);
     assert_int_equal(out.status, 202);
     assert_string_equal(out.body.p, "{\"stopping\":true}\n");
-    cfr_api_routes_reloaded(&out);
-    assert_int_equal(out.status, 200);
-    assert_string_equal(out.body.p, "{\"reloaded\":true}\n");
 }
 
 static int end(void **state)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The status document and the readiness page. */
+#include "serve/api/status_private.h"
+
 #include "base/json.h"
 #include "serve_sample.h"
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Parsing without files, and questions about a credential that only this room asks. Does not block. */
+#ifndef CFR_AGENT_CONFIG_CONFIG_PRIVATE_H
+#define CFR_AGENT_CONFIG_CONFIG_PRIVATE_H
+
+#include "agent/config/config.h"
+
+/* As cfr_config_load, from memory, without looking at files, users and groups. */
+int cfr_config_parse(const char *path, struct cfr_view text, const char *(*env)(const char *), struct cfr_config **out,
+                     struct cfr_str *all, struct cfr_err *err);
+/* The configuration of C's exchange if that is with PROVIDER, else NULL. */
+const void *cfr_config_exchange_of(const struct cfr_config_credential *c, const struct cfr_sts_provider *provider);
+/* Whether credentials of this kind have the grant field NEEDS (NULL: any), as far as that is known before they are
+ * there: what a mounted Secret leads to is not. */
+bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs);
+
+#endif
