@@ -26,7 +26,7 @@ struct proof {
     gid_t gid;
     struct cfr_secret content; /* empty = it cannot be read */
     int64_t looked_boot_ms;
-    bool told; /* that it cannot be read */
+    bool reported; /* that it cannot be read */
 };
 
 struct cfr_proofs {
@@ -119,7 +119,7 @@ static int make(const struct cfr_sdk_client_secret *c, struct proof *p, struct c
     return rc;
 }
 
-static void look(struct proof *p)
+static void read_proof(struct proof *p)
 {
     struct cfr_secret now = {.limit = CONTENT_MAX};
     struct cfr_err err = {0};
@@ -128,7 +128,7 @@ static void look(struct proof *p)
 
     p->looked_boot_ms = cfr_clock_now().boot_ms;
     if (rc == CFR_E_MISSING && p->ours && p->content.len != 0) {
-        /* Somebody has removed it: the same again, for those who have read it. */
+        /* It was removed: it is written again, with the content that clients know. */
         rc = put(p, &changed, &err);
         if (rc == 0)
             rc = cfr_secret_append(&now, cfr_secret_view(&p->content), &err);
@@ -138,12 +138,12 @@ static void look(struct proof *p)
     else
         cfr_secret_clear(&p->content);
     cfr_secret_free(&now);
-    if (rc != 0 && !p->told)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so nobody is served who must show what it holds: %s",
+    if (rc != 0 && !p->reported)
+        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s cannot be read, so clients that must show its content are not served: %s",
                 p->path, err.text);
-    else if (rc == 0 && p->told)
+    else if (rc == 0 && p->reported)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "%s can be read again", p->path);
-    p->told = rc != 0;
+    p->reported = rc != 0;
 }
 
 static struct proof *find(const struct cfr_proofs *p, const char *path)
@@ -174,7 +174,7 @@ static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, cons
         o->rc = make(c, p, o->err);
         p->looked_boot_ms = cfr_clock_now().boot_ms;
     } else {
-        look(p);
+        read_proof(p);
     }
     if (o->rc != 0)
         (void)cfr_err_prefix(o->err, "%s", c->file);
@@ -222,7 +222,7 @@ struct cfr_view cfr_daemon_client_secret_get(struct cfr_proofs *p, const char *p
     if (one == NULL)
         return (struct cfr_view){NULL, 0};
     if (cfr_clock_now().boot_ms - one->looked_boot_ms >= LOOK_AGAIN_MS)
-        look(one);
+        read_proof(one);
     content = cfr_view_trim(cfr_secret_view(&one->content));
     return content.n != 0 ? content : (struct cfr_view){NULL, 0};
 }

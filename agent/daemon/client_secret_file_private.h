@@ -8,13 +8,13 @@
 struct cfr_proofs;
 
 /* Makes the files that CONFIG wants made and that are not there, or not as it wants them, each with 32 random bytes in
- * base64url; reads the others. That one of somebody else's is not there yet is no error. CFR_E_CONFIG (no such user),
+ * base64url; reads the others. A file of another user that does not exist yet is no error. CFR_E_CONFIG (no such user),
  * CFR_E_PERM and the like; the error names the file. OUT keeps nothing of CONFIG. Blocks on disk. */
 int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_proofs **out, struct cfr_err *err);
 /* Wipes; the files stay. NULL is allowed. */
 void cfr_daemon_client_secret_close(struct cfr_proofs *p);
-/* What the file at PATH holds, without the white space around it; p == NULL if it cannot be read now. Looked at anew
- * when that was a second ago. */
+/* The content of the file at PATH, without the white space around it; p == NULL if it cannot be read now. Read again
+ * after a second. */
 struct cfr_view cfr_daemon_client_secret_get(struct cfr_proofs *p, const char *path);
 
 #endif

@@ -137,7 +137,7 @@ static int open_servers(struct cfr_daemon *a, struct cfr_err *err)
 
     if (a->options.once)
         return 0;
-    /* The control socket comes last: whoever sees it can have the rest, too. */
+    /* The control socket comes last: a client that sees it can use the rest, too. */
     rc = open_endpoints(a, err);
     if (rc == 0)
         rc = open_control(a, err);
@@ -255,7 +255,7 @@ static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
         cfr_worker_on_clock(a->workers[i]);
 }
 
-static void look_at_clock(struct cfr_daemon *a)
+static void check_clock(struct cfr_daemon *a)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t moved_ms = now.wall_ms - now.boot_ms - a->clock_offset_ms;
@@ -289,7 +289,7 @@ static void on_signals(struct cfr_daemon *a)
         (void)cfr_daemon_reload(a, &err);
 }
 
-/* Once a minute: whatever no event told of. */
+/* Once a minute: everything that an event may have missed. */
 static void on_tick(struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -370,7 +370,7 @@ static void handle_step(struct cfr_daemon *a, bool ready)
 {
     if (ready)
         cfr_clock_drain_step(a->step_fd);
-    look_at_clock(a);
+    check_clock(a);
 }
 
 static int get_watch_fd(const struct cfr_daemon *a)
@@ -506,7 +506,7 @@ static enum cfr_worker_outcome outcome(const struct cfr_daemon *a)
     return busy ? CFR_WORKER_BUSY : bad ? CFR_WORKER_BAD : CFR_WORKER_GOOD;
 }
 
-static void tell_unfinished(const struct cfr_daemon *a)
+static void report_unfinished(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         const struct cfr_worker *w = a->workers[i];
@@ -530,7 +530,7 @@ static bool is_busy(const struct cfr_daemon *a)
     return false;
 }
 
-/* What is under way gets its end, and whoever asked for the end his answer. A publish is whole in any case. */
+/* Lets what is under way end, and the answer to a request to end leave. A publish is whole in any case. */
 static void drain(struct cfr_daemon *a)
 {
     int64_t now = cfr_clock_now().boot_ms;
@@ -619,7 +619,7 @@ int cfr_daemon_run(const struct cfr_daemon_options *options)
     else
         status = run_loop(&a, &err);
     if (options->once && status != CFR_EXIT_OK)
-        tell_unfinished(&a);
+        report_unfinished(&a);
     close_all(&a);
     return status;
 }

@@ -43,7 +43,7 @@ struct cfr_daemon {
     char *config_error; /* why the last reload was refused, or NULL */
     bool announced;     /* READY=1 was sent */
     bool stopping;
-    bool hurry; /* told to end a second time */
+    bool hurry; /* a second signal to end came */
 };
 
 /* reconfigure.c */

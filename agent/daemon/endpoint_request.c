@@ -32,8 +32,8 @@ static void count(struct cfr_daemon_listener *l, const char *shape, int status)
 }
 
 /* Each kind once, for who asks in vain may ask often. */
-static void tell_refused(struct cfr_daemon_listener *l, const char *shape, const struct cfr_sdk_endpoint_answer *a,
-                         const char *peer)
+static void log_refused(struct cfr_daemon_listener *l, const char *shape, const struct cfr_sdk_endpoint_answer *a,
+                        const char *peer)
 {
     if (a->refused == NULL)
         return;
@@ -124,7 +124,7 @@ bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *pee
         }
     }
     count(l, shape, answer->status);
-    tell_refused(l, shape, answer, peer->text);
+    log_refused(l, shape, answer, peer->text);
     return true;
 }
 
@@ -253,7 +253,7 @@ bool cfr_daemon_listener_on_token(void *ctx, const struct cfr_httpd_peer *peer,
             refuse_json(answer, 404, "not-found", "there is nothing here but /v1/token/NAME", "nothing is at its path");
     }
     count(l, "token", answer->status);
-    tell_refused(l, "token", answer, peer->text);
+    log_refused(l, "token", answer, peer->text);
     return true;
 }
 
@@ -263,6 +263,6 @@ bool cfr_daemon_endpoints_on_control(void *ctx, const struct cfr_httpd_peer *pee
 {
     struct token_world world = {.agent = ctx};
 
-    /* Who may not use this socket at all is told so by whoever answers the rest. */
+    /* A peer that may not use this socket at all is refused by cfr_daemon_on_control. */
     return is_own(peer) && cfr_view_starts(request->path, TOKEN_PREFIX) && serve_token(&world, request, answer);
 }

@@ -18,7 +18,7 @@ static const char *name_of(const struct cfr_config_exit *c)
     return c->process != NULL ? c->process : c->pid_file;
 }
 
-/* A file that was written since we began names somebody who has run, however shortly. */
+/* A file that was written since we began names a process that has run, however shortly. */
 static bool is_news(const struct cfr_daemon_follow *x, const char *pid_file)
 {
     struct stat st;

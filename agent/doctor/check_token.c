@@ -206,8 +206,8 @@ static void report_material(struct cfr_doctor *d, struct cfr_doctor_case *c)
         cfr_doctor_report(d, CFR_FINDING_OK, "source.secret", NULL, "a mounted Secret of kind %s, %s",
                           cfr_mounted_kinds[c->material.mounted.kind],
                           c->material.provider != NULL ? "to be exchanged" : "to be passed on");
-    if (c->material.stood_in_for != NULL)
-        cfr_doctor_report(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.stood_in_for);
+    if (c->material.fallback_reason != NULL)
+        cfr_doctor_report(d, CFR_FINDING_WARNING, "source", NULL, "%s", c->material.fallback_reason);
 }
 
 static void read_material(struct cfr_doctor_case *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One exchange under way. */
+/* Exchange of a credential's inputs, request by request. */
 #include "agent/source/exchange.h"
 
 #include "agent/loop/clock.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries what a credential begins with through all requests: asks for the token where that is wanted, then goes
- * between a provider (pure) and the HTTP engine. */
+/* Exchange: requests the token where that is wanted, then carries the requests and answers of a provider (pure) through
+ * the HTTP client.
+ * Does not block. Inputs are moved in; the result is borrowed by the callback, which may move out of it. The callback
+ * is called once and must not cancel the exchange. Errors are the provider's, the client's, or of the token request. At
+ * most 64 requests of 30 s each. */
 #ifndef CFR_AGENT_SOURCE_EXCHANGE_H
 #define CFR_AGENT_SOURCE_EXCHANGE_H
 
@@ -13,12 +16,12 @@ struct cfr_source_exchange_result {
     int rc; /* 0, or an error with err set */
     struct cfr_err err;
     struct cfr_grant *grant;                 /* valid during the callback; may be moved out of */
-    const struct cfr_sts_provider *provider; /* NULL: the token itself was asked for */
+    const struct cfr_sts_provider *provider; /* NULL: the token itself was requested */
     const void *config;                      /* the provider's; valid during the callback */
     const struct cfr_sts_content *contents;  /* as it */
     size_t content_count;
     struct cfr_source_inputs *inputs; /* what it began with, CONTENTS among it; may be moved out of */
-    int64_t token_issued_s;           /* of a token that was asked for; 0 = none was */
+    int64_t token_issued_s;           /* of a token that was requested; 0 = none was */
     int64_t token_expires_s;
     int64_t retry_after_s; /* -1 = none */
     int64_t server_date_s; /* of the last answer, 0 = none */

@@ -59,14 +59,14 @@ int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_s
 
 /* ---- with what it begins with ---- */
 
-struct taking {
+struct collecting {
     struct cfr_grant *out;
     struct cfr_err *err;
     int rc;
 };
 
-/* A life ends by the clock of who grants it, and whoever gets it looks at ours. */
-static void shift(struct cfr_grant *g, int64_t server_date_s)
+/* The times of a grant are by the grantor's clock; the caller compares them with ours. */
+static void shift_times(struct cfr_grant *g, int64_t server_date_s)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t skew_s = (cfr_clock_grantor_ms(server_date_s, now) - now.wall_ms) / 1000;
@@ -75,9 +75,9 @@ static void shift(struct cfr_grant *g, int64_t server_date_s)
     g->expires_s = g->expires_s != 0 ? g->expires_s - skew_s : 0;
 }
 
-static void take(void *ctx, struct cfr_source_exchange_result *result)
+static void collect(void *ctx, struct cfr_source_exchange_result *result)
 {
-    struct taking *t = ctx;
+    struct collecting *t = ctx;
 
     t->rc = result->rc;
     if (t->rc != 0) {
@@ -85,13 +85,13 @@ static void take(void *ctx, struct cfr_source_exchange_result *result)
         return;
     }
     cfr_grant_move(t->out, result->grant);
-    shift(t->out, result->server_date_s);
+    shift_times(t->out, result->server_date_s);
 }
 
 int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
                           struct cfr_err *err)
 {
-    struct taking t = {out, err, 0};
+    struct collecting t = {out, err, 0};
     struct cfr_source_inputs m;
     int64_t wait_ms;
     int rc;
@@ -101,7 +101,7 @@ int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boo
     if (rc == 0 && cfr_source_inputs_is_final(&m))
         rc = cfr_source_inputs_grant(&m, out, err);
     else if (rc == 0)
-        rc = cfr_source_sync_exchange(c, &m, end_boot_ms, take, &t, err);
+        rc = cfr_source_sync_exchange(c, &m, end_boot_ms, collect, &t, err);
     cfr_source_inputs_free(&m);
     return rc != 0 ? rc : t.rc;
 }

@@ -11,8 +11,8 @@
 #define SKEW_MS   5000 /* as for tokens of files */
 #define SHOWN_MAX 128
 
-static int judge(struct cfr_view token, const struct cfr_claims *claims, const char *audience, int64_t now_ms,
-                 struct cfr_err *err)
+static int check_claims(struct cfr_view token, const struct cfr_claims *claims, const char *audience, int64_t now_ms,
+                        struct cfr_err *err)
 {
     int64_t expires_s = cfr_claims_expires(claims);
     int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
@@ -43,7 +43,7 @@ static int decode(const char *audience, int64_t now_ms, struct cfr_source_token_
         return cfr_err_prefix(err, WHAT);
     out->issued_s = claims.iat;
     out->expires_s = cfr_claims_expires(&claims);
-    rc = judge(token, &claims, audience, now_ms, err);
+    rc = check_claims(token, &claims, audience, now_ms, err);
     if (rc == 0) {
         out->subject = cfr_str_dup(claims.sub);
         if (out->subject == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service account token that the kubelet's request carries, decoded and judged fit for use now. Pure. */
+/* The service account token that the kubelet's request carries, decoded and checked for use now. Pure. */
 #ifndef CFR_AGENT_SOURCE_IMAGE_TOKEN_H
 #define CFR_AGENT_SOURCE_IMAGE_TOKEN_H
 

@@ -35,7 +35,7 @@ void cfr_source_inputs_free(struct cfr_source_inputs *m)
     cfr_secret_free(&m->token);
     free(m->subject);
     free(m->token_path);
-    free(m->stood_in_for);
+    free(m->fallback_reason);
     cfr_mounted_free(&m->mounted);
     if (m->volume != NULL)
         cfr_volume_free(m->volume);

@@ -20,12 +20,13 @@ struct cfr_source_inputs {
     char *subject;                       /* heap; its `sub`, unverified; NULL without a token */
     int64_t issued_s;                    /* of the token; 0 = unknown */
     int64_t expires_s;                   /* of the token; 0 = none, or never */
-    uint64_t mark;       /* tells materials apart: FNV-1a of the token's header and claims and of the identities of
-                          * the other files; 0 while everything is still to be requested */
-    uint64_t token_mark; /* while a request stands in for a file that is overdue: the mark with that file; else 0 */
-    bool requested;      /* the token is to be asked of the API server */
-    char *token_path;    /* heap; the file the token is in, or NULL */
-    char *stood_in_for;  /* heap; why the request stands in for the file, or NULL */
+    uint64_t mark; /* tells inputs apart: FNV-1a of the token's header and claims and of the identities of
+                    * the other files; 0 while everything is still to be requested */
+    uint64_t
+        token_mark;   /* while a request takes the place of a file that is overdue: the mark with that file; else 0 */
+    bool requested;   /* the token is still to be requested from the API server */
+    char *token_path; /* heap; the file the token is in, or NULL */
+    char *fallback_reason;     /* heap; why the request takes the place of the file, or NULL */
     struct cfr_volume *volume; /* heap; the mounted Secret, or NULL */
     struct cfr_mounted mounted;
     struct cfr_secret files[CFR_STS_CONTENTS_MAX];

@@ -138,8 +138,8 @@ static int fall_back(struct cfr_source_inputs *m, const char *why, struct cfr_er
     m->requested = true;
     m->issued_s = 0;
     m->expires_s = 0;
-    m->stood_in_for = strdup(why);
-    return m->stood_in_for != NULL ? 0 : cfr_err_nomem(err);
+    m->fallback_reason = strdup(why);
+    return m->fallback_reason != NULL ? 0 : cfr_err_nomem(err);
 }
 
 static int read_token(const struct cfr_source_env *env, const struct cfr_config_credential *c,
@@ -167,7 +167,7 @@ static int read_token(const struct cfr_source_env *env, const struct cfr_config_
     } else if (may_request && !env->trust &&
                env->now.wall_ms >= cfr_source_token_file_overdue_ms(t.issued_s, t.expires_s)) {
         m->token_mark = join(m->mark, t.mark);
-        (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and nobody replaces it",
+        (void)cfr_err_set(&why, CFR_E_TOKEN_EXPIRED, "the token in %s is past 80 %% of its life and is not replaced",
                           m->token_path);
         rc = fall_back(m, why.text, err);
     } else {

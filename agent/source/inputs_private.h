@@ -26,6 +26,11 @@ int cfr_source_find_token(const struct cfr_source_env *env, const struct cfr_con
 /* Reads the files that the configuration of M's provider names. */
 int cfr_source_read_contents(struct cfr_source_inputs *m, struct cfr_err *err);
 
+/* Reads CONFIG's file. Errors say what is wrong with it: missing, empty, half-written, no JWT, expired, not yet
+ * valid, for another audience. *WAIT_MS is how long until it may become usable by itself (not yet valid), or -1. */
+int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t now_ms, struct cfr_source_token_file *out,
+                               int64_t *wait_ms, struct cfr_err *err);
+
 /* PATH may be NULL. */
 void cfr_source_watch_path(struct cfr_source_watching *w, const char *path);
 /* Watches the files that the configuration of C's provider names. */

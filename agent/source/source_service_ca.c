@@ -15,7 +15,7 @@ static bool send_nothing(const struct cfr_config_credential *c)
     return false;
 }
 
-/* Outside a running agent there is no service CA, and nothing to tell what it issues apart. */
+/* Outside a running agent there is no service CA, and no fingerprint. */
 static int read_mark(const struct cfr_source_env *env, const struct cfr_config_credential *c,
                      struct cfr_source_inputs *out, int64_t *wait_ms, struct cfr_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Token files. */
-#include "agent/source/token_file.h"
+/* Token file: read, decoded, and checked for use now. */
+#include "agent/source/inputs_private.h"
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -15,7 +15,7 @@
 #define KNOWN_MAX 8    /* tokens; credentials of one workload share theirs */
 #define SKEW_MS   5000 /* a token minted this far in the future is one by a clock that runs ahead, not a mistake */
 
-/* What a token says, by its header and claims as they stand in it. Without the signature they are no secret. */
+/* A decoded token, found by its header and claims. Without the signature they are no secret. */
 struct known {
     char *text;
     size_t n;
@@ -86,8 +86,8 @@ void cfr_source_token_file_forget(void)
         drop_known(&cache.tokens[i]);
 }
 
-static int judge(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
-                 int64_t *wait_ms, struct cfr_err *err)
+static int check_claims(const struct cfr_config_token *config, const struct cfr_claims *claims, int64_t now_ms,
+                        int64_t *wait_ms, struct cfr_err *err)
 {
     int64_t expires_s = cfr_claims_expires(claims);
     int64_t starts_s = claims->nbf > claims->iat ? claims->nbf : claims->iat;
@@ -96,7 +96,7 @@ static int judge(const struct cfr_config_token *config, const struct cfr_claims 
     /* Instants and not durations, so that the same trouble has the same text at every look. */
     if (now_ms >= expires_s * 1000)
         return cfr_err_set(err, CFR_E_TOKEN_EXPIRED,
-                           "the token in %s expired at %s and nobody replaced it: look at the kubelet, or at what else "
+                           "the token in %s expired at %s and was not replaced: look at the kubelet, or at what else "
                            "writes this file",
                            config->file, cfr_time_format(expires_s, when));
     if (starts_s * 1000 > now_ms + SKEW_MS) {
@@ -126,7 +126,7 @@ static int decode(const struct cfr_config_token *config, int64_t now_ms, struct 
     out->issued_s = k->claims.iat;
     out->expires_s = cfr_claims_expires(&k->claims);
     out->mark = k->mark;
-    rc = judge(config, &k->claims, now_ms, wait_ms, err);
+    rc = check_claims(config, &k->claims, now_ms, wait_ms, err);
     if (rc == 0) {
         out->subject = cfr_str_dup(k->claims.sub);
         if (out->subject == NULL)
@@ -136,7 +136,7 @@ static int decode(const struct cfr_config_token *config, int64_t now_ms, struct 
 }
 
 /* Some writers wrap the token in a JSON object. */
-static int take_field(const struct cfr_config_token *config, struct cfr_view text, struct cfr_secret *token,
+static int read_field(const struct cfr_config_token *config, struct cfr_view text, struct cfr_secret *token,
                       struct cfr_err *err)
 {
     struct cfr_json *doc = NULL;
@@ -174,7 +174,7 @@ int cfr_source_token_file_read(const struct cfr_config_token *config, int64_t no
     if (rc == 0 && trimmed.n == 0)
         rc = cfr_err_set(err, CFR_E_TOKEN, "the token file %s is empty", config->file);
     if (rc == 0)
-        rc = config->json_field != NULL ? take_field(config, trimmed, &out->token, err)
+        rc = config->json_field != NULL ? read_field(config, trimmed, &out->token, err)
                                         : cfr_secret_append(&out->token, trimmed, err);
     cfr_secret_free(&raw);
     if (rc == 0)

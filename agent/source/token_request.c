@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TokenRequest under way. */
+/* Token request to an API server. */
 #include "agent/source/token_request_private.h"
 
 #include "agent/loop/clock.h"
@@ -69,7 +69,7 @@ static int resolve_namespace(struct cfr_token_ask *a, struct cfr_kube *kube, str
     return 0;
 }
 
-static struct cfr_k8s_token_request wish_of(const struct cfr_token_ask *a)
+static struct cfr_k8s_token_request describe_request(const struct cfr_token_ask *a)
 {
     static const char *const kinds[] = {"Pod", "Secret", "Node"};
     const struct cfr_config_request *r = a->config->request;
@@ -93,7 +93,7 @@ static struct cfr_k8s_token_request wish_of(const struct cfr_token_ask *a)
 static int refuse(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
 {
     char what[400];
-    struct cfr_k8s_token_request wish = wish_of(a);
+    struct cfr_k8s_token_request wish = describe_request(a);
     struct cfr_k8s_asked asked = {.what = what,
                                   .verb = "create",
                                   .resource = "serviceaccounts/token",
@@ -109,7 +109,7 @@ static int refuse(const struct cfr_token_ask *a, const struct cfr_kube_answer *a
 }
 
 /* The earliest of what the server says and what the token itself says: it may carry an extended expiry. */
-static int take_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *out)
+static int read_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *out)
 {
     struct cfr_claims claims;
     int rc = cfr_claims_decode(cfr_secret_view(&g->token), &claims, &out->err);
@@ -127,14 +127,14 @@ static int take_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *o
     return rc;
 }
 
-static int take_token(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
+static int read_token(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
 {
-    struct cfr_k8s_token_request wish = wish_of(a);
+    struct cfr_k8s_token_request wish = describe_request(a);
     struct cfr_k8s_token_grant grant = {.expires_s = 0};
     int rc = cfr_k8s_token_request_answer(&wish, answer->body, &grant, &out->err);
 
     if (rc == 0)
-        rc = take_claims(&grant, out);
+        rc = read_claims(&grant, out);
     if (rc == 0)
         cfr_secret_move(&out->token, &grant.token);
     cfr_k8s_token_grant_free(&grant);
@@ -156,7 +156,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     if (out.rc == 0 && answer->status != 201)
         out.rc = refuse(a, answer, &out);
     else if (out.rc == 0)
-        out.rc = take_token(a, answer, &out);
+        out.rc = read_token(a, answer, &out);
     a->done(a->ctx, &out);
     cfr_secret_free(&out.token);
     free(out.subject);
@@ -167,7 +167,7 @@ static int send(struct cfr_token_ask *a, struct cfr_kube *kube, struct cfr_err *
 {
     const struct cfr_config_request *r = a->config->request;
     struct cfr_kube_where where = {r->kubeconfig, r->context};
-    struct cfr_k8s_token_request wish = wish_of(a);
+    struct cfr_k8s_token_request wish = describe_request(a);
     char path[CFR_K8S_TOKEN_REQUEST_PATH_MAX];
     struct cfr_kube_request request = {"POST", path, "application/json", &a->body};
     int rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking an API server for a service-account token, as `token: request:` says. */
+/* Requests a service-account token from an API server, as `token: request:` says. */
 #ifndef CFR_AGENT_SOURCE_TOKEN_REQUEST_PRIVATE_H
 #define CFR_AGENT_SOURCE_TOKEN_REQUEST_PRIVATE_H
 

@@ -31,7 +31,7 @@ static void restore_hooks(struct cfr_worker *w, struct cfr_now now)
 {
     bool same = w->record.digest == w->config->digest && w->record.hook_count == cfr_hook_count(w->hooks);
     bool behind = false;
-    /* Not before there is something to tell of, and then they are asked for anew. */
+    /* Not before everything is in the cluster; then they are requested again. */
     bool later = cfr_worker_hooks_wait(w) && cfr_publish_secret_pending(w->delivery);
 
     for (size_t i = 0; i < w->record.hook_count; i++)
@@ -121,7 +121,7 @@ static bool adopt_life(struct cfr_worker *w, struct cfr_now now, struct cfr_refr
     return w->rotator != NULL ? cfr_worker_rotation_adopt(w, now) : fresh;
 }
 
-/* Takes over what stands, if it is what the configuration wants. True if nothing needs to be exchanged now. */
+/* Adopts what is published, if it is what the configuration wants. True if nothing needs to be exchanged now. */
 static bool adopt(struct cfr_worker *w, struct cfr_now now)
 {
     struct cfr_refresh_life life = {w->record.issued_ms, w->record.expires_ms};

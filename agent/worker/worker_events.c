@@ -381,7 +381,7 @@ static void check_overdue(struct cfr_worker *w, struct cfr_now now)
         w->token.sub_path = cfr_file_is_mount(r.source.token_path);
         if (!w->token.overdue)
             cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                    "the token in %s is %s old, past 80 %% of its life, and nobody has replaced it: %s",
+                    "the token in %s is %s old, past 80 %% of its life, and it has not been replaced: %s",
                     r.source.token_path, cfr_time_words(now.wall_ms - w->token.issued_s * 1000, words),
                     w->token.sub_path ? "it is a subPath mount, which never changes; mount the whole volume"
                                       : "look at the kubelet of this node");
@@ -463,7 +463,7 @@ void cfr_worker_on_tick(struct cfr_worker *w)
     cfr_worker_review_kept(w);
     if (w->life.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "what was published is gone, so it is published anew: %s", err.text);
+                "what was published is gone, so it is published again: %s", err.text);
         w->known = false;
         cfr_worker_feed(w, CFR_EVENT_DUE);
     }

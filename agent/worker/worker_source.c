@@ -72,7 +72,7 @@ void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_input
 
     if (fallback && !w->token.requested)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "tokens are asked of the API server from now on, until the file is renewed: %s", m->stood_in_for);
+                "now requesting tokens from the API server, until the file is renewed: %s", m->fallback_reason);
     else if (!m->requested && w->token.requested && m->token_path != NULL)
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
                 w->token.refused ? "the API server gave none, so the token in %s is used while it is good"

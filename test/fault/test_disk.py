@@ -171,7 +171,7 @@ def test_what_was_removed_is_published_anew_within_a_minute(agent, kind, what): 
     eventually(lambda: "aws_access_key_id" in read_text(agent.out / "credentials"), "the file:\n" + agent.log, limit_s=10)
     agent.wait_generation(2)
     agent.wait_state("fresh")
-    assert agent.log.count("so it is published anew") == 1 and agent.generation() == 2
+    assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
     if what == "the profile":
         assert "eu-west-1" in read_text(agent.out / "credentials")
 

@@ -150,7 +150,7 @@ def test_an_overdue_token_is_told_of_again(own, how):
         own.start()
     own.wait_generation(2)
     eventually(lambda: own.status()["token"]["overdue"], "the second complaint")
-    assert own.log.count("nobody has replaced it") == 2
+    assert own.log.count("it has not been replaced") == 2
     put(own.token_path, own.cloud.token())
     eventually(lambda: not own.status()["token"]["overdue"], "the end of it")
 

@@ -97,7 +97,7 @@ def test_a_missing_file_is_stood_in_for_and_taken_when_it_comes(agent):
     late = agent.dir / "late"
     agent.configure(asked(agent, file=late / "token", exchange="aws")).start().wait_generation(1)
     assert agent.status()["token"]["requested"]
-    assert "tokens are asked of the API server from now on" in agent.log
+    assert "now requesting tokens from the API server" in agent.log
     late.mkdir()
     (late / "new").write_text(agent.cloud.token())
     os.rename(late / "new", late / "token")

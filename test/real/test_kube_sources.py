@@ -304,7 +304,7 @@ def test_a_request_stands_in_for_the_file(space, agent_factory, tmp_path):
     assert published(agent) == good and not agent.status()["token"]["requested"]
     # It is no good: the request stands in, here at once, because a rotation takes a shorter life, too.
     project(volume, 2, token=space.mint("vault"))
-    eventually(lambda: agent.log.count("tokens are asked of the API server from now on") == 2, lambda: agent.log)
+    eventually(lambda: agent.log.count("now requesting tokens from the API server") == 2, lambda: agent.log)
     rotate(agent)
     agent.wait_generation(3)
     assert_for(space, published(agent))

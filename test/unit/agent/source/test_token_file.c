@@ -2,7 +2,7 @@
 /* Token files and their cache. */
 #include "unit.h"
 
-#include "agent/source/token_file.h"
+#include "agent/source/inputs_private.h"
 #include "base/base64.h"
 #include "base/str.h"
 
