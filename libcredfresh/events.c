@@ -216,7 +216,7 @@ static unsigned judge_name(const char *name, int kind)
     return kind == CREDFRESH_KIND_SWAPPED || strncmp(name, "..", 2) == 0 ? 0 : CFL_LOOK | CFL_FORCE;
 }
 
-static unsigned judge(struct cfl_events *ev, const struct inotify_event *event, int kind)
+static unsigned classify_event(struct cfl_events *ev, const struct inotify_event *event, int kind)
 {
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
         ev->overflows++;
@@ -253,7 +253,7 @@ unsigned cfl_events_drain(struct cfl_events *ev, int kind)
         for (ssize_t at = 0; at < n;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)(buffer + at);
 
-            what |= judge(ev, event, kind);
+            what |= classify_event(ev, event, kind);
             at += (ssize_t)(sizeof *event + event->len);
         }
     }

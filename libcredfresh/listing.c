@@ -36,7 +36,7 @@ bool cfl_identity_same(const struct cfl_identity *a, const struct cfl_identity *
            a->changed_ns == b->changed_ns;
 }
 
-static int grow(struct cfl_listing *l)
+static int grow_entries(struct cfl_listing *l)
 {
     size_t cap = l->cap == 0 ? 16 : l->cap * 2;
     struct cfl_entry *more;
@@ -51,7 +51,7 @@ static int grow(struct cfl_listing *l)
     return 0;
 }
 
-static int add(struct walk *w, const char *name, const struct stat *st)
+static int add_entry(struct walk *w, const char *name, const struct stat *st)
 {
     struct cfl_listing *l = w->list;
     uint64_t size = (uint64_t)st->st_size;
@@ -62,7 +62,7 @@ static int add(struct walk *w, const char *name, const struct stat *st)
     if (size > w->wanted->bytes_max - l->bytes)
         return cfl_fail(w->e, CREDFRESH_E_LIMIT, "%s holds more than %zu bytes: raise bytes_max, or ask for names",
                         w->wanted->directory, w->wanted->bytes_max);
-    char *copy = grow(l) == 0 ? strdup(name) : NULL;
+    char *copy = grow_entries(l) == 0 ? strdup(name) : NULL;
 
     if (copy == NULL)
         return cfl_fail(w->e, CREDFRESH_E_NOMEM, "out of memory");
@@ -102,7 +102,7 @@ static int visit(struct walk *w, int fd, const char *prefix, const char *entry, 
     if (snprintf(path, sizeof path, "%s%s%s", prefix, entry, S_ISDIR(st.st_mode) ? "/" : "") >= (int)sizeof path)
         return cfl_fail(w->e, CREDFRESH_E_LIMIT, "%s: a name in it is too long", w->wanted->directory);
     if (S_ISREG(st.st_mode))
-        return add(w, path, &st);
+        return add_entry(w, path, &st);
     if (!swapped || !S_ISDIR(st.st_mode))
         return 0;
     return descend(w, fd, entry, path, depth);
@@ -143,7 +143,7 @@ static int take_wanted(struct walk *w, int fd)
         else if (!S_ISREG(st.st_mode))
             rc = cfl_fail(w->e, CREDFRESH_E_MISSING, "%s in %s is no regular file", name, w->wanted->directory);
         else
-            rc = add(w, name, &st);
+            rc = add_entry(w, name, &st);
     }
     return rc;
 }

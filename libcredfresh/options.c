@@ -37,7 +37,7 @@ static int read_struct(const struct credfresh_options *given, struct credfresh_o
     return 0;
 }
 
-static int check(const struct credfresh_options *o, struct cfl_error *e)
+static int check_limits(const struct credfresh_options *o, struct cfl_error *e)
 {
     if ((o->flags & ~CREDFRESH_POLL_ONLY) != 0)
         return cfl_fail(e, CREDFRESH_E_INVALID, "options.flags has unknown bits: 0x%x", o->flags);
@@ -139,7 +139,7 @@ int cfl_options_copy(const char *directory, const struct credfresh_options *give
     *out = (struct cfl_options){.flags = 0};
     rc = read_struct(given, &o, e);
     if (rc == 0)
-        rc = check(&o, e);
+        rc = check_limits(&o, e);
     if (rc == 0)
         rc = take_directory(directory, out, e);
     if (rc == 0)

@@ -33,7 +33,7 @@ struct credfresh_tls {
     struct credfresh_tls_status status;
 };
 
-static int __attribute__((format(printf, 4, 5))) fail(char *text, size_t size, int code, const char *fmt, ...)
+static int __attribute__((format(printf, 4, 5))) set_error(char *text, size_t size, int code, const char *fmt, ...)
 {
     va_list args;
 
@@ -92,7 +92,7 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
         CREDFRESH_TLS_ALLOW_EXPIRED | CREDFRESH_TLS_WAIT | CREDFRESH_TLS_KEEP_SESSIONS | CREDFRESH_TLS_POLL_ONLY;
 
     if (given == NULL || given->struct_size < offsetof(struct credfresh_tls_options, ca_directory)) {
-        (void)fail(text, size, CREDFRESH_E_INVALID, "the options are missing, or their struct_size is not set");
+        (void)set_error(text, size, CREDFRESH_E_INVALID, "the options are missing, or their struct_size is not set");
         return CREDFRESH_E_INVALID;
     }
     memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
@@ -100,16 +100,17 @@ static int read_options(struct credfresh_tls_options *o, const struct credfresh_
     o->key_name = o->key_name != NULL ? o->key_name : "tls.key";
     o->ca_name = o->ca_name != NULL ? o->ca_name : "ca.crt";
     if ((o->flags & ~known) != 0)
-        return fail(text, size, CREDFRESH_E_INVALID, "flags: 0x%x are unknown", o->flags & ~known);
+        return set_error(text, size, CREDFRESH_E_INVALID, "flags: 0x%x are unknown", o->flags & ~known);
     if (o->cert_name[0] == '\0' && o->ca_name[0] == '\0')
-        return fail(text, size, CREDFRESH_E_INVALID,
-                    "cert_name and ca_name are both empty: there is nothing to follow");
+        return set_error(text, size, CREDFRESH_E_INVALID,
+                         "cert_name and ca_name are both empty: there is nothing to follow");
     if (o->cert_name[0] != '\0' && o->key_name[0] == '\0')
-        return fail(text, size, CREDFRESH_E_INVALID, "key_name is empty: a certificate is of no use without its key");
+        return set_error(text, size, CREDFRESH_E_INVALID,
+                         "key_name is empty: a certificate is of no use without its key");
     if (o->cert_name[0] != '\0' && o->directory == NULL)
-        return fail(text, size, CREDFRESH_E_INVALID, "directory is not set");
+        return set_error(text, size, CREDFRESH_E_INVALID, "directory is not set");
     if (o->directory == NULL && o->ca_directory == NULL)
-        return fail(text, size, CREDFRESH_E_INVALID, "neither directory nor ca_directory is set");
+        return set_error(text, size, CREDFRESH_E_INVALID, "neither directory nor ca_directory is set");
     return 0;
 }
 
@@ -137,7 +138,7 @@ static int add_source(struct credfresh_tls *tls, const struct credfresh_tls_opti
     if (trust && rc == 0)
         rc = copy_name(&source->ca_name, o->ca_name, names, &watch.name_count);
     if (rc != 0)
-        return fail(text, size, rc, "no memory");
+        return set_error(text, size, rc, "no memory");
     watch.flags = (o->flags & CREDFRESH_TLS_POLL_ONLY) != 0 ? CREDFRESH_POLL_ONLY : 0;
     watch.check_ms = o->check_ms;
     watch.poll_ms = o->poll_ms;
@@ -268,15 +269,15 @@ static int start(struct credfresh_tls *tls, const struct credfresh_tls_options *
         return rc;
     rc = make_context(tls);
     if (rc != 0)
-        return fail(text, size, rc, "OpenSSL could not make a context");
+        return set_error(text, size, rc, "OpenSSL could not make a context");
     tls->timer_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     tls->fd = tls->timer_fd >= 0 ? make_epoll(tls) : -1;
     if (tls->fd < 0)
-        return fail(text, size, CREDFRESH_E_LIMIT, "there is no descriptor to be had: %s", strerror(errno));
+        return set_error(text, size, CREDFRESH_E_LIMIT, "there is no descriptor to be had: %s", strerror(errno));
     (void)refresh_sources(tls);
     if (tls->status.taken == 0 && (o->flags & CREDFRESH_TLS_WAIT) == 0)
-        return fail(text, size, tls->status.code != 0 ? tls->status.code : CREDFRESH_E_NOMEM, "%s",
-                    tls->status.code != 0 ? tls->status.text : "no memory");
+        return set_error(text, size, tls->status.code != 0 ? tls->status.code : CREDFRESH_E_NOMEM, "%s",
+                         tls->status.code != 0 ? tls->status.text : "no memory");
     tls->on_change = o->on_change;
     tls->context = o->context;
     return 0;
@@ -295,7 +296,7 @@ int credfresh_tls_open(struct credfresh_tls **out, const struct credfresh_tls_op
     tls = calloc(1, sizeof *tls);
     if (tls == NULL || pthread_mutex_init(&tls->lock, NULL) != 0) {
         free(tls);
-        return fail(text, text_size, CREDFRESH_E_NOMEM, "no memory");
+        return set_error(text, text_size, CREDFRESH_E_NOMEM, "no memory");
     }
     tls->fd = -1;
     tls->timer_fd = -1;

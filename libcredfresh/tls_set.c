@@ -15,7 +15,7 @@ struct reader {
     size_t why_size;
 };
 
-static int __attribute__((format(printf, 3, 4))) refuse(const struct reader *r, int code, const char *fmt, ...)
+static int __attribute__((format(printf, 3, 4))) set_error(const struct reader *r, int code, const char *fmt, ...)
 {
     va_list args;
 
@@ -48,11 +48,11 @@ static int no_password(char *buf, int size, int writing, void *arg)
 static int open_bio(const struct reader *r, const struct cfl_tls_file *file, BIO **bio)
 {
     if (file->p == NULL)
-        return refuse(r, CREDFRESH_E_MISSING, "%s is missing", file->name);
+        return set_error(r, CREDFRESH_E_MISSING, "%s is missing", file->name);
     if (file->n == 0 || file->n > INT_MAX)
-        return refuse(r, CREDFRESH_E_MISSING, "%s is %s", file->name, file->n == 0 ? "empty" : "too large");
+        return set_error(r, CREDFRESH_E_MISSING, "%s is %s", file->name, file->n == 0 ? "empty" : "too large");
     *bio = BIO_new_mem_buf(file->p, (int)file->n);
-    return *bio != NULL ? 0 : refuse(r, CREDFRESH_E_NOMEM, "out of memory");
+    return *bio != NULL ? 0 : set_error(r, CREDFRESH_E_NOMEM, "out of memory");
 }
 
 /* All certificates of a file, at least one. One that does not parse condemns the file: half a bundle is a wrong one. */
@@ -75,12 +75,12 @@ static int read_certs(const struct reader *r, const struct cfl_tls_file *file, i
     }
     BIO_free(bio);
     if (*certs == NULL)
-        return refuse(r, CREDFRESH_E_NOMEM, "out of memory");
+        return set_error(r, CREDFRESH_E_NOMEM, "out of memory");
     if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-        return refuse(r, code, "%s: certificate number %d cannot be read: %s", file->name, sk_X509_num(*certs) + 1,
-                      reason());
+        return set_error(r, code, "%s: certificate number %d cannot be read: %s", file->name, sk_X509_num(*certs) + 1,
+                         reason());
     if (sk_X509_num(*certs) == 0)
-        return refuse(r, code, "%s holds no PEM certificate", file->name);
+        return set_error(r, code, "%s holds no PEM certificate", file->name);
     return 0;
 }
 
@@ -94,8 +94,8 @@ static int read_key(const struct reader *r, EVP_PKEY **key)
     *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
     BIO_free(bio);
     if (*key == NULL)
-        return refuse(r, CREDFRESH_TLS_E_KEY, "%s cannot be read as an unencrypted PEM private key: %s",
-                      r->in->key.name, reason());
+        return set_error(r, CREDFRESH_TLS_E_KEY, "%s cannot be read as an unencrypted PEM private key: %s",
+                         r->in->key.name, reason());
     return 0;
 }
 
@@ -141,13 +141,13 @@ static int check_validity(const struct reader *r, struct cfl_tls_set *set)
 
     if (!time_of(X509_get0_notBefore(set->cert), &set->not_before_s) ||
         !time_of(X509_get0_notAfter(set->cert), &set->not_after_s))
-        return refuse(r, CREDFRESH_TLS_E_CERT, "%s: its validity cannot be read", name);
+        return set_error(r, CREDFRESH_TLS_E_CERT, "%s: its validity cannot be read", name);
     if (set->not_after_s > r->in->now_s || (r->in->flags & CREDFRESH_TLS_ALLOW_EXPIRED) != 0)
         return 0;
     end = (time_t)set->not_after_s;
     if (gmtime_r(&end, &tm) == NULL || strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
         when[0] = '\0';
-    return refuse(r, CREDFRESH_TLS_E_EXPIRED, "%s expired at %s", name, when);
+    return set_error(r, CREDFRESH_TLS_E_EXPIRED, "%s expired at %s", name, when);
 }
 
 /* What OpenSSL would say in the first handshake (a key too weak for the security level ...) is asked for here. */
@@ -159,10 +159,10 @@ static int try_on(const struct reader *r, struct cfl_tls_set *set)
     if (r->in->trial == NULL)
         return 0;
     if (ssl == NULL)
-        return refuse(r, CREDFRESH_E_NOMEM, "out of memory");
+        return set_error(r, CREDFRESH_E_NOMEM, "out of memory");
     fits = SSL_use_cert_and_key(ssl, set->cert, set->key, set->chain, 1) == 1;
     SSL_free(ssl);
-    return fits ? 0 : refuse(r, CREDFRESH_TLS_E_CERT, "%s is not fit for TLS: %s", r->in->cert.name, reason());
+    return fits ? 0 : set_error(r, CREDFRESH_TLS_E_CERT, "%s is not fit for TLS: %s", r->in->cert.name, reason());
 }
 
 static int make_pair(const struct reader *r, struct cfl_tls_set *set)
@@ -177,9 +177,9 @@ static int make_pair(const struct reader *r, struct cfl_tls_set *set)
     set->cert = sk_X509_shift(set->chain);
     public = X509_get0_pubkey(set->cert);
     if (public == NULL)
-        return refuse(r, CREDFRESH_TLS_E_CERT, "%s: its public key cannot be read: %s", r->in->cert.name, reason());
+        return set_error(r, CREDFRESH_TLS_E_CERT, "%s: its public key cannot be read: %s", r->in->cert.name, reason());
     if (EVP_PKEY_eq(public, set->key) != 1 || !signs_for(set->key, public))
-        return refuse(r, CREDFRESH_TLS_E_MISMATCH, "%s is not the key of %s", r->in->key.name, r->in->cert.name);
+        return set_error(r, CREDFRESH_TLS_E_MISMATCH, "%s is not the key of %s", r->in->key.name, r->in->cert.name);
     rc = check_validity(r, set);
     return rc != 0 ? rc : try_on(r, set);
 }
@@ -222,10 +222,10 @@ static int make_trust(const struct reader *r, struct cfl_tls_set *set)
         if (rc != 0)
             return rc;
         if (!ends_later(set->roots, r->in->now_s) && (r->in->flags & CREDFRESH_TLS_ALLOW_EXPIRED) == 0)
-            return refuse(r, CREDFRESH_TLS_E_EXPIRED, "%s: every certificate in it has expired", r->in->ca.name);
+            return set_error(r, CREDFRESH_TLS_E_EXPIRED, "%s: every certificate in it has expired", r->in->ca.name);
         named = (r->in->flags & CREDFRESH_TLS_KEEP_SESSIONS) == 0 ? set->roots : NULL;
     }
-    return name_trust(named, set->trust) ? 0 : refuse(r, CREDFRESH_E_NOMEM, "out of memory");
+    return name_trust(named, set->trust) ? 0 : set_error(r, CREDFRESH_E_NOMEM, "out of memory");
 }
 
 int cfl_tls_set_make(struct cfl_tls_set **out, const struct cfl_tls_input *in, char *why, size_t why_size)
@@ -236,7 +236,7 @@ int cfl_tls_set_make(struct cfl_tls_set **out, const struct cfl_tls_input *in, c
 
     *out = NULL;
     if (set == NULL)
-        return refuse(&r, CREDFRESH_E_NOMEM, "out of memory");
+        return set_error(&r, CREDFRESH_E_NOMEM, "out of memory");
     atomic_init(&set->refs, 1);
     set->not_before_s = INT64_MIN;
     set->not_after_s = INT64_MAX;

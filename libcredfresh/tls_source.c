@@ -32,8 +32,8 @@ static bool must_wait(struct cfl_tls_source *source, const struct cfl_tls_set *s
     return true;
 }
 
-static enum cfl_tls_event judge(struct cfl_tls_source *source, const struct credfresh_snapshot *snapshot,
-                                struct cfl_tls_input *in)
+static enum cfl_tls_event verify_snapshot(struct cfl_tls_source *source, const struct credfresh_snapshot *snapshot,
+                                          struct cfl_tls_input *in)
 {
     struct cfl_tls_verdict *said = &source->set_said;
     struct cfl_tls_set *set = NULL;
@@ -87,7 +87,7 @@ enum cfl_tls_event cfl_tls_source_refresh(struct cfl_tls_source *source, SSL_CTX
         source->fresh = false;
         snapshot = credfresh_acquire(source->watch);
         if (snapshot != NULL)
-            event = judge(source, snapshot, &in);
+            event = verify_snapshot(source, snapshot, &in);
         credfresh_release(snapshot);
     }
     return event == CFL_TLS_NOTHING && news ? CFL_TLS_REFUSED : event;

@@ -181,7 +181,7 @@ static int read_file(const struct cfl_wanted *wanted, const struct place *p, con
     return rc;
 }
 
-static void stamp(struct credfresh_snapshot *s, const struct place *p, const struct cfl_listing *l)
+static void stamp_snapshot(struct credfresh_snapshot *s, const struct place *p, const struct cfl_listing *l)
 {
     int64_t newest_ns = p->id.modified_ns;
 
@@ -208,7 +208,7 @@ static int read_files(const struct cfl_wanted *wanted, struct place *p, const st
     }
     for (size_t i = 0; rc == 0 && i < l->count; i++)
         rc = read_file(wanted, p, &l->entries[i], s, seen, e);
-    stamp(s, p, l);
+    stamp_snapshot(s, p, l);
     *out = s;
     return rc;
 }

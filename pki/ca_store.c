@@ -146,8 +146,8 @@ static int read_made_time(const struct cfr_json *doc, struct cfr_ca *a, struct c
     return a->made_s >= newest->begins_s && a->made_s <= newest->ends_s ? 0 : report_wrong("made", err);
 }
 
-/* That the parts are each other's. */
-static int check(struct cfr_ca *a, struct cfr_err *err)
+/* Checks that key, certificates and bridges belong together. */
+static int check_signatures(struct cfr_ca *a, struct cfr_err *err)
 {
     const struct cfr_cert *newest = &a->generations[0].root;
     int rc = cfr_cert_check_key(newest, cfr_secret_view(&a->key), err);
@@ -186,7 +186,7 @@ int cfr_ca_load(struct cfr_view content, struct cfr_ca *a, struct cfr_err *err)
     if (rc == 0)
         rc = read_reasons(doc, a, err);
     if (rc == 0)
-        rc = check(a, err);
+        rc = check_signatures(a, err);
     cfr_json_free(doc);
     if (rc != 0)
         cfr_ca_free(a);

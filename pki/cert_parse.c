@@ -102,7 +102,7 @@ bool cfr_cert_same_key(const struct cfr_cert *a, const struct cfr_cert *b)
     return memcmp(a->subject_key, b->subject_key, CFR_CERT_KEY_ID_BYTES) == 0;
 }
 
-static int verify(X509 *x, X509 *by, struct cfr_err *err)
+static int verify_signature(X509 *x, X509 *by, struct cfr_err *err)
 {
     EVP_PKEY *key = X509_get0_pubkey(by);
     bool good = key != NULL && X509_verify(x, key) == 1;
@@ -123,7 +123,7 @@ int cfr_cert_verify(const struct cfr_cert *c, const struct cfr_cert *issuer, str
     if (rc == 0)
         rc = cfr_cert_parse(cfr_view_of(issuer->pem), &by, err);
     if (rc == 0)
-        rc = verify(x, by, err);
+        rc = verify_signature(x, by, err);
     X509_free(x);
     X509_free(by);
     return rc;

@@ -144,7 +144,7 @@ static int read_all(const struct cfr_json *doc, struct cfr_oidc_issuer *issuer, 
     return rc != 0 ? rc : read_phase(doc, issuer, err);
 }
 
-static int check(const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
+static int check_keys(const struct cfr_oidc_issuer *issuer, struct cfr_err *err)
 {
     bool one = issuer->phase == CFR_OIDC_ISSUER_BEGINNING || issuer->phase == CFR_OIDC_ISSUER_STEADY;
     bool next = issuer->phase == CFR_OIDC_ISSUER_PUBLISHING || issuer->phase == CFR_OIDC_ISSUER_PUBLISHED;
@@ -174,7 +174,7 @@ int cfr_oidc_issuer_load(struct cfr_view content, struct cfr_oidc_issuer *issuer
     if (rc == 0)
         rc = read_key(doc, "other", false, &issuer->other, err);
     if (rc == 0)
-        rc = check(issuer, err);
+        rc = check_keys(issuer, err);
     cfr_json_free(doc);
     if (rc != 0)
         cfr_oidc_issuer_free(issuer);
