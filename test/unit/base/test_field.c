@@ -103,7 +103,10 @@ static const char *const toy_rows[] = {"red", "blue"};
 
 static struct cfr_variant toy_variant(size_t index)
 {
-    return index < 2 ? (struct cfr_variant){.key = toy_rows[index], .table = &inner_table, .doc = "A colour.", .row = &toy_rows[index]}
+    return index < 2 ? (struct cfr_variant){.key = toy_rows[index],
+                                            .table = &inner_table,
+                                            .doc = "A colour.",
+                                            .row = &toy_rows[index]}
                      : (struct cfr_variant){.key = NULL};
 }
 

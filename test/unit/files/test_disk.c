@@ -8,6 +8,7 @@
 #include "files/state.h"
 
 #include <sys/statvfs.h>
+#include <sys/mount.h>
 
 #define KEEP CFR_FILE_KEEP_ID
 #define PAGE 4096

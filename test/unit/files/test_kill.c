@@ -116,7 +116,7 @@ static bool killed_at(const struct set *set, uint64_t number, int at)
 
 static void reset(void)
 {
-    (void)nftw(in("pub"), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(in("pub"));
 }
 
 /* At every call: kill; look; start again, which cleans up; look; publish for good. */

@@ -4,6 +4,9 @@
 
 #include "files/single.h"
 
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
 #define KEEP CFR_FILE_KEEP_ID
 
 static struct cfr_err err;

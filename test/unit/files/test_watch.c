@@ -5,6 +5,7 @@
 #include "files/watch.h"
 
 #include <poll.h>
+#include <sys/mount.h>
 
 #define WAIT_MS 10000
 #define MANY    1000

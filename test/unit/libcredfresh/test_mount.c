@@ -4,6 +4,9 @@
 
 #include "libcredfresh/mount.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 static void test_lines(void **state)
 {
     static const char frozen[] =

@@ -2,6 +2,8 @@
 /* Swaps during a read, at every step of it: the result is of one version, or nothing. */
 #include "reload_volume.h"
 
+#include <sys/syscall.h>
+
 #define FILES 3
 
 static int countdown; /* before the n-th openat from now the volume is updated; 0: not any more */

@@ -131,9 +131,9 @@ static void request_id_of_the_header(void **state)
     struct cfr_sts_exchange x = exchange(0);
     struct cfr_sts_input in = input();
     struct cfr_wire_reply reply = {.status = 403,
-                                  .body = cfr_view_of("<Error><Code>AccessDenied</Code><Message>Not authorized to "
-                                                      "perform sts:AssumeRoleWithWebIdentity</Message></Error>"),
-                                  .request_id = cfr_view_of("8a0e-11")};
+                                   .body = cfr_view_of("<Error><Code>AccessDenied</Code><Message>Not authorized to "
+                                                       "perform sts:AssumeRoleWithWebIdentity</Message></Error>"),
+                                   .request_id = cfr_view_of("8a0e-11")};
     struct cfr_err err = {0};
 
     (void)state;
