@@ -6,11 +6,11 @@
 #include "token/claims_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#define AWS_TOKEN_MAX 20000
-#define LIFE_SHORT_S  600
-#define SHOWN_MAX     300
+#define LIFE_SHORT_S 600
+#define SHOWN_MAX    300
 
 struct report {
     struct cfr_str *out;
@@ -82,35 +82,7 @@ static void show_claims(struct report *r, const struct cfr_inspect_subject *s)
 struct judge {
     const struct cfr_inspect_subject *subject;
     const struct cfr_finding_sink *sink;
-    const struct rules *rules;
 };
-
-/* What a cloud asks of a token beyond its trust policy. */
-struct rules {
-    const char *cloud;
-    const char *algorithms[7]; /* empty = any that has a public key */
-    const char *algorithms_text;
-    size_t size_max; /* 0 = none that is known */
-};
-
-static const struct rules every_rules[] = {
-    {"aws",
-     {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"},
-     "AWS accepts only RS256, RS384, RS512, ES256, ES384 and ES512",
-     AWS_TOKEN_MAX},
-    {"gcp", {"RS256", "ES256"}, "Google accepts only RS256 and ES256", 0},
-    {"azure", {"RS256"}, "Entra ID accepts only RS256", 0},
-    {"", {NULL}, "", 0},
-};
-
-static const struct rules *rules_of(const char *cloud)
-{
-    const struct rules *r = every_rules;
-
-    while (r->cloud[0] != '\0' && cloud != NULL && strcmp(r->cloud, cloud) != 0)
-        r++;
-    return r;
-}
 
 static void finding(const struct judge *j, const char *check, bool good, const char *yes, const char *no)
 {
@@ -124,16 +96,16 @@ static void note(const struct judge *j, const char *check, const char *text)
 
 static void judge_algorithm(const struct judge *j)
 {
-    bool good = j->rules->algorithms[0] == NULL;
+    const struct cfr_token_rules *rules = j->subject->rules;
+    char good[160];
+    bool known = false;
 
-    if (good)
+    if (rules == NULL || rules->algorithms == NULL)
         return;
-    for (size_t i = 0; j->rules->algorithms[i] != NULL; i++)
-        good = good || cfr_view_is(j->subject->claims->alg, j->rules->algorithms[i]);
-    finding(j, "token.algorithm", good,
-            j->rules->size_max == AWS_TOKEN_MAX ? "signed with an algorithm that AWS accepts"
-                                                : "signed with an algorithm that the cloud accepts",
-            j->rules->algorithms_text);
+    for (const char *const *alg = rules->algorithms; *alg != NULL; alg++)
+        known = known || cfr_view_is(j->subject->claims->alg, *alg);
+    (void)snprintf(good, sizeof good, "signed with an algorithm that %s accepts", rules->accepts);
+    finding(j, "token.algorithm", known, good, rules->only);
 }
 
 static void judge_life(const struct judge *j)
@@ -177,16 +149,18 @@ static void judge_times(const struct judge *j)
 
 static void judge_usual_audience(const struct judge *j)
 {
-    const char *region = j->subject->region;
-    bool china = region != NULL && strncmp(region, "cn-", 3) == 0;
+    const struct cfr_inspect_subject *s = j->subject;
+    const struct cfr_token_rules *rules = s->rules;
+    bool china = s->region != NULL && strncmp(s->region, "cn-", 3) == 0 && rules->usual_audience_china != NULL;
 
-    if (cfr_claims_has_audience(j->subject->claims, "sts.amazonaws.com") ||
-        (china && cfr_claims_has_audience(j->subject->claims, "sts.amazonaws.com.cn")))
-        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is the usual one for AWS");
+    if (cfr_claims_has_audience(s->claims, rules->usual_audience) ||
+        (china && cfr_claims_has_audience(s->claims, rules->usual_audience_china)))
+        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is the usual one for %s",
+                        rules->accepts);
     else
         cfr_finding_say(j->sink, CFR_FINDING_NOTE, "token.audience", NULL,
-                        "the audience is not %s: the identity provider in IAM must list it as a client ID",
-                        china ? "sts.amazonaws.com or sts.amazonaws.com.cn" : "sts.amazonaws.com");
+                        "the audience is not %s%s%s: the identity provider in IAM must list it as a client ID",
+                        rules->usual_audience, china ? " or " : "", china ? rules->usual_audience_china : "");
 }
 
 static void judge_audience(const struct judge *j)
@@ -199,7 +173,7 @@ static void judge_audience(const struct judge *j)
         return;
     }
     if (audience == NULL) {
-        if (j->rules->size_max == AWS_TOKEN_MAX)
+        if (j->subject->rules != NULL && j->subject->rules->usual_audience != NULL)
             judge_usual_audience(j);
         return;
     }
@@ -229,9 +203,12 @@ static void judge_shape(const struct judge *j)
     if (s->claims->iss.n != 0 && !cfr_claims_is_legacy(s->claims))
         finding(j, "token.issuer", cfr_view_starts(s->claims->iss, "https://"), "the issuer is an https URL",
                 "the issuer is not an https URL: no cloud can fetch its keys");
-    if (j->rules->size_max != 0)
-        finding(j, "token.size", token.n <= j->rules->size_max, "short enough for AWS (20000 characters)",
-                "longer than the 20000 characters that AWS accepts");
+    if (s->rules != NULL && s->rules->bytes_max != 0 && token.n <= s->rules->bytes_max)
+        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.size", NULL, "short enough for %s (%zu characters)",
+                        s->rules->accepts, s->rules->bytes_max);
+    else if (s->rules != NULL && s->rules->bytes_max != 0)
+        cfr_finding_say(j->sink, CFR_FINDING_WRONG, "token.size", NULL,
+                        "longer than the %zu characters that %s accepts", s->rules->bytes_max, s->rules->accepts);
     if (token.n != s->file.n)
         note(j, "token.space",
              "the file has white space around the token; credfresh removes it, other clients may send it");
@@ -239,7 +216,7 @@ static void judge_shape(const struct judge *j)
 
 void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink)
 {
-    const struct judge j = {subject, sink, rules_of(subject->cloud)};
+    const struct judge j = {subject, sink};
 
     judge_algorithm(&j);
     judge_times(&j);

@@ -7,16 +7,17 @@
 
 #include "base/finding.h"
 #include "base/str.h"
+#include "base/token_rules.h"
 #include "token/claims.h"
 
 /* All borrowed for the duration of the call. */
 struct cfr_inspect_subject {
-    struct cfr_view file;            /* the file's bytes as they are, white space included */
-    const struct cfr_claims *claims; /* as cfr_claims_read or cfr_claims_decode left them */
-    int64_t now_s;                   /* wall clock, Unix seconds */
-    const char *audience;            /* what the exchange expects in `aud`, or NULL */
-    const char *region;              /* of the exchange, or NULL: decides which default audience is told of */
-    const char *cloud; /* whose rules: "aws" (also NULL), "gcp", "azure"; of others only those that hold everywhere */
+    struct cfr_view file;                /* the file's bytes as they are, white space included */
+    const struct cfr_claims *claims;     /* as cfr_claims_read or cfr_claims_decode left them */
+    int64_t now_s;                       /* wall clock, Unix seconds */
+    const char *audience;                /* what the exchange expects in `aud`, or NULL */
+    const char *region;                  /* of the exchange, or NULL: decides which default audience is told of */
+    const struct cfr_token_rules *rules; /* of the provider; NULL = only those that hold for all */
 };
 
 /* Gives SINK what an STS would make of the token, one finding for each rule: "ok", "note" or "wrong". No text holds the

@@ -5,6 +5,7 @@
 #include "agent/loop/clock.h"
 #include "base/json.h"
 #include "files/file.h"
+#include "sts/providers.h"
 #include "token/claims.h"
 #include "token/inspect.h"
 
@@ -20,6 +21,7 @@ static int explain(const struct cfr_cli_options *o, struct cfr_view file)
         .claims = &claims,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .audience = o->audience,
+        .rules = cfr_sts_find(cfr_view_of("aws"))->token_rules, /* the strictest that there are */
     };
     unsigned problems;
 

@@ -6,6 +6,7 @@
 #include "agent/http/client.h"
 #include "agent/loop/clock.h"
 #include "base/time.h"
+#include "sts/providers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,18 +82,25 @@ static void report_name(const struct way *w)
 
 /* ---- connection and certificate ---- */
 
+static bool ends_with(const char *host, const char *end)
+{
+    size_t n = strlen(host);
+    size_t m = strlen(end);
+
+    return n > m && strcmp(host + n - m, end) == 0;
+}
+
 static bool is_cloud(const char *host)
 {
-    static const char *const ends[] = {".amazonaws.com",       ".amazonaws.com.cn",   ".googleapis.com",
-                                       ".microsoftonline.com", ".microsoftonline.us", ".microsoftonline.cn",
-                                       ".azurecr.io"};
-    size_t n = strlen(host);
+    struct cfr_variant v;
 
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        size_t m = strlen(ends[i]);
+    for (size_t i = 0; (v = cfr_sts_variant(i)).key != NULL; i++) {
+        const struct cfr_sts_provider *p = v.row;
 
-        if (n > m && strcmp(host + n - m, ends[i]) == 0)
-            return true;
+        for (const char *const *end = p->hosts; end != NULL && *end != NULL; end++) {
+            if (ends_with(host, *end))
+                return true;
+        }
     }
     return false;
 }

@@ -182,7 +182,7 @@ static void check_claims(struct cfr_doctor *d, struct cfr_doctor_case *c)
         .now_s = cfr_clock_now().wall_ms / 1000,
         .audience = c->token != NULL ? c->token->audience : NULL,
         .region = aws && c->config != NULL ? ((const struct cfr_aws *)c->config)->region : NULL,
-        .cloud = c->provider != NULL ? c->provider->name : "",
+        .rules = c->provider != NULL ? c->provider->token_rules : NULL,
     };
 
     report_claims(d, c);

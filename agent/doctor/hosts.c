@@ -15,14 +15,10 @@
 #define STEPS_MAX 32
 
 /* Placeholders for what signs and authorises later requests. None of it is ever sent. */
-static void set_placeholders(struct cfr_grant *g)
+static void set_placeholders(const struct cfr_sts_provider *provider, struct cfr_grant *g)
 {
-    static const char *const names[] = {CFR_FIELD_AWS_ACCESS_KEY_ID,  CFR_FIELD_AWS_SECRET_ACCESS_KEY,
-                                        CFR_FIELD_AWS_SESSION_TOKEN,  CFR_FIELD_GCP_ACCESS_TOKEN,
-                                        CFR_FIELD_AZURE_ACCESS_TOKEN, CFR_FIELD_OPENSTACK_TOKEN};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        (void)cfr_grant_set(g, names[i], cfr_view_of("nothing"), NULL);
+    for (const char *const *name = provider->fields; name != NULL && *name != NULL; name++)
+        (void)cfr_grant_set(g, *name, cfr_view_of("nothing"), NULL);
 }
 
 static bool is_known(const struct cfr_doctor_hosts *h, const struct cfr_doctor_host *one)
@@ -63,7 +59,7 @@ void cfr_doctor_hosts_find(const struct cfr_doctor_case *c, struct cfr_doctor_ho
     int rc = 0;
 
     *out = (struct cfr_doctor_hosts){.count = 0};
-    set_placeholders(&x.grant);
+    set_placeholders(c->provider, &x.grant);
     for (x.step = 0; rc == 0 && x.step < STEPS_MAX; x.step++) {
         struct cfr_wire_request request = {0};
 

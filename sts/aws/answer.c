@@ -17,48 +17,54 @@
 
 #define SHOWN_TYPE 40
 
-struct place {
-    const char *path; /* an asterisk stands for the operation */
-    enum cfr_aws_answer_field field;
-};
+#define PLACES_MAX 3
+#define GRANTED    "/*Response/*Result/Credentials/"
 
-static const struct place xml_places[] = {
-    {"/*Response/*Result/Credentials/AccessKeyId", CFR_AWS_KEY_ID},
-    {"/*Response/*Result/Credentials/SecretAccessKey", CFR_AWS_SECRET},
-    {"/*Response/*Result/Credentials/SessionToken", CFR_AWS_SESSION_TOKEN},
-    {"/*Response/*Result/Credentials/Expiration", CFR_AWS_EXPIRATION},
-    {"/*Response/*Result/AssumedRoleUser/Arn", CFR_AWS_ARN},
-    {"/*Response/*Result/Arn", CFR_AWS_ARN},
-    {"/*Response/*Result/Account", CFR_AWS_ACCOUNT},
-    {"/*Response/ResponseMetadata/RequestId", CFR_AWS_REQUEST_ID},
-    {"/ErrorResponse/Error/Code", CFR_AWS_CODE},
-    {"/ErrorResponse/Error/Message", CFR_AWS_MESSAGE},
-    {"/ErrorResponse/RequestId", CFR_AWS_REQUEST_ID},
-    {"/Error/Code", CFR_AWS_CODE},
-    {"/Error/Message", CFR_AWS_MESSAGE},
-    {"/Error/RequestId", CFR_AWS_REQUEST_ID},
+/* Where each field is in an answer of each form; an asterisk is replaced by the operation. */
+static const struct row {
+    const char *name;
+    size_t limit;
+    const char *xml[PLACES_MAX + 1];
+    const char *json[PLACES_MAX + 1];
+} rows[CFR_AWS_FIELDS] = {
+    [CFR_AWS_KEY_ID] = {.name = "AccessKeyId",
+                        .limit = 256,
+                        .xml = {GRANTED "AccessKeyId"},
+                        .json = {GRANTED "AccessKeyId"}},
+    [CFR_AWS_SECRET] = {.name = "SecretAccessKey",
+                        .limit = 1024,
+                        .xml = {GRANTED "SecretAccessKey"},
+                        .json = {GRANTED "SecretAccessKey"}},
+    [CFR_AWS_SESSION_TOKEN] = {.name = "SessionToken",
+                               .limit = CFR_GRANT_VALUE_MAX,
+                               .xml = {GRANTED "SessionToken"},
+                               .json = {GRANTED "SessionToken"}},
+    [CFR_AWS_EXPIRATION] = {.name = "Expiration",
+                            .limit = 64,
+                            .xml = {GRANTED "Expiration"},
+                            .json = {GRANTED "Expiration"}},
+    [CFR_AWS_ARN] = {.name = "Arn",
+                     .limit = CFR_GRANT_IDENTITY_MAX,
+                     .xml = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"},
+                     .json = {"/*Response/*Result/AssumedRoleUser/Arn", "/*Response/*Result/Arn"}},
+    [CFR_AWS_ACCOUNT] = {.name = "Account",
+                         .limit = 64,
+                         .xml = {"/*Response/*Result/Account"},
+                         .json = {"/*Response/*Result/Account"}},
+    [CFR_AWS_CODE] = {.name = "Code",
+                      .limit = 128,
+                      .xml = {"/ErrorResponse/Error/Code", "/Error/Code"},
+                      .json = {"/Error/Code"}},
+    [CFR_AWS_MESSAGE] = {.name = "Message",
+                         .limit = 8192,
+                         .xml = {"/ErrorResponse/Error/Message", "/Error/Message"},
+                         .json = {"/Error/Message"}},
+    [CFR_AWS_REQUEST_ID] = {.name = "RequestId",
+                            .limit = 256,
+                            .xml = {"/*Response/ResponseMetadata/RequestId", "/ErrorResponse/RequestId",
+                                    "/Error/RequestId"},
+                            .json = {"/*Response/ResponseMetadata/RequestId", "/RequestId"}},
 };
-
-static const struct place json_places[] = {
-    {"/*Response/*Result/Credentials/AccessKeyId", CFR_AWS_KEY_ID},
-    {"/*Response/*Result/Credentials/SecretAccessKey", CFR_AWS_SECRET},
-    {"/*Response/*Result/Credentials/SessionToken", CFR_AWS_SESSION_TOKEN},
-    {"/*Response/*Result/Credentials/Expiration", CFR_AWS_EXPIRATION},
-    {"/*Response/*Result/AssumedRoleUser/Arn", CFR_AWS_ARN},
-    {"/*Response/*Result/Arn", CFR_AWS_ARN},
-    {"/*Response/*Result/Account", CFR_AWS_ACCOUNT},
-    {"/*Response/ResponseMetadata/RequestId", CFR_AWS_REQUEST_ID},
-    {"/Error/Code", CFR_AWS_CODE},
-    {"/Error/Message", CFR_AWS_MESSAGE},
-    {"/RequestId", CFR_AWS_REQUEST_ID},
-};
-
-static const char *const field_names[CFR_AWS_FIELDS] = {
-    "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn", "Account", "Code", "Message", "RequestId",
-};
-
-static const size_t field_limits[CFR_AWS_FIELDS] = {
-    256, 1024, CFR_GRANT_VALUE_MAX, 64, CFR_GRANT_IDENTITY_MAX, 64, 128, 8192, 256};
 
 struct reading {
     const char *operation;
@@ -73,14 +79,14 @@ static int store(struct cfr_aws_answer *a, enum cfr_aws_answer_field field, stru
     if (field == CFR_AWS_MESSAGE && text.n > s->limit)
         text.n = s->limit;
     if (text.n > s->limit)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu", field_names[field],
-                           text.n, s->limit);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s has %zu bytes, more than %zu", rows[field].name, text.n,
+                           s->limit);
     if (s->len != 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer has %s twice", field_names[field]);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has %s twice", rows[field].name);
     return cfr_secret_append(s, text, err);
 }
 
-/* Compares PATH with PATTERN, in which an asterisk stands for OPERATION. */
+/* Compares PATH with PATTERN, in which an asterisk is OPERATION. */
 static bool path_is(const char *path, const char *pattern, const char *operation)
 {
     size_t n = strlen(operation);
@@ -101,9 +107,11 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
 {
     struct reading *r = context;
 
-    for (size_t i = 0; i < sizeof xml_places / sizeof xml_places[0]; i++) {
-        if (path_is(path, xml_places[i].path, r->operation))
-            return store(r->out, xml_places[i].field, cfr_view_trim(text), err);
+    for (size_t i = 0; i < CFR_AWS_FIELDS; i++) {
+        for (const char *const *place = rows[i].xml; *place != NULL; place++) {
+            if (path_is(path, *place, r->operation))
+                return store(r->out, (enum cfr_aws_answer_field)i, cfr_view_trim(text), err);
+        }
     }
     return 0;
 }
@@ -125,21 +133,28 @@ static const struct cfr_json *walk(const struct cfr_json *value, const char *pat
     return value;
 }
 
+/* Stores the field that VALUE is; a number may be an Expiration. */
+static int store_json(const struct reading *r, enum cfr_aws_answer_field field, const struct cfr_json *value,
+                      struct cfr_err *err)
+{
+    struct cfr_view text;
+    double number;
+
+    if (cfr_json_string(value, &text))
+        return store(r->out, field, text, err);
+    if (field == CFR_AWS_EXPIRATION && cfr_json_number(value, &number) && number >= 0 && number <= (double)LATEST_S)
+        r->out->expires_s = (int64_t)number;
+    return 0;
+}
+
 static int read_json(const struct reading *r, struct cfr_view body, struct cfr_err *err)
 {
     struct cfr_json *doc;
     int rc = cfr_json_parse(body, &doc, err);
 
-    for (size_t i = 0; rc == 0 && i < sizeof json_places / sizeof json_places[0]; i++) {
-        const struct cfr_json *value = walk(doc, json_places[i].path, r->operation);
-        struct cfr_view text;
-        double number;
-
-        if (cfr_json_string(value, &text))
-            rc = store(r->out, json_places[i].field, text, err);
-        else if (json_places[i].field == CFR_AWS_EXPIRATION && cfr_json_number(value, &number) && number >= 0 &&
-                 number <= (double)LATEST_S)
-            r->out->expires_s = (int64_t)number;
+    for (size_t i = 0; rc == 0 && i < CFR_AWS_FIELDS; i++) {
+        for (const char *const *place = rows[i].json; rc == 0 && *place != NULL; place++)
+            rc = store_json(r, (enum cfr_aws_answer_field)i, walk(doc, *place, r->operation), err);
     }
     cfr_json_free(doc);
     return rc;
@@ -175,7 +190,7 @@ int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, str
 
     *out = (struct cfr_aws_answer){0};
     for (size_t i = 0; i < CFR_AWS_FIELDS; i++)
-        cfr_secret_init(&out->fields[i], field_limits[i]);
+        cfr_secret_init(&out->fields[i], rows[i].limit);
     /* A page for people may well be XML, too. */
     if (text.n != 0 && text.p[0] == '<' && cfr_view_find(content_type, "text/html") < 0)
         rc = cfr_xml_read(text, on_leaf, &r, err);
@@ -207,11 +222,11 @@ static int copy_key(const struct cfr_aws_answer *a, enum cfr_aws_answer_field fi
     struct cfr_view v = cfr_aws_answer_get(a, field);
 
     if (v.n == 0)
-        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no %s", field_names[field]);
+        return cfr_err_set(err, CFR_E_ANSWER, "the answer has no %s", rows[field].name);
     for (size_t i = 0; i < v.n; i++) {
         if (v.p[i] <= 0x20 || v.p[i] > 0x7e)
             return cfr_err_set(err, CFR_E_ANSWER, "the answer's %s holds a space or a character that is not printable",
-                               field_names[field]);
+                               rows[field].name);
     }
     return cfr_grant_set(g, name, v, err);
 }

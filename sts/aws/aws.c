@@ -278,12 +278,10 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
         rc = parse_sts(x, &s, in, reply, err);
     if (rc != 0)
         return rc;
+    if (cfr_aws_stage_at(x->config, cfr_aws_ecr_calls(&s.ecr), x->step + 1, &s.index) == CFR_AWS_STAGE_NONE)
+        return CFR_STS_DONE;
     x->step++;
-    find_stage(x, in, &s);
-    if (s.kind != CFR_AWS_STAGE_NONE)
-        return CFR_STS_MORE;
-    x->step--;
-    return CFR_STS_DONE;
+    return CFR_STS_MORE;
 }
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
@@ -293,11 +291,27 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
     return cfr_aws_ecr_add(&c->ecr, host, err);
 }
 
+static const char *const grant_fields[] = {CFR_FIELD_AWS_ACCESS_KEY_ID, CFR_FIELD_AWS_SECRET_ACCESS_KEY,
+                                           CFR_FIELD_AWS_SESSION_TOKEN, NULL};
+static const char *const hosts[] = {".amazonaws.com", ".amazonaws.com.cn", NULL};
+static const char *const algorithms[] = {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", NULL};
+static const struct cfr_token_rules token_rules = {
+    .algorithms = algorithms,
+    .only = "AWS accepts only RS256, RS384, RS512, ES256, ES384 and ES512",
+    .accepts = "AWS",
+    .bytes_max = CFR_AWS_TOKEN_MAX,
+    .usual_audience = "sts.amazonaws.com",
+    .usual_audience_china = "sts.amazonaws.com.cn",
+};
+
 const struct cfr_sts_provider cfr_aws_provider = {
     .name = "aws",
     .family = "aws",
     .table = &cfr_aws_table,
     .doc = "AWS STS, and container registries of AWS.",
+    .fields = grant_fields,
+    .hosts = hosts,
+    .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

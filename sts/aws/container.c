@@ -237,11 +237,15 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
     return cfr_aws_ecr_add(&c->ecr, host, err);
 }
 
+static const char *const grant_fields[] = {CFR_FIELD_AWS_ACCESS_KEY_ID, CFR_FIELD_AWS_SECRET_ACCESS_KEY,
+                                           CFR_FIELD_AWS_SESSION_TOKEN, NULL};
+
 const struct cfr_sts_provider cfr_aws_container_provider = {
     .name = "aws_container",
     .family = "aws",
     .table = &cfr_aws_container_table,
     .doc = "The EKS Pod Identity agent, or another endpoint of AWS's container credentials.",
+    .fields = grant_fields,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

@@ -346,10 +346,20 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
     return cfr_docker_auths_default(&c->acr, host, "registry.azurecr.io", err);
 }
 
+static const char *const grant_fields[] = {CFR_FIELD_AZURE_ACCESS_TOKEN, NULL};
+static const char *const hosts[] = {".microsoftonline.com", ".microsoftonline.us", ".microsoftonline.cn", ".azurecr.io",
+                                    NULL};
+static const char *const algorithms[] = {"RS256", NULL};
+static const struct cfr_token_rules token_rules = {
+    .algorithms = algorithms, .only = "Entra ID accepts only RS256", .accepts = "the cloud"};
+
 const struct cfr_sts_provider cfr_azure_provider = {
     .name = "azure",
     .table = &cfr_azure_table,
     .doc = "Azure AD (Microsoft Entra ID), and container registries of Azure.",
+    .fields = grant_fields,
+    .hosts = hosts,
+    .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .check = check,
     .needs_token = needs_token,

@@ -5,6 +5,7 @@
 
 #include "base/field.h"
 #include "base/grant.h"
+#include "base/token_rules.h"
 #include "wire/request.h"
 
 #define CFR_STS_CONTENTS_MAX 8
@@ -49,7 +50,10 @@ struct cfr_sts_provider {
     const char *family;            /* what its grant's fields begin with, before a `_`; NULL = the name */
     const struct cfr_table *table; /* its configuration */
     const char *doc;               /* of the key, for the reference page */
-    int64_t consumer_window_ms;    /* consumers refresh by themselves when less life is left: stay ahead of it */
+    const char *const *fields; /* grant fields that its later requests are made with, NULL-terminated; NULL = none */
+    const char *const *hosts;  /* ends of its servers' names, whose certificates are of public CAs; NULL = none */
+    const struct cfr_token_rules *token_rules; /* NULL = none but those of all */
+    int64_t consumer_window_ms; /* consumers refresh by themselves when less life is left: stay ahead of it */
     /* Rules that need the environment (a region that may come from there, say). CFR_E_CONFIG. */
     int (*check)(const void *config, const char *(*env)(const char *), struct cfr_err *err);
     /* Whether this configuration begins with a subject token; NULL = always. */

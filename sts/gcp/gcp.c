@@ -212,10 +212,19 @@ static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
     return cfr_docker_auths_default(&c->artifact_registry, host, "europe-docker.pkg.dev", err);
 }
 
+static const char *const grant_fields[] = {CFR_FIELD_GCP_ACCESS_TOKEN, NULL};
+static const char *const hosts[] = {".googleapis.com", NULL};
+static const char *const algorithms[] = {"RS256", "ES256", NULL};
+static const struct cfr_token_rules token_rules = {
+    .algorithms = algorithms, .only = "Google accepts only RS256 and ES256", .accepts = "the cloud"};
+
 const struct cfr_sts_provider cfr_gcp_provider = {
     .name = "gcp",
     .table = &cfr_gcp_table,
     .doc = "Google Cloud: the STS of workload and workforce pools, service accounts' keys, impersonation.",
+    .fields = grant_fields,
+    .hosts = hosts,
+    .token_rules = &token_rules,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .local = local,

@@ -105,10 +105,13 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
     return CFR_STS_MORE;
 }
 
+static const char *const grant_fields[] = {CFR_FIELD_OPENSTACK_TOKEN, NULL};
+
 const struct cfr_sts_provider cfr_openstack_provider = {
     .name = "openstack",
     .table = &cfr_openstack_table,
     .doc = "OpenStack Keystone.",
+    .fields = grant_fields,
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .build = build,

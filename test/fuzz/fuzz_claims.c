@@ -23,11 +23,23 @@ static void look(struct cfr_view token)
     }
     if (cfr_claims_read(token, &c, NULL) != 0)
         return;
-    struct cfr_inspect_subject s = {token, &c, 1767323045, "sts.amazonaws.com", "eu-west-1", "aws"};
+    static const char *const algorithms[] = {"RS256", NULL};
+    static const struct cfr_token_rules rules = {.algorithms = algorithms,
+                                                 .only = "only RS256",
+                                                 .accepts = "AWS",
+                                                 .bytes_max = 20000,
+                                                 .usual_audience = "sts.amazonaws.com"};
+    struct cfr_inspect_subject s = {.file = token,
+                                    .claims = &c,
+                                    .now_s = 1767323045,
+                                    .audience = "sts.amazonaws.com",
+                                    .region = "eu-west-1",
+                                    .rules = &rules};
 
     (void)cfr_inspect_write(&s, &out);
     for (size_t i = 0; i < out.len; i++)
         CFR_FUZZ_MUST(out.p[i] == '\n' || (unsigned char)out.p[i] >= 0x20);
+    CFR_FUZZ_MUST(cfr_view_utf8_len(cfr_str_view(&out)) != 0);
     cfr_str_free(&out);
     cfr_claims_free(&c);
 }

@@ -15,6 +15,14 @@
 #define GOOD  "\"aud\":[\"sts.amazonaws.com\"],\"iss\":\"https://i\",\"sub\":\"system:serviceaccount:ns-a:sa-b\""
 #define TIMES ",\"exp\":1767326645,\"iat\":1767323045,\"nbf\":1767323045"
 
+static const char *const algorithms[] = {"RS256", "ES384", NULL};
+static const struct cfr_token_rules rules = {.algorithms = algorithms,
+                                             .only = "AWS accepts only RS256 and ES384",
+                                             .accepts = "AWS",
+                                             .bytes_max = 20000,
+                                             .usual_audience = "sts.amazonaws.com",
+                                             .usual_audience_china = "sts.amazonaws.com.cn"};
+
 static char *last; /* the report of the last call */
 
 static unsigned inspect(const char *alg, const char *payload, const char *tail, const char *audience)
@@ -24,7 +32,8 @@ static unsigned inspect(const char *alg, const char *payload, const char *tail, 
     struct cfr_str file = {.limit = 100000};
     struct cfr_claims c;
     struct cfr_str out = {.limit = 65536};
-    struct cfr_inspect_subject s = {.claims = &c, .now_s = NOW, .audience = audience, .region = "cn-north-1"};
+    struct cfr_inspect_subject s = {
+        .claims = &c, .now_s = NOW, .audience = audience, .region = "cn-north-1", .rules = &rules};
     unsigned problems;
 
     (void)snprintf(header, sizeof header, "{\"alg\":\"%s\"}", alg);
