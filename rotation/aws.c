@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to IAM, and to STS with a key that is new. */
-#include "rotation/aws.h"
+#include "rotation/aws_private.h"
+#include "rotation/provider_private.h"
 
 #include "base/str.h"
 #include "wire/aws.h"

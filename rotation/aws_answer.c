@@ -3,7 +3,8 @@
 #include "base/error_table.h"
 #include "base/time.h"
 #include "base/xml.h"
-#include "rotation/aws.h"
+#include "rotation/aws_private.h"
+#include "rotation/provider_private.h"
 #include "wire/aws.h"
 
 #include <stdio.h>

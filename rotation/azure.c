@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests for the secrets of an application, and how a new one is tried. */
-#include "rotation/azure.h"
+#include "rotation/azure_private.h"
 
 #include "base/time.h"
 #include "rotation/rest_private.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What Microsoft Graph answers about an application's secrets. */
-#include "rotation/azure.h"
+#include "rotation/azure_private.h"
 #include "rotation/rest_private.h"
+#include "rotation/provider_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests for the keys of a Google service account, and how a new one is tried. */
-#include "rotation/gcp.h"
+#include "rotation/gcp_private.h"
 
 #include "rotation/rest_private.h"
+#include "rotation/provider_private.h"
 
 #include <string.h>
 

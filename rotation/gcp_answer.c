@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What Google's IAM answers. */
 #include "base/base64.h"
-#include "rotation/gcp.h"
+#include "rotation/gcp_private.h"
 #include "rotation/rest_private.h"
+#include "rotation/provider_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests for application credentials, and how a new one is tried. */
-#include "rotation/openstack.h"
+#include "rotation/openstack_private.h"
 
 #include "base/time.h"
 #include "rotation/rest_private.h"
+#include "rotation/provider_private.h"
 
 #include <string.h>
 

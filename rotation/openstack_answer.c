@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What Keystone answers about application credentials. */
-#include "rotation/openstack.h"
+#include "rotation/openstack_private.h"
 #include "rotation/rest_private.h"
+#include "rotation/provider_private.h"
 
 #include <stdio.h>
 #include <string.h>

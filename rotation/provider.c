@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Helpers that the rotation providers share. */
-#include "rotation/provider.h"
+#include "rotation/provider_private.h"
 
 #include <stdio.h>
 

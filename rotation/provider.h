@@ -110,8 +110,6 @@ struct cfr_rotation_provider {
                  struct cfr_err *err);
 };
 
-/* The value of the field NAME of G, or of the key of that name in a mounted Secret that is passed on. */
-struct cfr_view cfr_rotation_admin_field(const struct cfr_grant *g, const char *name);
 /* True if a CREATE that was answered with STATUS (0 = no answer came) made nothing for certain: the server refused it
  * (4xx but 408, 425, 429 and 499). */
 bool cfr_rotation_is_certain(long status);

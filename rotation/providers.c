@@ -2,10 +2,10 @@
 /* Table of the rotation providers. */
 #include "rotation/providers.h"
 
-#include "rotation/aws.h"
-#include "rotation/azure.h"
-#include "rotation/gcp.h"
-#include "rotation/openstack.h"
+#include "rotation/aws_private.h"
+#include "rotation/azure_private.h"
+#include "rotation/gcp_private.h"
+#include "rotation/openstack_private.h"
 
 static const struct cfr_rotation_provider *const providers[] = {
     &cfr_rotation_aws_provider,

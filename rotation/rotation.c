@@ -166,13 +166,12 @@ static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
         act(out, CFR_ROTATION_ACT_CREATE, NULL);
         return false;
     }
-    /* An earlier run wrote it down. Whether it sent the request nobody knows, unless it came to seal the
-     * answer. */
-    if (!f->sealed)
+    /* An earlier run wrote it down. Whether it sent the request nobody knows, unless it stored the answer. */
+    if (!f->pending)
         return enter(r, CFR_ROTATION_LOST, f->now_s);
-    copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->sealed_id);
+    copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->pending_id);
     r->journal.minted_s = f->now_s;
-    r->journal.minted_ends_s = f->sealed_ends_s;
+    r->journal.minted_ends_s = f->pending_ends_s;
     return enter(r, CFR_ROTATION_MINTED, f->now_s);
 }
 
@@ -229,7 +228,7 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     int64_t end_s = r->journal.intent_s + r->rules.settle_s;
     bool settled = f->now_s >= end_s || f->now_s < r->journal.intent_s - SKEW_S;
 
-    out->drop_seal = f->sealed;
+    out->drop_pending = f->pending;
     /* Lists lag: what was just removed is not asked for again and again. */
     if (f->now_s < r->try_s && r->try_s <= f->now_s + LOOK_AGAIN_S) {
         wait_until(out, r->try_s);
@@ -256,16 +255,16 @@ static bool lost(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
 
 /* ---- a new key ---- */
 
-bool cfr_rotation_has_seal(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
+bool cfr_rotation_has_pending(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f)
 {
-    return f->sealed && strcmp(f->sealed_id, r->journal.minted) == 0;
+    return f->pending && strcmp(f->pending_id, r->journal.minted) == 0;
 }
 
 static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     bool enough = r->successes >= r->provider->verify_count;
 
-    if (!cfr_rotation_has_seal(r, f))
+    if (!cfr_rotation_has_pending(r, f))
         return enter(r, CFR_ROTATION_UNDOING, f->now_s);
     if (enough && f->now_s >= r->verified_s + r->rules.verify_wait_s)
         return enter(r, CFR_ROTATION_VERIFIED, f->now_s);
@@ -283,7 +282,7 @@ static bool minted(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
 static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
 {
     /* It may have been published just before a crash: then removing it would end what consumers use. */
-    if (cfr_rotation_has_seal(r, f))
+    if (cfr_rotation_has_pending(r, f))
         act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
     else if (f->stands)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
@@ -344,7 +343,7 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
     switch (r->journal.step) {
     case CFR_ROTATION_REST:
         *save = rest(r, f, out);
-        out->drop_seal = f->sealed;
+        out->drop_pending = f->pending;
         break;
     case CFR_ROTATION_INTENT:
         *save = intent(r, f, out);
@@ -360,7 +359,7 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
         break;
     case CFR_ROTATION_PUBLISHED:
         *save = published(r, f, out);
-        out->drop_seal = f->sealed;
+        out->drop_pending = f->pending;
         break;
     case CFR_ROTATION_RETIRING:
         *save = retiring(r, f, out);

@@ -26,7 +26,7 @@
 #define CFR_ROTATION_STEP_LIST(X)                                                                                      \
     X(REST, "rest")           /* nothing is under way */                                                               \
     X(INTENT, "intent")       /* a key is being made: it may exist or not */                                           \
-    X(MINTED, "minted")       /* it exists, its secret is sealed; whether it works is being tried */                   \
+    X(MINTED, "minted")       /* it exists, its secret is pending; whether it works is being tried */                  \
     X(VERIFIED, "verified")   /* it works, and is being published */                                                   \
     X(PUBLISHED, "published") /* it stands; the old one works on for the grace */                                      \
     X(RETIRING, "retiring")   /* the old one is being deactivated */                                                   \
@@ -89,13 +89,13 @@ struct cfr_rotation_rules {
 };
 
 enum cfr_rotation_action {
-    CFR_ROTATION_ACT_WAIT,       /* until `at_s`, or until a fact changes */
-    CFR_ROTATION_ACT_LIST,       /* then cfr_rotation_listed */
-    CFR_ROTATION_ACT_CREATE,     /* then: seal the answer (fsynced), cfr_rotation_made; or cfr_rotation_refused,
-                                cfr_rotation_unknown */
-    CFR_ROTATION_ACT_VERIFY,     /* one try in every place; then cfr_rotation_verified */
-    CFR_ROTATION_ACT_PUBLISH,    /* what is sealed; then cfr_rotation_published */
-    CFR_ROTATION_ACT_ADOPT,      /* the new key is published already, and its seal gone; then cfr_rotation_published */
+    CFR_ROTATION_ACT_WAIT,    /* until `at_s`, or until a fact changes */
+    CFR_ROTATION_ACT_LIST,    /* then cfr_rotation_listed */
+    CFR_ROTATION_ACT_CREATE,  /* then: store the answer (fsynced), cfr_rotation_made; or cfr_rotation_refused,
+                             cfr_rotation_unknown */
+    CFR_ROTATION_ACT_VERIFY,  /* one try in every place; then cfr_rotation_verified */
+    CFR_ROTATION_ACT_PUBLISH, /* the pending secret; then cfr_rotation_published */
+    CFR_ROTATION_ACT_ADOPT, /* the new key is published already, its pending secret gone; then cfr_rotation_published */
     CFR_ROTATION_ACT_DEACTIVATE, /* `id`; then cfr_rotation_deactivated */
     CFR_ROTATION_ACT_LAST_USED,  /* of `id`; then cfr_rotation_used */
     CFR_ROTATION_ACT_DELETE,     /* `id`; then cfr_rotation_deleted */
@@ -107,9 +107,9 @@ struct cfr_rotation_facts {
     uint32_t chance; /* random: a part of the next name */
     bool wanted;     /* somebody asked for a rotation */
     bool alone;      /* nobody waits for a key: none is begun */
-    bool sealed;     /* a sealed secret of journal->name is there */
-    const char *sealed_id;
-    int64_t sealed_ends_s;
+    bool pending;    /* a pending secret of journal->name is there */
+    const char *pending_id;
+    int64_t pending_ends_s;
     bool stands;          /* what is published is the key journal->minted */
     int64_t grace_left_s; /* by a clock that nobody sets, as far as that is known; 0 = none */
     bool used_by_all;     /* every consumer that acknowledges has `generation`, or there is none */
@@ -117,9 +117,9 @@ struct cfr_rotation_facts {
 
 struct cfr_rotation_todo {
     enum cfr_rotation_action action;
-    const char *id; /* within the journal */
-    int64_t at_s;   /* WAIT; INT64_MAX = for an event only */
-    bool drop_seal; /* remove the sealed secret before the action: it is published, or was undone */
+    const char *id;    /* within the journal */
+    int64_t at_s;      /* WAIT; INT64_MAX = for an event only */
+    bool drop_pending; /* remove the pending secret before the action: it is published, or was undone */
 };
 
 struct cfr_rotation_rotation {

@@ -49,11 +49,12 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
     } else if (j->step == CFR_ROTATION_MINTED) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the cloud to accept the new key everywhere (%u of %u)",
                        r->successes, r->provider->verify_count);
-    } else if (j->step == CFR_ROTATION_VERIFIED && !cfr_rotation_has_seal(r, f)) {
-        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "somebody: the sealed file of the new key %.40s is gone or unreadable, and it may be "
-                       "published already: restore it",
-                       j->minted);
+    } else if (j->step == CFR_ROTATION_VERIFIED && !cfr_rotation_has_pending(r, f)) {
+        (void)snprintf(
+            out, CFR_ROTATION_WORDS_MAX,
+            "somebody: the file with the pending secret of the new key %.40s is gone or unreadable, and it may be "
+            "published already: restore it",
+            j->minted);
     } else if (j->step == CFR_ROTATION_PUBLISHED && left_s > 0) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the grace of the old key, %s more",
                        cfr_time_words(left_s * 1000, words));

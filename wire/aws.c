@@ -3,7 +3,7 @@
 #include "wire/aws.h"
 
 #include "base/str.h"
-#include "wire/sigv4.h"
+#include "wire/sigv4_private.h"
 #include "wire/url.h"
 
 #include <stdio.h>

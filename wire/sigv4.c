@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* AWS Signature Version 4. */
-#include "wire/sigv4.h"
+#include "wire/sigv4_private.h"
 
 #include "base/time.h"
 

@@ -214,8 +214,11 @@ static const struct cfr_field root_fields[] = {
     {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
      .doc = "The version of this file's layout: 1."},
     {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
-     .doc = "Where credfresh keeps what it knows across restarts (never secrets); made with mode 0700. Two "
-            "agents never share one."},
+     .doc =
+         "Where credfresh keeps what it knows across restarts; made with mode 0700. It holds no secrets but one: with "
+         "`mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is published. Two "
+         "agents "
+         "never share one."},
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
      .doc = "Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
             "`state_dir`."},

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEAL_MAX 262144
-#define LATE_S   3600 /* past expire_after: one that is begun in time is done by then, or failing */
+#define PENDING_MAX 262144
+#define LATE_S      3600 /* past expire_after: one that is begun in time is done by then, or failing */
 
 /* One key being looked at. */
 struct look {
@@ -52,13 +52,13 @@ static bool has_text(const struct cfr_json *doc, const char *key, const char *wa
     return cfr_json_string(cfr_json_get(doc, key), &text) && cfr_view_is(text, wanted);
 }
 
-static int read_seal(const struct look *l, int dir_fd, const char *name, struct cfr_err *err)
+static int read_pending(const struct look *l, int dir_fd, const char *name, struct cfr_err *err)
 {
     struct cfr_secret text;
     struct cfr_json *doc = NULL;
     int rc;
 
-    cfr_secret_init(&text, SEAL_MAX);
+    cfr_secret_init(&text, PENDING_MAX);
     rc = cfr_file_read_at(dir_fd, name, &text, err);
     if (rc == 0 && cfr_json_parse(cfr_secret_view(&text), &doc, NULL) != 0)
         rc = cfr_err_set(err, CFR_E_ANSWER, "it is not a JSON document");
@@ -70,7 +70,7 @@ static int read_seal(const struct look *l, int dir_fd, const char *name, struct 
 }
 
 /* Between making a key and publishing it, its secret is there and nowhere else. */
-static void report_seal(const struct look *l, int dir_fd)
+static void report_pending(const struct look *l, int dir_fd)
 {
     bool verified = l->journal.step == CFR_ROTATION_VERIFIED;
     char name[160];
@@ -78,12 +78,12 @@ static void report_seal(const struct look *l, int dir_fd)
 
     if (!verified && l->journal.step != CFR_ROTATION_MINTED)
         return;
-    (void)snprintf(name, sizeof name, "%.63s+mint.seal", l->c->name);
-    if (read_seal(l, dir_fd, name, &err) == 0)
-        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.seal", NULL,
+    (void)snprintf(name, sizeof name, "%.63s+mint.pending", l->c->name);
+    if (read_pending(l, dir_fd, name, &err) == 0)
+        cfr_doctor_report(l->d, CFR_FINDING_OK, "mint.pending", NULL,
                           "the secret of the new key %s is kept until it is published", l->journal.minted);
-    else if (is_ours_to_read(l->d, "mint.seal", name, &err))
-        cfr_doctor_report(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.seal",
+    else if (is_ours_to_read(l->d, "mint.pending", name, &err))
+        cfr_doctor_report(l->d, verified ? CFR_FINDING_WRONG : CFR_FINDING_WARNING, "mint.pending",
                           verified
                               ? "restore it from a backup of state_dir; until then the rotation waits, and what is "
                                 "published goes on working"
@@ -231,7 +231,7 @@ static void report_written(struct look *l)
     if (rc == 0) {
         report_journal(l);
         if (!is_of_another(l)) {
-            report_seal(l, fd);
+            report_pending(l, fd);
             report_published(l, true);
         }
     } else if (rc == CFR_E_MISSING) {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE    8
-#define PATIENCE_MS 250
-#define STEPS_MOST  32 /* without a request between them: more are a fault of the program */
+#define OFFER_RETRIES  8
+#define OFFER_RETRY_MS 250
+#define STEPS_MOST     32 /* without a request between them: more are a fault of the program */
 
 /* ---- its life ---- */
 
@@ -35,7 +35,7 @@ static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential 
     };
 }
 
-void cfr_rotator_forsake(const struct cfr_rotator *m)
+void cfr_rotator_report_leftover(const struct cfr_rotator *m)
 {
     const struct cfr_rotation_journal *j = &m->r.journal;
     bool unknown = j->step == CFR_ROTATION_INTENT || j->step == CFR_ROTATION_LOST;
@@ -56,7 +56,7 @@ static void check_subject(struct cfr_rotator *m)
 
     cfr_config_mint_subject(m->config->mint, subject);
     if (j->subject[0] != '\0' && strcmp(j->subject, subject) != 0) {
-        cfr_rotator_forsake(m);
+        cfr_rotator_report_leftover(m);
         *j = (struct cfr_rotation_journal){.step = CFR_ROTATION_REST};
     }
     (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
@@ -65,21 +65,21 @@ static void check_subject(struct cfr_rotator *m)
 /* Also when what was broken may have been mended. */
 static void load(struct cfr_rotator *m)
 {
-    cfr_rotator_free_seal(&m->seal);
+    cfr_rotator_free_pending(&m->pending);
     m->broken = (struct cfr_err){0};
     if (cfr_rotator_load(m, &m->broken) == 0)
         m->broken.code = 0;
     check_subject(m);
 }
 
-int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_config_credential *config, double spread,
-                     struct cfr_rotator **out, struct cfr_err *err)
+int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr_config_credential *config,
+                     double spread, struct cfr_rotator **out, struct cfr_err *err)
 {
     struct cfr_rotator *m = calloc(1, sizeof *m);
 
     if (m == NULL)
         return cfr_err_nomem(err);
-    m->world = *world;
+    m->context = *context;
     m->r.rules.spread = spread;
     m->deadline_boot_ms = 0;
     set_rules(m, config);
@@ -97,7 +97,7 @@ void cfr_rotator_close(struct cfr_rotator *m)
     if (m == NULL)
         return;
     cfr_rotator_hang_up(m);
-    cfr_rotator_free_seal(&m->seal);
+    cfr_rotator_free_pending(&m->pending);
     free(m);
 }
 
@@ -149,21 +149,21 @@ bool cfr_rotator_counts(const struct cfr_rotator *m)
 
 void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result *result)
 {
-    struct cfr_rotator_wish wish = m->wish;
+    struct cfr_rotator_waiter waiter = m->waiter;
 
-    m->wish = (struct cfr_rotator_wish){.done = NULL};
+    m->waiter = (struct cfr_rotator_waiter){.done = NULL};
     result->duration_s = m->duration_s;
     m->duration_s = 0;
-    wish.done(wish.ctx, result);
+    waiter.done(waiter.ctx, result);
 }
 
 /* The secret is not to be lost: what cannot be kept is tried again until it can. */
-static int seal(struct cfr_rotator *m, struct cfr_err *err)
+static int store_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
-    int rc = cfr_rotator_save_seal(m, err);
+    int rc = cfr_rotator_save_pending(m, err);
 
     if (rc == 0)
-        m->unsaved = cfr_rotation_made(&m->r, &m->seal.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
+        m->unsaved = cfr_rotation_made(&m->r, &m->pending.key, cfr_clock_now().wall_ms / 1000) || m->unsaved;
     return rc;
 }
 
@@ -175,26 +175,26 @@ static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
     *out = (struct cfr_rotation_facts){
         .now_s = now.wall_ms / 1000,
         .chance = (uint32_t)(cfr_clock_chance() * UINT32_MAX),
-        .wanted = m->wish.done != NULL && m->wish.wanted,
-        .alone = m->wish.done == NULL,
-        .sealed = m->seal.held && m->seal.stored && strcmp(m->seal.name, m->r.journal.name) == 0,
-        .sealed_id = m->seal.key.id,
-        .sealed_ends_s = m->seal.key.ends_s,
+        .wanted = m->waiter.done != NULL && m->waiter.wanted,
+        .alone = m->waiter.done == NULL,
+        .pending = m->pending.held && m->pending.stored && strcmp(m->pending.name, m->r.journal.name) == 0,
+        .pending_id = m->pending.key.id,
+        .pending_ends_s = m->pending.key.ends_s,
         .grace_left_s = held_ms > 0 ? (held_ms + 999) / 1000 : 0,
-        .used_by_all = m->world.used_by_all(m->world.ctx),
+        .used_by_all = m->context.used_by_all(m->context.ctx),
     };
-    if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->sealed)
-        out->stands = m->world.stands(m->world.ctx, m->r.journal.minted);
+    if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->pending)
+        out->stands = m->context.is_published(m->context.ctx, m->r.journal.minted);
 }
 
 /* What must be written before anything else is done. */
 static int settle(struct cfr_rotator *m, struct cfr_err *err)
 {
-    bool stale = m->seal.stored && (!m->seal.held || strcmp(m->seal.name, m->r.journal.name) != 0);
-    int rc = stale ? cfr_rotator_drop_seal(m, err) : 0;
+    bool stale = m->pending.stored && (!m->pending.held || strcmp(m->pending.name, m->r.journal.name) != 0);
+    int rc = stale ? cfr_rotator_drop_pending(m, err) : 0;
 
-    if (rc == 0 && m->seal.held && !m->seal.stored)
-        rc = seal(m, err);
+    if (rc == 0 && m->pending.held && !m->pending.stored)
+        rc = store_pending(m, err);
     if (rc == 0 && m->unsaved)
         rc = cfr_rotator_save_journal(m, err);
     if (rc == 0)
@@ -208,7 +208,7 @@ static bool is_idle(const struct cfr_rotator *m)
     enum cfr_rotation_step step = m->r.journal.step;
 
     return step == CFR_ROTATION_REST &&
-           (*m->world.draining || (m->wish.done == NULL && !m->seal.stored && m->r.journal.aside_count == 0));
+           (*m->context.draining || (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0));
 }
 
 static void publish(struct cfr_rotator *m)
@@ -216,7 +216,7 @@ static void publish(struct cfr_rotator *m)
     struct cfr_grant grant = {0};
     struct cfr_source_exchange_result result = {.grant = &grant, .retry_after_s = -1};
 
-    result.rc = cfr_rotator_copy_grant(&m->seal.grant, &grant, &result.err);
+    result.rc = cfr_rotator_copy_grant(&m->pending.grant, &grant, &result.err);
     grant.expires_s = m->r.journal.minted_ends_s;
     cfr_rotator_finish(m, &result);
     cfr_grant_free(&grant);
@@ -274,7 +274,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
 
     m->deadline_boot_ms = INT64_MAX;
     if (todo->action == CFR_ROTATION_ACT_PUBLISH || todo->action == CFR_ROTATION_ACT_ADOPT) {
-        bool waited_for = m->wish.done != NULL;
+        bool waited_for = m->waiter.done != NULL;
 
         if (waited_for && todo->action == CFR_ROTATION_ACT_PUBLISH)
             publish(m);
@@ -284,7 +284,7 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (todo->action == CFR_ROTATION_ACT_WAIT) {
         wait_until(m, todo->at_s);
-        if (m->r.journal.step != CFR_ROTATION_REST || m->wish.done == NULL)
+        if (m->r.journal.step != CFR_ROTATION_REST || m->waiter.done == NULL)
             return false;
         /* What is aside is seen to without anybody who waits. */
         m->deadline_boot_ms = m->r.journal.aside_count != 0 ? 0 : INT64_MAX;
@@ -294,12 +294,12 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
             full(m, facts);
         return false;
     }
-    if (*m->world.draining)
+    if (*m->context.draining)
         return false;
     if (call_for(m, todo, &err) == 0)
-        m->patience = 0;
-    else if (err.code == CFR_E_UNAVAILABLE && m->patience++ < PATIENCE)
-        m->deadline_boot_ms = cfr_clock_now().boot_ms + PATIENCE_MS; /* at a start it comes a moment later */
+        m->offer_retries = 0;
+    else if (err.code == CFR_E_UNAVAILABLE && m->offer_retries++ < OFFER_RETRIES)
+        m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS; /* at a start it comes a moment later */
     else
         cfr_rotator_trouble(m, &err, -1);
     return false;
@@ -337,11 +337,11 @@ static bool step(struct cfr_rotator *m)
             undone(m);
         return true;
     }
-    if (todo.drop_seal && cfr_rotator_drop_seal(m, &err) != 0) {
+    if (todo.drop_pending && cfr_rotator_drop_pending(m, &err) != 0) {
         cfr_rotator_trouble(m, &err, -1);
         return false;
     }
-    return todo.drop_seal || act(m, &todo, &facts);
+    return todo.drop_pending || act(m, &todo, &facts);
 }
 
 void cfr_rotator_run(struct cfr_rotator *m)
@@ -352,7 +352,7 @@ void cfr_rotator_run(struct cfr_rotator *m)
         return;
     if (m->broken.code != 0) {
         m->deadline_boot_ms = INT64_MAX;
-        if (m->wish.done != NULL)
+        if (m->waiter.done != NULL)
             cfr_rotator_tell(m, &m->broken, -1);
         return;
     }
@@ -368,7 +368,7 @@ void cfr_rotator_step(struct cfr_rotator *m)
 
 void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx)
 {
-    m->wish = (struct cfr_rotator_wish){done, ctx, wanted};
+    m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted};
     if (m->broken.code != 0)
         load(m);
     /* Whoever made room must not wait for the list to be old. */
@@ -380,7 +380,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
 
 void cfr_rotator_cancel(struct cfr_rotator *m)
 {
-    m->wish = (struct cfr_rotator_wish){.done = NULL};
+    m->waiter = (struct cfr_rotator_waiter){.done = NULL};
 }
 
 void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
@@ -412,7 +412,7 @@ int64_t cfr_rotator_deadline(const struct cfr_rotator *m)
 
 bool cfr_rotator_goes_on(const struct cfr_rotator *m)
 {
-    return m != NULL && (cfr_rotator_is_calling(m) || (m->patience != 0 && m->patience <= PATIENCE) ||
+    return m != NULL && (cfr_rotator_is_calling(m) || (m->offer_retries != 0 && m->offer_retries <= OFFER_RETRIES) ||
                          cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
 }
 
@@ -430,7 +430,7 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
     stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
-            (j->step == CFR_ROTATION_VERIFIED && !facts.sealed && !facts.stands);
+            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.stands);
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),

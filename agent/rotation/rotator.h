@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One long-lived key that is rotated: takes the steps that rotation/rotation.h decides. It keeps the journal and,
- * between making a key and publishing it, the sealed secret in the state directory, and makes the requests,
+ * between making a key and publishing it, the pending secret in the state directory, and makes the requests,
  * one at a time. Its owner publishes. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_H
 #define CFR_AGENT_ROTATION_ROTATOR_H
@@ -15,27 +15,27 @@
 struct cfr_rotator;
 
 /* What it needs of the rest; borrowed for its life. */
-struct cfr_rotator_world {
+struct cfr_rotator_context {
     struct cfr_http *http;
     int state_fd;
     const bool *draining; /* the end is near: nothing new is begun */
     /* What the credential NAME has to offer; false if there is none of that name. */
     bool (*offer)(void *ctx, const char *name, struct cfr_offer *out);
     void *offer_ctx;
-    bool (*used_by_all)(void *ctx);            /* every consumer that acknowledges uses what is published */
-    bool (*stands)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
+    bool (*used_by_all)(void *ctx);                  /* every consumer that acknowledges uses what is published */
+    bool (*is_published)(void *ctx, const char *id); /* the key ID is what is published, everywhere */
     void (*replan)(void *ctx); /* a deadline may have moved; not called from within the functions below */
     void *ctx;                 /* of the latter three */
 };
 
 /* Reads what an earlier run left; starts nothing. What is wrong with the journal is told by every start.
  * SPREAD as in struct cfr_rotation_rules. CFR_E_NOMEM. Blocks on disk, as all functions here may. */
-int cfr_rotator_open(const struct cfr_rotator_world *world, const struct cfr_config_credential *config, double spread,
-                     struct cfr_rotator **out, struct cfr_err *err);
+int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr_config_credential *config,
+                     double spread, struct cfr_rotator **out, struct cfr_err *err);
 /* Ends what is under way, where the next run takes it up again. NULL is allowed. */
 void cfr_rotator_close(struct cfr_rotator *m);
 /* Says in the log which keys nobody looks after from now on. */
-void cfr_rotator_forsake(const struct cfr_rotator *m);
+void cfr_rotator_report_leftover(const struct cfr_rotator *m);
 /* After a reload: borrow the new copy of the configuration, which is about the same keys. */
 void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credential *config);
 
@@ -64,7 +64,7 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
  * none. */
 const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
 
-/* Does what is due, and whatever the world has changed. */
+/* Does what is due, and what a change of its context calls for. */
 void cfr_rotator_step(struct cfr_rotator *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */
 int64_t cfr_rotator_deadline(const struct cfr_rotator *m);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What the minter's parts share: minter.c (its life and its steps), minter_outcome.c (what came of requests),
- * minter_calls.c (requests), minter_store.c (what is written down). Private to them. */
+/* What the rotator's files share: rotator.c (lifecycle and steps), rotator_result.c (results of requests),
+ * rotator_request.c (requests), rotator_store.c (journal and pending secret on disk). Private to them. */
 #ifndef CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 #define CFR_AGENT_ROTATION_ROTATOR_PRIVATE_H
 
+#include "agent/loop/backoff.h"
+#include "agent/loop/log_once.h"
 #include "agent/rotation/rotator.h"
 #include "agent/rotation/verify_private.h"
 #include "rotation/rotation.h"
 
 /* A key whose secret is not published yet. */
-struct cfr_rotator_seal {
+struct cfr_rotator_pending {
     char name[CFR_ROTATION_NAME_MAX];
     struct cfr_rotation_key key;
     struct cfr_grant grant;
@@ -17,7 +19,7 @@ struct cfr_rotator_seal {
     bool stored; /* on disk, too */
 };
 
-struct cfr_rotator_wish {
+struct cfr_rotator_waiter {
     cfr_source_exchange_fn *done; /* NULL = there is none */
     void *ctx;
     bool wanted;
@@ -36,19 +38,20 @@ struct cfr_rotator_call {
 };
 
 struct cfr_rotator {
-    struct cfr_rotator_world world;
+    struct cfr_rotator_context context;
     const struct cfr_config_credential *config;
     const struct cfr_rotation_provider *provider;
     const void *provider_config;
     struct cfr_rotation_rotation r;
-    struct cfr_rotator_seal seal;
-    struct cfr_rotator_wish wish;
+    struct cfr_rotator_pending pending;
+    struct cfr_rotator_waiter waiter;
     struct cfr_rotator_call call;
-    struct cfr_err broken; /* the journal cannot be used; code 0 = it can */
-    bool unsaved;          /* the journal is ahead of the disk */
-    bool failed;           /* the last attempt */
-    unsigned patience;     /* looks in a row at which `with` had nothing to offer */
-    unsigned failures;     /* in a row, of whatever has no wish to tell */
+    struct cfr_err broken;      /* the journal cannot be used; code 0 = it can */
+    bool unsaved;               /* the journal is ahead of the disk */
+    bool failed;                /* the last attempt */
+    unsigned offer_retries;     /* times in a row that `with` had nothing to offer */
+    struct cfr_backoff backoff; /* after failures for which there is no waiter */
+    struct cfr_log_once logged;
     int64_t retry_boot_ms; /* not before then */
     int64_t deadline_boot_ms;
     int64_t published_boot_ms; /* 0 = not by this run */
@@ -59,19 +62,19 @@ struct cfr_rotator {
     uint64_t undone;
 };
 
-/* minter.c: goes on as far as it can now. */
+/* rotator.c: goes on as far as it can now. */
 void cfr_rotator_run(struct cfr_rotator *m);
-/* Gives the wish, which is there, its result. */
+/* Gives the waiter, which must be there, its result. */
 void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result *result);
 
-/* minter_outcome.c */
-/* Something went wrong. Tells the wish where that waits for it, else tries again later. RETRY_AFTER_S is -1
+/* rotator_result.c */
+/* Something went wrong. Reports it to the waiter if it waits for this, else tries again later. RETRY_AFTER_S is -1
  * if the server did not say. */
 void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 /* The same, for what the journal has taken into account: nothing is tried again. */
 void cfr_rotator_tell(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 
-/* minter_calls.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
+/* rotator_request.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);
 void cfr_rotator_hang_up(struct cfr_rotator *m);
 bool cfr_rotator_is_calling(const struct cfr_rotator *m);
@@ -82,16 +85,16 @@ struct cfr_rotator_outcome {
     long status;
     int64_t retry_after_s;
 };
-/* minter_outcome.c */
+/* rotator_result.c */
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o);
 
-/* minter_store.c */
+/* rotator_store.c */
 int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err);
 int cfr_rotator_save_journal(struct cfr_rotator *m, struct cfr_err *err);
-int cfr_rotator_save_seal(struct cfr_rotator *m, struct cfr_err *err);
+int cfr_rotator_save_pending(struct cfr_rotator *m, struct cfr_err *err);
 /* Wipes it, in memory and on disk. */
-int cfr_rotator_drop_seal(struct cfr_rotator *m, struct cfr_err *err);
-void cfr_rotator_free_seal(struct cfr_rotator_seal *seal);
+int cfr_rotator_drop_pending(struct cfr_rotator *m, struct cfr_err *err);
+void cfr_rotator_free_pending(struct cfr_rotator_pending *pending);
 int cfr_rotator_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err);
 
 #endif

@@ -16,7 +16,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
         .name = m->r.journal.name,
         .now_s = cfr_clock_now().wall_ms / 1000,
         .admin = admin,
-        .fresh = &m->seal.grant,
+        .fresh = &m->pending.grant,
         .place = m->call.place,
     };
 }
@@ -30,7 +30,7 @@ static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out,
     *out = NULL;
     if (m->call.op == CFR_ROTATION_VERIFY)
         return 0;
-    if (m->world.offer(m->world.offer_ctx, name, &offer) && offer.grant != NULL) {
+    if (m->context.offer(m->context.offer_ctx, name, &offer) && offer.grant != NULL) {
         *out = offer.grant;
         return 0;
     }
@@ -70,7 +70,7 @@ static int send_request(struct cfr_rotator *m, struct cfr_err *err)
     http.body = &r->body;
     /* Another key would be made, of which nobody hears. */
     http.once = m->call.op == CFR_ROTATION_CREATE;
-    return cfr_http_start(m->world.http, &http, on_answer, m, &m->call.handle, err);
+    return cfr_http_start(m->context.http, &http, on_answer, m, &m->call.handle, err);
 }
 
 static void on_tried(void *ctx, struct cfr_source_exchange_result *result)
@@ -89,7 +89,7 @@ static int try_key(struct cfr_rotator *m, struct cfr_err *err)
     struct cfr_rotation_trial what = {.provider = NULL};
     int rc = m->provider->trial(m->provider_config, &ask, &what, err);
 
-    return rc != 0 ? rc : cfr_rotator_verify_start(m->world.http, m->config, &what, on_tried, m, &m->call.trial, err);
+    return rc != 0 ? rc : cfr_rotator_verify_start(m->context.http, m->config, &what, on_tried, m, &m->call.trial, err);
 }
 
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)
@@ -116,7 +116,7 @@ void cfr_rotator_hang_up(struct cfr_rotator *m)
 {
     cfr_rotator_verify_cancel(m->call.trial);
     m->call.trial = NULL;
-    cfr_http_cancel(m->world.http, m->call.handle);
+    cfr_http_cancel(m->context.http, m->call.handle);
     m->call.handle = NULL;
     cfr_wire_request_free(&m->call.request);
     cfr_rotation_answer_free(&m->call.answer);

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What came of the minter's requests, whom that is told, and the pace after failures. */
+/* Results of requests: what they change in the rotation, and when it is tried again after a failure. */
 #include "agent/rotation/rotator_private.h"
 
 #include "base/log.h"
 #include "base/time.h"
-#include "token/refresh.h"
 
 #include <stdio.h>
 
-/* How long the pauses after failures are that nobody else counts. */
-#define PAUSE_MS      1000
-#define PAUSE_MOST_MS 300000
-#define PAUSE_STOP_MS 10000
-
-#define NEVER_S       (INT64_C(100) * 365 * 86400)
+#define NEVER_S (INT64_C(100) * 365 * 86400)
 
 void cfr_rotator_tell(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     m->failed = true;
-    if (m->wish.done != NULL)
+    if (m->waiter.done != NULL)
         cfr_rotator_finish(
             m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
     else
@@ -29,14 +23,14 @@ static bool is_waited_for(const struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;
 
-    return m->wish.done != NULL && (m->broken.code != 0 || step == CFR_ROTATION_REST || step == CFR_ROTATION_INTENT);
+    return m->waiter.done != NULL && (m->broken.code != 0 || step == CFR_ROTATION_REST || step == CFR_ROTATION_INTENT);
 }
 
 void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     struct cfr_now now = cfr_clock_now();
-    bool stop = cfr_err_class(err->code) == CFR_CLASS_STOP;
-    bool again = m->error.code == err->code;
+    struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
+    bool news;
     char words[CFR_TIME_WORDS_MAX];
     int64_t delay_ms;
 
@@ -44,23 +38,22 @@ void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64
         cfr_rotator_tell(m, err, retry_after_s);
         return;
     }
-    delay_ms = cfr_refresh_backoff(m->failures, stop ? PAUSE_STOP_MS : PAUSE_MS, PAUSE_MOST_MS, cfr_clock_chance());
-    if (retry_after_s > 0 && delay_ms < retry_after_s * 1000)
-        delay_ms = retry_after_s * 1000 < PAUSE_MOST_MS ? retry_after_s * 1000 : PAUSE_MOST_MS;
-    m->failures++;
+    delay_ms = cfr_backoff_failed(&m->backoff, &cause, cfr_clock_chance());
+    news = cfr_log_once_is_news(&m->logged, err);
     m->error = *err;
     m->retry_boot_ms = now.boot_ms + delay_ms;
     m->deadline_boot_ms = m->retry_boot_ms;
-    cfr_log(again ? CFR_LOG_DEBUG : CFR_LOG_WARN, m->config->name, NULL, "%s [%s, %s]; next try in %s", err->text,
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL, "%s [%s, %s]; next try in %s", err->text,
             cfr_err_name(err->code), cfr_err_class_name(cfr_err_class(err->code)), cfr_time_words(delay_ms, words));
-    if (m->wish.done != NULL)
+    if (m->waiter.done != NULL)
         cfr_rotator_finish(
             m, &(struct cfr_source_exchange_result){.rc = err->code, .err = *err, .retry_after_s = retry_after_s});
 }
 
 static void all_well(struct cfr_rotator *m)
 {
-    m->failures = 0;
+    m->backoff = (struct cfr_backoff){0};
+    m->logged = (struct cfr_log_once){0};
     m->retry_boot_ms = 0;
     m->error = (struct cfr_err){0};
 }
@@ -73,15 +66,15 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
         o->status = 0;
     }
     if (o->rc == 0) {
-        (void)snprintf(m->seal.name, sizeof m->seal.name, "%s", m->r.journal.name);
-        m->seal.key = m->call.answer.made;
+        (void)snprintf(m->pending.name, sizeof m->pending.name, "%s", m->r.journal.name);
+        m->pending.key = m->call.answer.made;
         /* Google's keys that do not end, end in the year 9999. */
         if (m->call.answer.grant.expires_s < now_s + NEVER_S)
-            m->seal.key.ends_s = m->call.answer.grant.expires_s;
-        cfr_grant_move(&m->seal.grant, &m->call.answer.grant);
-        m->seal.held = true;
+            m->pending.key.ends_s = m->call.answer.grant.expires_s;
+        cfr_grant_move(&m->pending.grant, &m->call.answer.grant);
+        m->pending.held = true;
         cfr_log(CFR_LOG_INFO, m->config->name, NULL, "made the key %s; it is tried before it is published",
-                m->seal.key.id);
+                m->pending.key.id);
         return;
     }
     if (cfr_rotation_is_certain(o->status) && o->rc != CFR_E_CONFLICT) {
@@ -151,5 +144,5 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
         on_deleted(m, now_s);
     cfr_rotator_hang_up(m);
     cfr_rotator_run(m);
-    m->world.replan(m->world.ctx);
+    m->context.replan(m->context.ctx);
 }

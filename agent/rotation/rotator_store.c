@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The journal and the sealed secret on disk. */
+/* Journal and pending secret of a rotation, on disk. */
 #include "agent/rotation/rotator_private.h"
 
 #include "base/json.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 128
-#define SEAL_MAX       262144
+#define PENDING_MAX    262144
 
 /* A `+` is in no credential's name, so that it is no other one's record. */
 static const char *journal_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
@@ -22,7 +22,14 @@ static const char *journal_name(const struct cfr_rotator *m, char out[NAME_MAX_B
     return out;
 }
 
-static const char *seal_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
+static const char *pending_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
+{
+    (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint.pending", m->config->name);
+    return out;
+}
+
+/* The former name of the same file: still read, never written. */
+static const char *old_pending_name(const struct cfr_rotator *m, char out[NAME_MAX_BYTES])
 {
     (void)snprintf(out, NAME_MAX_BYTES, "%.63s+mint.seal", m->config->name);
     return out;
@@ -39,7 +46,7 @@ int cfr_rotator_save_journal(struct cfr_rotator *m, struct cfr_err *err)
     if (rc != 0)
         rc = cfr_err_set(err, rc, "out of memory");
     else
-        rc = cfr_state_save(m->world.state_fd, journal_name(m, name), cfr_str_view(&text), err);
+        rc = cfr_state_save(m->context.state_fd, journal_name(m, name), cfr_str_view(&text), err);
     cfr_str_free(&text);
     return rc != 0 ? cfr_err_prefix(err, "cannot write down the rotation's step") : 0;
 }
@@ -52,7 +59,7 @@ static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
     int rc;
 
     cfr_secret_init(&text, CFR_STATE_MAX);
-    rc = cfr_state_load(m->world.state_fd, journal_name(m, name), &text, err);
+    rc = cfr_state_load(m->context.state_fd, journal_name(m, name), &text, err);
     if (rc == 0)
         rc = cfr_rotation_journal_read(cfr_secret_view(&text), &m->r.journal, err);
     cfr_secret_free(&text);
@@ -67,26 +74,26 @@ static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
                                                          name, subject);
 }
 
-/* ---- the seal ---- */
+/* ---- the pending secret ---- */
 
-static int write_seal(const struct cfr_rotator_seal *s, struct cfr_secret *out, struct cfr_err *err)
+static int write_pending(const struct cfr_rotator_pending *p, struct cfr_secret *out, struct cfr_err *err)
 {
     struct cfr_writer w = {.secret = out, .err = err, .exact = true};
-    char when[CFR_TIME_RFC3339_MAX];
+    char time[CFR_TIME_RFC3339_MAX];
 
     cfr_writer_object(&w, NULL);
     cfr_writer_number(&w, "version", 1);
-    cfr_writer_string(&w, "name", cfr_view_of(s->name));
-    cfr_writer_string(&w, "id", cfr_view_of(s->key.id));
-    cfr_writer_string(&w, "created", cfr_view_of(cfr_time_format(s->key.created_s, when)));
-    if (s->key.ends_s != 0)
-        cfr_writer_string(&w, "ends", cfr_view_of(cfr_time_format(s->key.ends_s, when)));
-    cfr_writer_string(&w, "identity", cfr_view_of(s->grant.identity != NULL ? s->grant.identity : ""));
+    cfr_writer_string(&w, "name", cfr_view_of(p->name));
+    cfr_writer_string(&w, "id", cfr_view_of(p->key.id));
+    cfr_writer_string(&w, "created", cfr_view_of(cfr_time_format(p->key.created_s, time)));
+    if (p->key.ends_s != 0)
+        cfr_writer_string(&w, "ends", cfr_view_of(cfr_time_format(p->key.ends_s, time)));
+    cfr_writer_string(&w, "identity", cfr_view_of(p->grant.identity != NULL ? p->grant.identity : ""));
     cfr_writer_object(&w, "fields");
-    for (size_t i = 0; i < s->grant.field_count; i++) {
-        const struct cfr_secret *value = &s->grant.fields[i].value;
+    for (size_t i = 0; i < p->grant.field_count; i++) {
+        const struct cfr_secret *value = &p->grant.fields[i].value;
 
-        cfr_writer_string(&w, s->grant.fields[i].name, value->len != 0 ? cfr_secret_view(value) : cfr_view_of(""));
+        cfr_writer_string(&w, p->grant.fields[i].name, value->len != 0 ? cfr_secret_view(value) : cfr_view_of(""));
     }
     cfr_writer_close(&w);
     cfr_writer_close(&w);
@@ -94,37 +101,39 @@ static int write_seal(const struct cfr_rotator_seal *s, struct cfr_secret *out, 
     return w.rc;
 }
 
-int cfr_rotator_save_seal(struct cfr_rotator *m, struct cfr_err *err)
+int cfr_rotator_save_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
     struct cfr_file file = {.mode = 0600, .uid = CFR_FILE_KEEP_ID, .gid = CFR_FILE_KEEP_ID};
     int rc;
 
-    cfr_secret_init(&text, SEAL_MAX);
-    rc = write_seal(&m->seal, &text, err);
-    file.name = seal_name(m, name);
+    cfr_secret_init(&text, PENDING_MAX);
+    rc = write_pending(&m->pending, &text, err);
+    file.name = pending_name(m, name);
     file.content = cfr_secret_view(&text);
     if (rc == 0)
-        rc = cfr_file_replace(m->world.state_fd, &file, err);
+        rc = cfr_file_replace(m->context.state_fd, &file, err);
     cfr_secret_free(&text);
-    m->seal.stored = rc == 0;
+    m->pending.stored = rc == 0;
     return rc != 0 ? cfr_err_prefix(err, "cannot keep the new key until it is published") : 0;
 }
 
-void cfr_rotator_free_seal(struct cfr_rotator_seal *seal)
+void cfr_rotator_free_pending(struct cfr_rotator_pending *pending)
 {
-    cfr_grant_free(&seal->grant);
-    *seal = (struct cfr_rotator_seal){.held = false};
+    cfr_grant_free(&pending->grant);
+    *pending = (struct cfr_rotator_pending){.held = false};
 }
 
-int cfr_rotator_drop_seal(struct cfr_rotator *m, struct cfr_err *err)
+int cfr_rotator_drop_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     char name[NAME_MAX_BYTES];
-    int rc = cfr_file_wipe(m->world.state_fd, seal_name(m, name), err);
+    int rc = cfr_file_wipe(m->context.state_fd, pending_name(m, name), err);
 
     if (rc == 0)
-        cfr_rotator_free_seal(&m->seal);
+        rc = cfr_file_wipe(m->context.state_fd, old_pending_name(m, name), err);
+    if (rc == 0)
+        cfr_rotator_free_pending(&m->pending);
     return rc;
 }
 
@@ -162,7 +171,7 @@ static int read_fields(const struct cfr_json *doc, struct cfr_grant *g, struct c
     return rc;
 }
 
-static int read_seal(struct cfr_view text, struct cfr_rotator_seal *out, struct cfr_err *err)
+static int parse_pending(struct cfr_view text, struct cfr_rotator_pending *out, struct cfr_err *err)
 {
     struct cfr_json *doc;
     char made[CFR_TIME_RFC3339_MAX];
@@ -186,25 +195,33 @@ static int read_seal(struct cfr_view text, struct cfr_rotator_seal *out, struct 
     return rc;
 }
 
-/* What is there but of no use is as good as nothing: the key is then found again in the cloud, and removed.
- */
-static int load_seal(struct cfr_rotator *m, struct cfr_err *err)
+/* A file that cannot be used is as good as none: the key is then found again in the cloud, and removed. */
+static int load_pending(struct cfr_rotator *m, struct cfr_err *err)
 {
     struct cfr_secret text;
     char name[NAME_MAX_BYTES];
+    bool old = false;
     int rc;
 
-    cfr_secret_init(&text, SEAL_MAX);
-    rc = cfr_file_read_at(m->world.state_fd, seal_name(m, name), &text, err);
+    cfr_secret_init(&text, PENDING_MAX);
+    rc = cfr_file_read_at(m->context.state_fd, pending_name(m, name), &text, err);
+    if (rc == CFR_E_MISSING) {
+        old = true;
+        rc = cfr_file_read_at(m->context.state_fd, old_pending_name(m, name), &text, err);
+    }
     if (rc == 0) {
-        rc = read_seal(cfr_secret_view(&text), &m->seal, err);
-        m->seal.held = rc == 0;
-        m->seal.stored = true;
+        rc = parse_pending(cfr_secret_view(&text), &m->pending, err);
+        m->pending.held = rc == 0;
+        m->pending.stored = true;
     }
     cfr_secret_free(&text);
     if (rc != 0 && rc != CFR_E_MISSING && rc != CFR_E_NOMEM)
-        cfr_log(CFR_LOG_WARN, m->config->name, NULL, "the sealed key %s in state_dir cannot be used: %s", name,
-                err->text);
+        cfr_log(CFR_LOG_WARN, m->config->name, NULL,
+                "the pending secret of a new key, %s in state_dir, cannot be used: %s", name, err->text);
+    /* If this fails the old file is still there, for the next start. */
+    if (rc == 0 && old && cfr_rotator_save_pending(m, err) == 0)
+        (void)cfr_file_wipe(m->context.state_fd, old_pending_name(m, name), NULL);
+    m->pending.stored = m->pending.stored || (rc == 0 && old);
     return rc == CFR_E_NOMEM ? rc : 0;
 }
 
@@ -212,7 +229,7 @@ int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err)
 {
     int rc = load_journal(m, err);
 
-    return rc != 0 ? rc : load_seal(m, err);
+    return rc != 0 ? rc : load_pending(m, err);
 }
 
 int cfr_rotator_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err)

@@ -258,7 +258,7 @@ int cfr_worker_rebind(struct cfr_worker *w, const struct cfr_config_credential *
 void cfr_worker_abandon(const struct cfr_worker *w)
 {
     if (w->rotator != NULL)
-        cfr_rotator_forsake(w->rotator);
+        cfr_rotator_report_leftover(w->rotator);
 }
 
 const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w)

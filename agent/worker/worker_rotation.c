@@ -25,19 +25,19 @@ static void replan(void *ctx)
 
 int cfr_worker_rotation_open(struct cfr_worker *w, struct cfr_err *err)
 {
-    const struct cfr_rotator_world world = {
+    const struct cfr_rotator_context context = {
         .http = w->host->http,
         .state_fd = w->host->state_fd,
         .draining = &w->host->draining,
         .offer = w->host->offer,
         .offer_ctx = w->host->offer_ctx,
         .used_by_all = used_by_all,
-        .stands = is_published,
+        .is_published = is_published,
         .replan = replan,
         .ctx = w,
     };
 
-    return w->config->mint != NULL ? cfr_rotator_open(&world, w->config, w->spread, &w->rotator, err) : 0;
+    return w->config->mint != NULL ? cfr_rotator_open(&context, w->config, w->spread, &w->rotator, err) : 0;
 }
 
 bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now)

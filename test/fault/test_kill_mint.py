@@ -90,7 +90,7 @@ def recover(agent):
     assert agent.stop() == 0
     assert key != agent.first
     published_works(agent)
-    assert not list(agent.state.glob("*.seal"))
+    assert not list(agent.state.glob("*.pending"))
     made = [entry for entry in agent.cloud.exchanges(agent.kind.create) if entry["role"] == agent.kind.subject]
     # The promise was kept once, not twice; but a key whose secret nobody heard of has another in its place.
     assert len(made) <= 3, agent.log

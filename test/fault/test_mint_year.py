@@ -161,7 +161,7 @@ def test_a_key_every_day(year):
         year.day()
     assert year.agent.stop() == 0
     year.check()
-    assert not list(year.agent.state.glob("*.seal"))
+    assert not list(year.agent.state.glob("*.pending"))
     made = sum(year.agent.cloud.stats()["actions"][year.kind.create].values())
     print(f"seed {SEED}: {made} keys made in {year.days} days, {dict(year.killed_in)}")
     assert len(year.killed_in) >= min(DAYS // 10, 4)

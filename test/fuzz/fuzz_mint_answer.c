@@ -5,9 +5,9 @@
 #include "refusal.h"
 
 #include "base/json.h"
-#include "rotation/azure.h"
-#include "rotation/gcp.h"
-#include "rotation/openstack.h"
+#include "rotation/azure_private.h"
+#include "rotation/gcp_private.h"
+#include "rotation/openstack_private.h"
 
 #define NAME "credfresh-registry-7-0badcafe"
 

@@ -3,7 +3,7 @@
  * error text of a secret, or a key of something that cannot be one. */
 #include "fuzz.h"
 
-#include "rotation/aws.h"
+#include "rotation/aws_private.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "utf8.h"
 
 #include "base/json.h"
-#include "rotation/gcp.h"
+#include "rotation/gcp_private.h"
 #include "rotation/rotation.h"
 
 #include <stdio.h>

@@ -6,15 +6,15 @@
 #include "agent/rotation/rotator_private.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "rotation/gcp.h"
+#include "rotation/gcp_private.h"
 
 #include <string.h>
 
-#define SEAL "registry+mint.seal"
+#define PENDING "registry+mint.pending"
 
 static const struct cfr_rotation_gcp gcp = {.service_account = (char[]){"robot@demo-project.iam.gserviceaccount.com"}};
 
-static void check_same(const struct cfr_rotator_seal *a, const struct cfr_rotator_seal *b)
+static void check_same(const struct cfr_rotator_pending *a, const struct cfr_rotator_pending *b)
 {
     CFR_FUZZ_MUST(b->held && b->stored && strcmp(a->name, b->name) == 0 && strcmp(a->key.id, b->key.id) == 0);
     CFR_FUZZ_MUST(a->key.created_s == b->key.created_s && a->grant.field_count == b->grant.field_count);
@@ -25,9 +25,9 @@ static void check_same(const struct cfr_rotator_seal *a, const struct cfr_rotato
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const names[] = {SEAL, NULL};
+    static const char *const names[] = {PENDING, NULL};
     struct cfr_config_credential config = {.name = (char[]){"registry"}};
-    struct cfr_rotator m = {.world = {.state_fd = stored_folder(names)},
+    struct cfr_rotator m = {.context = {.state_fd = stored_folder(names)},
                             .config = &config,
                             .provider = &cfr_rotation_gcp_provider,
                             .provider_config = &gcp};
@@ -37,13 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     cfr_json_setup();
     cfr_log_setup(CFR_LOG_ERROR, CFR_LOG_TEXT, false);
-    stored_write(m.world.state_fd, SEAL, text);
-    CFR_FUZZ_MUST(cfr_rotator_load(&m, &err) == 0 && m.seal.stored);
-    if (m.seal.held && is_utf8(text)) {
-        CFR_FUZZ_MUST(cfr_rotator_save_seal(&m, &err) == 0 && cfr_rotator_load(&again, &err) == 0);
-        check_same(&m.seal, &again.seal);
-        cfr_rotator_free_seal(&again.seal);
+    stored_write(m.context.state_fd, PENDING, text);
+    CFR_FUZZ_MUST(cfr_rotator_load(&m, &err) == 0 && m.pending.stored);
+    if (m.pending.held && is_utf8(text)) {
+        CFR_FUZZ_MUST(cfr_rotator_save_pending(&m, &err) == 0 && cfr_rotator_load(&again, &err) == 0);
+        check_same(&m.pending, &again.pending);
+        cfr_rotator_free_pending(&again.pending);
     }
-    CFR_FUZZ_MUST(cfr_rotator_drop_seal(&m, &err) == 0 && m.seal.grant.field_count == 0);
+    CFR_FUZZ_MUST(cfr_rotator_drop_pending(&m, &err) == 0 && m.pending.grant.field_count == 0);
     return 0;
 }

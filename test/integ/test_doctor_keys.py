@@ -35,10 +35,10 @@ def rewrite(agent, **over):
     return document
 
 
-def seal(agent, **over):
-    path = agent.state / "robot+mint.seal"
+def store_pending(agent, **over):
+    path = agent.state / "robot+mint.pending"
     path.write_text(json.dumps({"version": 1, "name": "credfresh-1", "id": "AKIANEW", "created": "2026-01-02T03:04:05Z",
-                                "fields": {"aws_secret_access_key": "a-sealed-secret"}, **over}))
+                                "fields": {"aws_secret_access_key": "a-pending-secret"}, **over}))
     path.chmod(0o600)
     return path
 
@@ -57,7 +57,7 @@ def test_before_and_after_the_first_key(keys):
     report.one("mint.journal", "ok", "rotation 1 is at the step rest")
     report.one("mint.age", "ok", key, "to be replaced within")
     report.one("mint.published", "ok", key)
-    assert not report.all("mint.seal")
+    assert not report.all("mint.pending")
 
 
 def test_the_agent_says_what_a_rotation_waits_for(keys):
@@ -103,22 +103,22 @@ def test_age(keys):
         doctor(keys).one("mint.age", level, words)
 
 
-def test_the_sealed_secret(keys):
+def test_the_pending_secret(keys):
     made(keys)
     for step, level in (("verified", "wrong"), ("minted", "warning")):
         rewrite(keys, step=step, minted="AKIANEW", name="credfresh-1")
-        path = seal(keys)
+        path = store_pending(keys)
         report = doctor(keys)
-        report.one("mint.seal", "ok", "AKIANEW")
-        assert not report.wrong() and "a-sealed-secret" not in report.text
-        seal(keys, id="AKIAOTHER")
-        doctor(keys).one("mint.seal", level, "of another key")
-        path.write_text("a-sealed-secret")
+        report.one("mint.pending", "ok", "AKIANEW")
+        assert not report.wrong() and "a-pending-secret" not in report.text
+        store_pending(keys, id="AKIAOTHER")
+        doctor(keys).one("mint.pending", level, "of another key")
+        path.write_text("a-pending-secret")
         report = doctor(keys)
-        report.one("mint.seal", level, "not a JSON document")
-        assert "a-sealed-secret" not in report.text
+        report.one("mint.pending", level, "not a JSON document")
+        assert "a-pending-secret" not in report.text
         path.unlink()
-        doctor(keys).one("mint.seal", level, "AKIANEW is not available")
+        doctor(keys).one("mint.pending", level, "AKIANEW is not available")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")

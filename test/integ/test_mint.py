@@ -23,7 +23,7 @@ def test_the_first_key(agent):
     line = (agent.out / "minted").read_text().split()
     assert line[1] == key
     assert not (agent.out / "creds.json.old").exists()
-    assert not list(agent.state.glob("*.seal"))
+    assert not list(agent.state.glob("*.pending"))
 
 
 def rotate(agent, reason=None):
@@ -248,8 +248,8 @@ def test_a_journal_that_cannot_be_read(agent):
     assert len(agent.cloud.exchanges("CreateAccessKey")) == 1 and agent.status("robot")["ready"]
 
 
-def test_a_seal_that_is_lost(agent):
-    """What a crash leaves right after the files stand, if the seal cannot be read either. If another key than the new one is
+def test_a_pending_secret_that_is_lost(agent):
+    """What a crash leaves right after the files stand, if the pending secret cannot be read either. If another key than the new one is
     published nothing is done without somebody; else the rotation goes on, and consumers are told."""
     told = agent.dir / "told"
     hook = agent.dir / "hook"
@@ -268,7 +268,7 @@ def test_a_seal_that_is_lost(agent):
     second = published_key(agent)
     path = agent.state / "robot+mint.json"
     journal = json.loads(path.read_text())
-    assert journal["step"] == "published" and not list(agent.state.glob("*.seal"))
+    assert journal["step"] == "published" and not list(agent.state.glob("*.pending"))
     (agent.state / "robot.json").write_text(record)
     journal.update(step="verified", minted_s=journal["current_s"], current=first, old="")
     path.write_text(json.dumps({**journal, "minted": FOREIGN}))

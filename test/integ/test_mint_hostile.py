@@ -3,7 +3,9 @@
 than one wish at a time."""
 import os
 import signal
+import subprocess
 
+from conftest import CREDFRESH
 from minting import (admin, call, cloud, configured, iam_cloud, keys_of, minted, published_key, rotate,  # noqa: F401
                      settled as agent, wait_complete, wait_step)
 
@@ -14,7 +16,7 @@ def ends_well(agent, made):
     assert list(keys_of(agent.cloud)) == [published_key(agent)]
     assert call(agent).endswith(":user/robot")
     assert len(agent.cloud.exchanges("CreateAccessKey")) == made, agent.log
-    assert not list(agent.state.glob("*.seal"))
+    assert not list(agent.state.glob("*.pending"))
 
 
 def test_asked_again_while_an_answer_is_lost(agent):
@@ -31,15 +33,35 @@ def test_asked_again_while_an_answer_is_lost(agent):
 
 
 def test_ended_while_the_key_is_made(agent):
-    """The answer is waited for, and its secret sealed; the next run goes on with that key."""
+    """The answer is waited for, and its secret stored; the next run goes on with that key."""
     agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
     rotate(agent, "drill")
     wait_step(agent, "intent")
     assert agent.stop() == 0
-    assert (agent.state / "robot+mint.seal").stat().st_mode & 0o777 == 0o600
+    assert (agent.state / "robot+mint.pending").stat().st_mode & 0o777 == 0o600
     agent.start()
     agent.wait_generation(2, "robot")
     ends_well(agent, 1)
+
+
+def test_a_pending_secret_under_its_former_name(agent):
+    """It is read once more, and nothing is left of it."""
+    agent.cloud.fault(kind="delay", ms=1500, match={"action": "CreateAccessKey"})
+    rotate(agent, "drill")
+    wait_step(agent, "intent")
+    assert agent.stop() == 0
+    (agent.state / "robot+mint.pending").rename(agent.state / "robot+mint.seal")
+    agent.start()
+    agent.wait_generation(2, "robot")
+    ends_well(agent, 1)
+    assert not list(agent.state.glob("*.seal"))
+
+
+def test_the_reference_tells_of_the_pending_secret():
+    """state_dir is the one place where a secret lies in the plain for a while: its description must say so."""
+    text = subprocess.run([CREDFRESH, "reference"], capture_output=True, text=True, check=True).stdout
+    line, = (line for line in text.splitlines() if line.startswith("| `state_dir` |"))
+    assert "pending secret" in line and "plain JSON" in line and "0600" in line and "never secrets" not in line
 
 
 def test_reload_in_the_middle(agent):

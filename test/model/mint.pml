@@ -2,7 +2,7 @@
 /* The rotation of one long-lived key (rotation/rotation.c) for spin: the program may end before and after everything it does,
  * and the answer to the one request that is not idempotent may be lost, or come while nobody waits any more.
  *
- * The sealed secret may be gone whenever the program starts.
+ * The pending secret may be gone whenever the program starts.
  *
  * Checked: what is published always exists and is accepted; the old key is neither deactivated nor deleted before its grace
  * is over; at rest the cloud holds what is published and what is aside, deactivated, and nothing else; and no end is reached
@@ -26,7 +26,7 @@ byte made = NONE;         /* by the last request that arrived */
 
 /* The disk. */
 mtype step = REST;
-byte seal = NONE;
+byte pending = NONE;
 byte current = NONE;      /* in the journal */
 byte minted = NONE;
 byte old = NONE;
@@ -81,13 +81,13 @@ active proctype Program()
 {
     byte k;
 start:
-    atomic { waits = false; answered = false; if :: seal = NONE :: skip fi };
+    atomic { waits = false; answered = false; if :: pending = NONE :: skip fi };
     do
     :: step == REST ->
         /* Nothing but what is published or aside, and nothing on its way. */
         atomic { assert(!in_flight); assert(published == current);
                  k = 0; do :: k < KEYS -> assert(!exists[k] || k == published || (aside[k] && !accepted[k])); k++ :: else -> break od };
-        seal = NONE;
+        pending = NONE;
         k = 0;
         do
         :: k < KEYS && aside[k] -> /* its time has come */
@@ -106,7 +106,7 @@ start:
         if
         :: atomic { answered -> answered = false; waits = false; k = made };
             MAY_END;
-            seal = k;
+            pending = k;
             MAY_END;
             atomic { minted = k; k = 0; GO(INTENT, MINTED) }
         :: atomic { waits = false; answered = false; GO(INTENT, LOST) }             /* no answer in time */
@@ -115,12 +115,12 @@ start:
         MAY_END
     :: step == INTENT -> /* an earlier run's */
         if
-        :: seal != NONE -> atomic { minted = seal; GO(INTENT, MINTED) }
+        :: pending != NONE -> atomic { minted = pending; GO(INTENT, MINTED) }
         :: else -> GO(INTENT, LOST)
         fi;
         MAY_END
     :: step == LOST ->
-        seal = NONE;
+        pending = NONE;
         k = 0;
         do
         :: k < KEYS ->
@@ -140,21 +140,21 @@ start:
         MAY_END
     :: step == MINTED ->
         if
-        :: seal == minted && good[minted] -> GO(MINTED, VERIFIED)
-        :: seal != minted || !good[minted] -> GO(MINTED, UNDOING)
+        :: pending == minted && good[minted] -> GO(MINTED, VERIFIED)
+        :: pending != minted || !good[minted] -> GO(MINTED, UNDOING)
         fi;
         MAY_END
     :: step == VERIFIED ->
         if
-        :: seal == minted && published != seal -> atomic { before = published; published = seal; grace_over = (before == NONE) }
-        :: published == minted -> skip /* it was, before a crash; the seal may be gone */
-        :: seal != minted && published != minted -> seal = minted; goto start /* somebody restores it */
+        :: pending == minted && published != pending -> atomic { before = published; published = pending; grace_over = (before == NONE) }
+        :: published == minted -> skip /* it was, before a crash; the pending may be gone */
+        :: pending != minted && published != minted -> pending = minted; goto start /* somebody restores it */
         fi;
         MAY_END;
         atomic { old = current; current = minted; minted = NONE; GO(VERIFIED, PUBLISHED) };
         MAY_END
     :: step == PUBLISHED ->
-        seal = NONE;
+        pending = NONE;
         MAY_END;
         if
         :: old == NONE -> GO(PUBLISHED, REST)

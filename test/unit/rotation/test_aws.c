@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "data_file.h"
-#include "rotation/aws.h"
+#include "rotation/aws_private.h"
 
 #define NOW    1767323045 /* 2026-01-02T03:04:05Z */
 #define KEY    "AKIDEXAMPLE0000000AA"

@@ -2,7 +2,7 @@
 /* Client secrets of applications: requests, answers, refusals, and how a new one is tried. */
 #include "mint_golden.h"
 
-#include "rotation/azure.h"
+#include "rotation/azure_private.h"
 
 #define APP    "66666666-7777-8888-9999-aaaaaaaaaaaa"
 #define TENANT "11111111-2222-3333-4444-555555555555"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rotation protocol decides where it cannot know: without a seal, and about keys that may be
+/* What the rotation protocol decides where it cannot know: without its pending secret, and about keys that may be
  * somebody else's. */
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 #define ASIDE  300
 
 /* It may be published already, so it is neither removed nor published from nothing. */
-static void a_verified_key_without_its_seal_is_left_alone(void **state)
+static void a_verified_key_without_its_pending_secret_is_left_alone(void **state)
 {
     struct cfr_rotation_provider provider = {.verify_count = 1};
     struct cfr_rotation_rotation r = {
@@ -219,7 +219,7 @@ static void what_ends_by_itself_is_replaced_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_verified_key_without_its_seal_is_left_alone),
+        cmocka_unit_test(a_verified_key_without_its_pending_secret_is_left_alone),
         cmocka_unit_test(what_is_not_ours_for_certain_is_put_aside),
         cmocka_unit_test(what_is_aside_is_removed_unless_it_is_brought_back),
         cmocka_unit_test(what_is_aside_is_written_down),

@@ -2,7 +2,7 @@
 /* Keys of service accounts: requests, answers, refusals, and how a new key is tried. */
 #include "mint_golden.h"
 
-#include "rotation/gcp.h"
+#include "rotation/gcp_private.h"
 
 #define KEYS                                                                                                           \
     "https://iam.googleapis.com/v1/projects/demo-project/serviceAccounts/"                                             \

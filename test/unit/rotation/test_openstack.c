@@ -2,7 +2,7 @@
 /* Application credentials: requests, answers, refusals, and how a new one is tried. */
 #include "mint_golden.h"
 
-#include "rotation/openstack.h"
+#include "rotation/openstack_private.h"
 
 #define LIST  "https://keystone.test:5000/v3/users/u1/application_credentials"
 #define AUTH  "X-Auth-Token: " MINT_TOKEN "\n"

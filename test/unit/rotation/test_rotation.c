@@ -31,7 +31,7 @@ struct world {
     unsigned made;
     /* the disk */
     struct cfr_str journal;
-    char seal[CFR_ROTATION_ID_MAX];
+    char pending[CFR_ROTATION_ID_MAX];
     char backup[CFR_ROTATION_ID_MAX]; /* of it */
     char published[CFR_ROTATION_ID_MAX];
     char published_old[CFR_ROTATION_ID_MAX];
@@ -174,7 +174,7 @@ static void create(struct world *w)
     k->active = fate != 4; /* one that never comes to be accepted */
     if (dies(w))
         return;
-    (void)snprintf(w->seal, sizeof w->seal, "%s", k->id);
+    (void)snprintf(w->pending, sizeof w->pending, "%s", k->id);
     (void)snprintf(w->backup, sizeof w->backup, "%s", k->id);
     if (dies(w))
         return;
@@ -188,10 +188,10 @@ static void publish(struct world *w)
 {
     if (dies(w))
         return;
-    assert_true(works(w, w->seal));
-    if (strcmp(w->published, w->seal) != 0) {
+    assert_true(works(w, w->pending));
+    if (strcmp(w->published, w->pending) != 0) {
         (void)snprintf(w->published_old, sizeof w->published_old, "%s", w->published);
-        (void)snprintf(w->published, sizeof w->published, "%s", w->seal);
+        (void)snprintf(w->published, sizeof w->published, "%s", w->pending);
         w->generation++;
         w->replaced_s = w->now_s;
     }
@@ -245,7 +245,7 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
         w->now_s += 1 + chance(w, 60);
         /* Somebody restores the file. */
         if (w->r.journal.step == CFR_ROTATION_VERIFIED)
-            (void)snprintf(w->seal, sizeof w->seal, "%s", w->backup);
+            (void)snprintf(w->pending, sizeof w->pending, "%s", w->backup);
         break;
     case CFR_ROTATION_ACT_LIST:
         list(w);
@@ -254,7 +254,7 @@ static void act(struct world *w, const struct cfr_rotation_todo *todo)
         create(w);
         break;
     case CFR_ROTATION_ACT_VERIFY:
-        report(w, cfr_rotation_verified(&w->r, works(w, w->seal) && (!w->faults || chance(w, 5) != 0), w->now_s));
+        report(w, cfr_rotation_verified(&w->r, works(w, w->pending) && (!w->faults || chance(w, 5) != 0), w->now_s));
         break;
     case CFR_ROTATION_ACT_PUBLISH:
         publish(w);
@@ -296,7 +296,7 @@ static void start(struct world *w)
     if (w->journal.len != 0)
         assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&w->journal), &w->r.journal, &err), 0);
     if (w->faults && chance(w, 6) == 0)
-        w->seal[0] = '\0';
+        w->pending[0] = '\0';
 }
 
 /* Whoever made a key by hand finds out that it is not active any more. */
@@ -322,8 +322,8 @@ static void turn(struct world *w)
     struct cfr_rotation_facts f = {.now_s = w->now_s,
                                    .chance = chance(w, 1000000),
                                    .wanted = w->faults && chance(w, 20) == 0,
-                                   .sealed = w->seal[0] != '\0',
-                                   .sealed_id = w->seal,
+                                   .pending = w->pending[0] != '\0',
+                                   .pending_id = w->pending,
                                    .stands = strcmp(w->published, w->r.journal.minted) == 0,
                                    .used_by_all = chance(w, 2) == 0};
     struct cfr_rotation_todo todo;
@@ -334,8 +334,8 @@ static void turn(struct world *w)
     if (changed) {
         save(w);
     } else {
-        if (todo.drop_seal)
-            w->seal[0] = '\0';
+        if (todo.drop_pending)
+            w->pending[0] = '\0';
         act(w, &todo);
     }
     w->now_s += chance(w, 3);

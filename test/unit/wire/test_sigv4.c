@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "wire/sigv4.h"
+#include "wire/sigv4_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys of a Google service account. Source of operations and limits: the IAM API, v1,
  * projects.serviceAccounts.keys. */
-#ifndef CFR_ROTATION_GCP_H
-#define CFR_ROTATION_GCP_H
+#ifndef CFR_ROTATION_GCP_PRIVATE_H
+#define CFR_ROTATION_GCP_PRIVATE_H
 
 #include "rotation/provider.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Access keys of an IAM user. Source of operations, limits and hosts: the IAM API reference, version
  * 2010-05-08, and the endpoint rules that AWS publishes with its SDKs. */
-#ifndef CFR_ROTATION_AWS_H
-#define CFR_ROTATION_AWS_H
+#ifndef CFR_ROTATION_AWS_PRIVATE_H
+#define CFR_ROTATION_AWS_PRIVATE_H
 
 #include "rotation/provider.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Application credentials of an OpenStack user. Source of operations and rules: the Identity API v3
  * reference, and Keystone 22. */
-#ifndef CFR_ROTATION_OPENSTACK_H
-#define CFR_ROTATION_OPENSTACK_H
+#ifndef CFR_ROTATION_OPENSTACK_PRIVATE_H
+#define CFR_ROTATION_OPENSTACK_PRIVATE_H
 
 #include "rotation/provider.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Client secrets of an application in Microsoft Entra ID. Source of operations and answers: the Microsoft
  * Graph reference, v1.0, application: addPassword, removePassword. */
-#ifndef CFR_ROTATION_AZURE_H
-#define CFR_ROTATION_AZURE_H
+#ifndef CFR_ROTATION_AZURE_PRIVATE_H
+#define CFR_ROTATION_AZURE_PRIVATE_H
 
 #include "rotation/provider.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* AWS Signature Version 4 for a request with a body and no query, the only kind that is ever signed here. */
-#ifndef CFR_WIRE_SIGV4_H
-#define CFR_WIRE_SIGV4_H
+#ifndef CFR_WIRE_SIGV4_PRIVATE_H
+#define CFR_WIRE_SIGV4_PRIVATE_H
 
 #include "base/secret.h"
 
