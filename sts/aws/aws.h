@@ -62,7 +62,6 @@ struct cfr_aws_step {
     char *endpoint;
 };
 
-extern const struct cfr_table cfr_aws_table;
 extern const struct cfr_sts_provider cfr_aws_provider;
 
 /* Whether keys are the beginning, not a token. */

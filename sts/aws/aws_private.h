@@ -6,6 +6,8 @@
 #include "sts/aws/aws.h"
 #include "sts/aws/ecr_private.h"
 
+extern const struct cfr_table cfr_aws_table;
+
 /* Step N of `then_assume`, or NULL. */
 const struct cfr_aws_step *cfr_aws_step_at(const struct cfr_aws *config, size_t n);
 

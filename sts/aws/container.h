@@ -24,7 +24,6 @@ struct cfr_aws_container {
     struct cfr_aws_ecr *ecr;
 };
 
-extern const struct cfr_table cfr_aws_container_table;
 extern const struct cfr_sts_provider cfr_aws_container_provider;
 
 #endif

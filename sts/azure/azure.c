@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The Azure provider: requests and answers, step by step: first a token for each scope, then a login to each
  * registry. */
-#include "sts/azure/azure.h"
+#include "sts/azure/azure_private.h"
 
 #include "base/base64.h"
 #include "base/json.h"

@@ -38,7 +38,6 @@ struct cfr_azure {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_azure_table;
 extern const struct cfr_sts_provider cfr_azure_provider;
 
 #endif

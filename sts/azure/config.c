@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of the Azure provider: its table, and the rules that need no environment. */
-#include "sts/azure/azure.h"
+#include "sts/azure/azure_private.h"
 #include "sts/azure/settings_private.h"
 #include "sts/core/docker_auths.h"
 #include "wire/url.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of the GCP provider: its table, and the rules that need neither files nor the
  * environment. */
-#include "sts/gcp/gcp.h"
+#include "sts/gcp/gcp_private.h"
 #include "sts/gcp/validate_private.h"
 #include "sts/core/docker_auths.h"
 #include "wire/url.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The GCP provider: requests and answers, step by step. */
-#include "sts/gcp/gcp.h"
+#include "sts/gcp/gcp_private.h"
 
 #include "sts/gcp/answer_private.h"
 #include "sts/gcp/error_private.h"

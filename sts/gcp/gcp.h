@@ -41,7 +41,6 @@ struct cfr_gcp {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_gcp_table;
 extern const struct cfr_sts_provider cfr_gcp_provider;
 
 /* What an SDK has to know that does the exchange by itself (an external_account file). Heap; NULL where not

@@ -39,7 +39,6 @@ struct cfr_oauth {
     char *ca_file;
 };
 
-extern const struct cfr_table cfr_oauth_table;
 extern const struct cfr_sts_provider cfr_oauth_provider;
 
 #endif

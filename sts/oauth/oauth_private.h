@@ -5,6 +5,8 @@
 
 #include "sts/oauth/oauth.h"
 
+extern const struct cfr_table cfr_oauth_table;
+
 /* The URN of a token type that may be written short ("jwt"), or TYPE itself. */
 const char *cfr_oauth_token_type(const char *type);
 /* An error of RFC 6749, 5.2 or RFC 8693, 2.2.2 with class and advice. */

@@ -46,8 +46,6 @@ enum cfr_openstack_way {
     CFR_OPENSTACK_FEDERATION
 };
 
-/* Demands the secrets' files in addition to the rules below. */
-extern const struct cfr_table cfr_openstack_table;
 extern const struct cfr_sts_provider cfr_openstack_provider;
 /* "public", "internal", "admin"; NULL-terminated. */
 extern const char *const cfr_openstack_interfaces[];

@@ -7,6 +7,9 @@
 #include "sts/openstack/openstack.h"
 #include "wire/url.h"
 
+/* Its check demands the secrets' files in addition to the rules of cfr_openstack_check. */
+extern const struct cfr_table cfr_openstack_table;
+
 #define CFR_OPENSTACK_SECRET_KEY   "application_credential_secret_file"
 #define CFR_OPENSTACK_PASSWORD_KEY "password_file"
 #define CFR_OPENSTACK_TOKEN_HEADER "X-Subject-Token"

@@ -214,7 +214,7 @@ static void rules(void **state)
     assert_true(cfr_sts_needs_token(&cfr_aws_provider, &verified));
     assert_false(cfr_sts_needs_token(&cfr_aws_provider, &session));
     assert_string_equal(cfr_aws_provider.family, "aws");
-    golden_table(&cfr_aws_table);
+    golden_table(cfr_aws_provider.table);
 }
 
 int main(void)

@@ -35,9 +35,9 @@ static struct cfr_aws make(const char *const *settings)
     struct cfr_aws c = {0};
     struct cfr_err err = {0};
 
-    assert_int_equal(cfr_field_defaults(&cfr_aws_table, &c, &err), 0);
+    assert_int_equal(cfr_field_defaults(cfr_aws_provider.table, &c, &err), 0);
     for (; *settings != NULL; settings += 2) {
-        const struct cfr_field *f = cfr_field_find(&cfr_aws_table, cfr_view_of(settings[0]));
+        const struct cfr_field *f = cfr_field_find(cfr_aws_provider.table, cfr_view_of(settings[0]));
 
         assert_non_null(f);
         if (cfr_field_store(f, &c, cfr_view_of(settings[1]), false, &err) != 0)
@@ -48,7 +48,7 @@ static struct cfr_aws make(const char *const *settings)
 
 static void drop(struct cfr_aws *c)
 {
-    cfr_field_free(&cfr_aws_table, c);
+    cfr_field_free(cfr_aws_provider.table, c);
 }
 
 #define ROLE      "role_arn", "arn:aws:iam::123456789012:role/reporting"
@@ -63,7 +63,7 @@ static void checks(const char *const *settings, const char *const *variables, co
     int rc;
 
     environment = variables;
-    rc = cfr_aws_table.check(&c, &err);
+    rc = cfr_aws_provider.table->check(&c, &err);
     if (rc == 0)
         rc = cfr_aws_provider.check(&c, env, &err);
     if (why != NULL) {
@@ -97,10 +97,10 @@ static void defaults(void **state)
 /* Every key has a type that its struct member has, a text for the reference page, and valid limits. */
 static void the_table_is_whole(void **state)
 {
-    const struct cfr_table *tables[] = {&cfr_aws_table, NULL};
+    const struct cfr_table *tables[] = {cfr_aws_provider.table, NULL};
 
     (void)state;
-    tables[1] = cfr_field_find(&cfr_aws_table, cfr_view_of("then_assume"))->table;
+    tables[1] = cfr_field_find(cfr_aws_provider.table, cfr_view_of("then_assume"))->table;
     for (size_t i = 0; i < 2; i++) {
         for (const struct cfr_field *f = tables[i]->fields; f->key != NULL; f++) {
             assert_true(f->doc != NULL && strlen(f->doc) > 40 && f->doc[strlen(f->doc) - 1] == '.');
@@ -195,7 +195,7 @@ static void the_rest(void **state)
 
 static struct cfr_aws_step *add_steps(struct cfr_aws *c, size_t count)
 {
-    const struct cfr_table *t = cfr_field_find(&cfr_aws_table, cfr_view_of("then_assume"))->table;
+    const struct cfr_table *t = cfr_field_find(cfr_aws_provider.table, cfr_view_of("then_assume"))->table;
     struct cfr_aws_step *steps = calloc(count, sizeof *steps);
 
     for (size_t i = 0; i < count; i++) {
@@ -209,7 +209,7 @@ static struct cfr_aws_step *add_steps(struct cfr_aws *c, size_t count)
 static void step_refused(struct cfr_aws_step *step, const char *why)
 {
     struct cfr_err err = {0};
-    const struct cfr_table *t = cfr_field_find(&cfr_aws_table, cfr_view_of("then_assume"))->table;
+    const struct cfr_table *t = cfr_field_find(cfr_aws_provider.table, cfr_view_of("then_assume"))->table;
 
     assert_int_equal(t->check(step, &err), why == NULL ? 0 : CFR_E_CONFIG);
     if (why != NULL && strstr(err.text, why) == NULL)

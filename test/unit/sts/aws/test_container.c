@@ -153,7 +153,7 @@ static void rules(void **state)
            GOLDEN_LIST("verify", "true", "sts_endpoint", "https://x.example"));
     checks("ca_file: it has no effect", golden_no_env,
            GOLDEN_LIST("endpoint", "http://127.0.0.1/", "ca_file", "/ca.pem"));
-    golden_table(&cfr_aws_container_table);
+    golden_table(cfr_aws_container_provider.table);
     assert_string_equal(cfr_aws_container_provider.family, "aws");
     assert_ptr_equal(cfr_sts_find(cfr_view_of("aws_container")), &cfr_aws_container_provider);
 }

@@ -23,9 +23,9 @@ static struct cfr_azure make(const char *const *settings)
     struct cfr_azure c = {0};
     struct cfr_err err = {0};
 
-    assert_int_equal(cfr_field_defaults(&cfr_azure_table, &c, &err), 0);
+    assert_int_equal(cfr_field_defaults(cfr_azure_provider.table, &c, &err), 0);
     for (; *settings != NULL; settings += 2) {
-        const struct cfr_field *f = cfr_field_find(&cfr_azure_table, cfr_view_of(settings[0]));
+        const struct cfr_field *f = cfr_field_find(cfr_azure_provider.table, cfr_view_of(settings[0]));
         struct cfr_strings *list;
         char *copy = strdup(settings[1]);
         char *rest = copy;
@@ -61,7 +61,7 @@ static void checks(const char *const *settings, const char *const *variables, co
     int rc;
 
     sample_environment = variables;
-    rc = cfr_azure_table.check(&c, &err);
+    rc = cfr_azure_provider.table->check(&c, &err);
     if (rc == 0)
         rc = cfr_azure_provider.check(&c, sample_env, &err);
     if (why != NULL) {
@@ -77,7 +77,7 @@ static void checks(const char *const *settings, const char *const *variables, co
         if (scope != NULL)
             assert_string_equal(cfr_azure_settings_scope(&c, &place, 0, buf), scope);
     }
-    cfr_field_free(&cfr_azure_table, &c);
+    cfr_field_free(cfr_azure_provider.table, &c);
     sample_environment = NULL;
 }
 
@@ -89,14 +89,14 @@ static void defaults(void **state)
     assert_int_equal(c.cloud, CFR_AZURE_ENVIRONMENT);
     assert_false(c.send_certificate_chain);
     assert_true(cfr_sts_needs_token(&cfr_azure_provider, &c));
-    cfr_field_free(&cfr_azure_table, &c);
+    cfr_field_free(cfr_azure_provider.table, &c);
     assert_ptr_equal(cfr_sts_find(cfr_view_of("azure")), &cfr_azure_provider);
 }
 
 /* Every key has a text for the reference page, and valid limits; every cloud has its choice. */
 static void the_table_is_whole(void **state)
 {
-    const struct cfr_table *t = &cfr_azure_table;
+    const struct cfr_table *t = cfr_azure_provider.table;
 
     (void)state;
     for (const struct cfr_field *f = t->fields; f->key != NULL; f++) {

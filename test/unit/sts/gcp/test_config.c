@@ -14,7 +14,7 @@ static void checks(const char *why, const char *const *settings)
     int rc;
 
     gcp_sample(&s, settings);
-    rc = cfr_gcp_table.check(&s.config, &err);
+    rc = cfr_gcp_provider.table->check(&s.config, &err);
     if (why == NULL ? rc != 0 : rc != CFR_E_CONFIG || strstr(err.text, why) != err.text)
         fail_msg("expected \"%s\", got %d \"%s\"", why != NULL ? why : "", rc, err.text);
     gcp_sample_free(&s);
@@ -37,7 +37,7 @@ static void defaults(void **state)
 static void the_table_is_whole(void **state)
 {
     (void)state;
-    for (const struct cfr_field *f = cfr_gcp_table.fields; f->key != NULL; f++) {
+    for (const struct cfr_field *f = cfr_gcp_provider.table->fields; f->key != NULL; f++) {
         assert_true(f->doc != NULL && strlen(f->doc) > 40 && f->doc[strlen(f->doc) - 1] == '.');
         assert_true(f->offset >= sizeof(struct cfr_node) && f->offset < sizeof(struct cfr_gcp));
         assert_true(f->min <= f->max);

@@ -123,7 +123,7 @@ static void first(const char *file, const char *const *settings)
     struct cfr_err err = {0};
 
     gcp_sample(&s, settings);
-    if (cfr_gcp_table.check(&s.config, &err) != 0)
+    if (cfr_gcp_provider.table->check(&s.config, &err) != 0)
         fail_msg("%s: %s", file, err.text);
     assert_int_equal(s.x.provider->local(&s.x, &s.in, &err), CFR_STS_MORE);
     compare(&s, file);
@@ -184,7 +184,7 @@ static void arrive(struct gcp_sample *s, unsigned step, const char *const *setti
     struct cfr_err err = {0};
 
     gcp_sample(s, settings);
-    if (cfr_gcp_table.check(&s->config, &err) != 0)
+    if (cfr_gcp_provider.table->check(&s->config, &err) != 0)
         fail_msg("%s", err.text);
     assert_int_equal(s->x.provider->local(&s->x, &s->in, &err), CFR_STS_MORE);
     s->x.step = step;
@@ -261,7 +261,7 @@ static void run(struct gcp_sample *s, const char *const *settings, const char *c
     int rc;
 
     gcp_sample(s, settings);
-    if (cfr_gcp_table.check(&s->config, &err) != 0)
+    if (cfr_gcp_provider.table->check(&s->config, &err) != 0)
         fail_msg("%s", err.text);
     rc = s->x.provider->local(&s->x, &s->in, &err);
     for (; rc == CFR_STS_MORE && *answers != NULL; answers++) {

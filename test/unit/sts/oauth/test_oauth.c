@@ -245,7 +245,7 @@ static void rules(void **state)
     checks("parameters: grant_type cannot be set here", GOLDEN_LIST(AT, "parameters", "grant_type"));
     checks("parameters: the name of parameter 1", GOLDEN_LIST(AT, "parameters", ""));
     checks("default_lifetime: it must be in whole seconds", GOLDEN_LIST(AT, "default_lifetime", "60s1ms"));
-    golden_table(&cfr_oauth_table);
+    golden_table(cfr_oauth_provider.table);
     assert_true(cfr_sts_needs_token(&cfr_oauth_provider, &client));
     assert_ptr_equal(cfr_sts_find(cfr_view_of("oauth")), &cfr_oauth_provider);
 }

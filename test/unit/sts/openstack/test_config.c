@@ -18,9 +18,9 @@ static struct cfr_openstack make(const char *const *settings)
     struct cfr_openstack c = {0};
     struct cfr_err err = {0};
 
-    assert_int_equal(cfr_field_defaults(&cfr_openstack_table, &c, &err), 0);
+    assert_int_equal(cfr_field_defaults(cfr_openstack_provider.table, &c, &err), 0);
     for (; *settings != NULL; settings += 2) {
-        const struct cfr_field *f = cfr_field_find(&cfr_openstack_table, cfr_view_of(settings[0]));
+        const struct cfr_field *f = cfr_field_find(cfr_openstack_provider.table, cfr_view_of(settings[0]));
 
         assert_non_null(f);
         if (cfr_field_store(f, &c, cfr_view_of(settings[1]), false, &err) != 0)
@@ -31,7 +31,7 @@ static struct cfr_openstack make(const char *const *settings)
 
 static void drop(struct cfr_openstack *c)
 {
-    cfr_field_free(&cfr_openstack_table, c);
+    cfr_field_free(cfr_openstack_provider.table, c);
 }
 
 /* WHY NULL means that the check must pass. */
@@ -39,7 +39,7 @@ static void check(const char *const *settings, const char *why)
 {
     struct cfr_openstack c = make(settings);
     struct cfr_err err = {0};
-    int rc = cfr_openstack_table.check(&c, &err);
+    int rc = cfr_openstack_provider.table->check(&c, &err);
 
     if (why == NULL && rc != 0)
         fail_msg("%s", err.text);
@@ -66,11 +66,11 @@ static void defaults(void **state)
 static void the_table_is_whole(void **state)
 {
     (void)state;
-    for (const struct cfr_field *f = cfr_openstack_table.fields; f->key != NULL; f++) {
+    for (const struct cfr_field *f = cfr_openstack_provider.table->fields; f->key != NULL; f++) {
         bool secret = strcmp(f->key, "application_credential_secret_file") == 0 || strcmp(f->key, "password_file") == 0;
 
         assert_true(f->doc != NULL && strlen(f->doc) > 40 && f->doc[strlen(f->doc) - 1] == '.');
-        assert_true(f->offset >= sizeof(struct cfr_node) && f->offset < cfr_openstack_table.size);
+        assert_true(f->offset >= sizeof(struct cfr_node) && f->offset < cfr_openstack_provider.table->size);
         assert_true(f->min <= f->max);
         assert_int_equal((f->flags & CFR_FIELD_CONTENT) != 0, secret);
     }
@@ -188,7 +188,7 @@ static void secrets_from_elsewhere(void **state)
     (void)state;
     assert_int_equal(cfr_openstack_check(&sample_id, &err), 0);
     assert_int_equal(cfr_openstack_check(&sample_password, &err), 0);
-    assert_int_equal(cfr_openstack_table.check(&sample_id, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_openstack_provider.table->check(&sample_id, &err), CFR_E_CONFIG);
     assert_int_equal(cfr_openstack_way_of(&sample_id), CFR_OPENSTACK_APPLICATION_CREDENTIAL);
     assert_int_equal(cfr_openstack_way_of(&sample_password), CFR_OPENSTACK_PASSWORD);
     assert_int_equal(cfr_openstack_way_of(&sample_federation), CFR_OPENSTACK_FEDERATION);
