@@ -19,9 +19,9 @@
 #define CFR_ROTATION_ANSWER_MAX 262144       /* of an answer: larger ones are refused while they arrive */
 
 enum cfr_rotation_op {
-    CFR_ROTATION_LIST,   /* every key that may be in our way, whoever made it */
-    CFR_ROTATION_CREATE, /* not idempotent anywhere: an answer that is lost leaves a key whose secret nobody knows */
-    CFR_ROTATION_VERIFY, /* real use of the new key, in one place */
+    CFR_ROTATION_LIST,       /* every key that may be in the way, also those made by others */
+    CFR_ROTATION_CREATE,     /* not idempotent anywhere: an answer that is lost leaves a key whose secret is unknown */
+    CFR_ROTATION_VERIFY,     /* real use of the new key, in one place */
     CFR_ROTATION_DEACTIVATE, /* the key is refused from then on and can be brought back */
     CFR_ROTATION_LAST_USED,
     CFR_ROTATION_DELETE, /* that it is gone already is success */
@@ -49,7 +49,7 @@ struct cfr_rotation_ask {
     const char *name; /* for CREATE: what the new key is to be called */
     int64_t now_s;
     const struct cfr_grant
-        *admin; /* what the credential named `with` was granted: whoever may do this; not for VERIFY */
+        *admin; /* what the credential named `with` was granted, which authorises this; not for VERIFY */
     const struct cfr_grant *fresh; /* for VERIFY: what CREATE gave */
     size_t place;                  /* for VERIFY: which of the provider's places, from 0 */
 };
@@ -92,7 +92,7 @@ struct cfr_rotation_provider {
     unsigned verify_count;         /* successes in a row, in each place, before a new key is published */
     int64_t verify_wait_s;         /* default of how long to wait after them */
     /* Whose keys these are, in the cloud's words: a user's name, an account's email; NULL = they are
-     * the own ones of whoever makes them. Not secret. */
+     * those of the caller itself. Not secret. */
     const char *(*subject)(const void *config);
     /* In how many places a new key is tried. */
     size_t (*places)(const void *config);
@@ -101,7 +101,7 @@ struct cfr_rotation_provider {
     int (*build)(const void *config, const struct cfr_rotation_ask *ask, const char *page, struct cfr_wire_request *out,
                  struct cfr_err *err);
     /* Reads the answer. CFR_E_LIMIT: no more keys can be made until one is removed. Whether an error to CREATE says
-     * that nothing was made is told by the status alone; see cfr_rotation_is_certain. */
+     * that nothing was made follows from the status alone; see cfr_rotation_is_certain. */
     int (*parse)(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
                  struct cfr_rotation_answer *out, struct cfr_err *err);
     /* Says how the key that is the ask's `fresh` is tried, in the zeroed OUT; NULL: by VERIFY. That it is not accepted

@@ -11,8 +11,8 @@
 
 #define CFR_ROTATION_URL_MAX 2048 /* of what a configuration may hold */
 
-/* A URL of a configuration: https, or http to localhost or a literal loopback address; no user, query or
- * fragment. URL may be NULL. CFR_E_CONFIG, with a text that begins with KEY. */
+/* A URL of a configuration: by the rule of wire/url.h, and without query and percent-encoding. URL may be NULL.
+ * CFR_E_CONFIG, with a text that begins with KEY. */
 int cfr_rotation_rest_check_url(const char *key, const char *url, struct cfr_err *err);
 /* Appends BASE without the slash that it may end in. */
 void cfr_rotation_rest_base(struct cfr_str *url, const char *base);

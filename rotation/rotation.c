@@ -7,7 +7,7 @@
 
 #define SKEW_S       900 /* a cloud's clock and ours: more is not tolerated by those that sign */
 #define LOOK_AGAIN_S 10  /* for a key that may still turn up */
-#define FULL_S       300 /* for room among a cloud's keys, which somebody else has to make */
+#define FULL_S       300 /* for room among a cloud's keys, which another user has to make */
 #define AGAIN_S      3   /* between tries of a key that is not accepted everywhere yet */
 #define NEXT_S       1   /* between successes in a row */
 
@@ -108,7 +108,7 @@ static void forget_aside(struct cfr_rotation_journal *j)
     memmove(&j->aside[0], &j->aside[1], j->aside_count * sizeof j->aside[0]);
 }
 
-/* Removes the oldest that is aside, unless somebody made it active again. *DONE: there is nothing to do about
+/* Removes the oldest that is aside, unless it was made active again. *DONE: there is nothing to do about
  * it. */
 static bool tidy(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out,
                  bool *done)
@@ -166,7 +166,7 @@ static bool intent(struct cfr_rotation_rotation *r, const struct cfr_rotation_fa
         act(out, CFR_ROTATION_ACT_CREATE, NULL);
         return false;
     }
-    /* An earlier run wrote it down. Whether it sent the request nobody knows, unless it stored the answer. */
+    /* An earlier run wrote it down. Whether it sent the request is unknown, unless it stored the answer. */
     if (!f->pending)
         return enter(r, CFR_ROTATION_LOST, f->now_s);
     copy(r->journal.minted, CFR_ROTATION_ID_MAX, f->pending_id);
@@ -328,7 +328,7 @@ static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_
         act(out, CFR_ROTATION_ACT_LAST_USED, r->journal.old);
         return false;
     }
-    /* Whoever asks for another key needs its room, and knows what he does. */
+    /* A request for another key needs its room, and was made knowing that. */
     if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
         return enter(r, CFR_ROTATION_DELETING, f->now_s);
     wait_until(out, end_s);
@@ -459,7 +459,7 @@ bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t 
     }
     if (used_s == 0 || j->known_count == CFR_ROTATION_KEYS_MAX)
         return false;
-    /* Somebody knows its secret, so it is not the one that was lost. */
+    /* It is in use, so it is not the one that was lost. */
     copy(j->known[j->known_count++], CFR_ROTATION_ID_MAX, r->suspect);
     r->suspect[0] = '\0';
     return true;

@@ -28,12 +28,12 @@
     X(INTENT, "intent")       /* a key is being made: it may exist or not */                                           \
     X(MINTED, "minted")       /* it exists, its secret is pending; whether it works is being tried */                  \
     X(VERIFIED, "verified")   /* it works, and is being published */                                                   \
-    X(PUBLISHED, "published") /* it stands; the old one works on for the grace */                                      \
+    X(PUBLISHED, "published") /* it is published; the old one works on for the grace */                                \
     X(RETIRING, "retiring")   /* the old one is being deactivated */                                                   \
     X(INACTIVE, "inactive")   /* it is, and its last use is looked at */                                               \
     X(DELETING, "deleting")   /* it is being deleted */                                                                \
     X(UNDOING, "undoing")     /* the new one never worked, and is being deleted */                                     \
-    X(LOST, "lost")           /* nobody knows whether one was made: it is looked for, and removed */
+    X(LOST, "lost")           /* whether one was made is unknown: it is looked for, and removed */
 
 enum cfr_rotation_step {
 #define X(name, text) CFR_ROTATION_##name,
@@ -105,13 +105,13 @@ enum cfr_rotation_action {
 struct cfr_rotation_facts {
     int64_t now_s;
     uint32_t chance; /* random: a part of the next name */
-    bool wanted;     /* somebody asked for a rotation */
-    bool alone;      /* nobody waits for a key: none is begun */
+    bool wanted;     /* a rotation was asked for */
+    bool alone;      /* nothing waits for a key: none is begun */
     bool pending;    /* a pending secret of journal->name is there */
     const char *pending_id;
     int64_t pending_ends_s;
     bool stands;          /* what is published is the key journal->minted */
-    int64_t grace_left_s; /* by a clock that nobody sets, as far as that is known; 0 = none */
+    int64_t grace_left_s; /* by a clock that cannot be set, as far as that is known; 0 = none */
     bool used_by_all;     /* every consumer that acknowledges has `generation`, or there is none */
 };
 

@@ -9,7 +9,7 @@
 
 #define CFR_SIGV4_HEADERS_MAX 4
 
-/* A header that is signed beside the usual ones. */
+/* A header that is signed in addition to the usual ones. */
 struct cfr_sigv4_header {
     const char *name; /* in lower case, not one of the usual ones */
     const char *value;

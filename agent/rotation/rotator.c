@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation of one key: its life, and the steps it takes. */
+/* Rotation of one key: lifecycle, and the steps it takes. */
 #include "agent/rotation/rotator_private.h"
 
 #include "base/log.h"
@@ -202,7 +202,7 @@ static int settle(struct cfr_rotator *m, struct cfr_err *err)
     return rc;
 }
 
-/* Nothing is begun, and nothing published, that nobody waits for. */
+/* Nothing is begun or published without a waiter. */
 static bool is_idle(const struct cfr_rotator *m)
 {
     enum cfr_rotation_step step = m->r.journal.step;
@@ -371,7 +371,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     m->waiter = (struct cfr_rotator_waiter){done, ctx, wanted};
     if (m->broken.code != 0)
         load(m);
-    /* Whoever made room must not wait for the list to be old. */
+    /* Once room was made, the rotation must not wait for the list to be old. */
     if (m->r.journal.step == CFR_ROTATION_REST)
         m->r.listed_s = 0;
     m->failed = false;

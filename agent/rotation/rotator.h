@@ -28,13 +28,13 @@ struct cfr_rotator_context {
     void *ctx;                 /* of the latter three */
 };
 
-/* Reads what an earlier run left; starts nothing. What is wrong with the journal is told by every start.
+/* Reads what an earlier run left; starts nothing. Every start reports what is wrong with the journal.
  * SPREAD as in struct cfr_rotation_rules. CFR_E_NOMEM. Blocks on disk, as all functions here may. */
 int cfr_rotator_open(const struct cfr_rotator_context *context, const struct cfr_config_credential *config,
                      double spread, struct cfr_rotator **out, struct cfr_err *err);
 /* Ends what is under way, where the next run takes it up again. NULL is allowed. */
 void cfr_rotator_close(struct cfr_rotator *m);
-/* Says in the log which keys nobody looks after from now on. */
+/* Logs which keys are left over, and no longer rotated or removed from now on. */
 void cfr_rotator_report_leftover(const struct cfr_rotator *m);
 /* After a reload: borrow the new copy of the configuration, which is about the same keys. */
 void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credential *config);
@@ -42,26 +42,26 @@ void cfr_rotator_rebind(struct cfr_rotator *m, const struct cfr_config_credentia
 /* The cloud's name, as in the configuration. */
 const char *cfr_rotator_provider(const struct cfr_rotator *m);
 
-/* True if a key was published and no other is about to be: what stands can be adopted. */
+/* True if a key was published and no other is about to be: what is published can be adopted. */
 bool cfr_rotator_is_settled(const struct cfr_rotator *m);
 /* When the next rotation is due, by the wall clock. */
 int64_t cfr_rotator_due_ms(const struct cfr_rotator *m);
 /* When the key that is published, or is about to be, ends by itself, by the wall clock; INT64_MAX = it does not. */
 int64_t cfr_rotator_ends_ms(const struct cfr_rotator *m);
-/* True if what is published next answers somebody who asks for a rotation now: it was not begun before for
+/* True if what is published next answers a request for a rotation that is made now: it was not begun before for
  * its age. */
 bool cfr_rotator_counts(const struct cfr_rotator *m);
 
 /* Goes on until there is something to publish, and gives that to DONE with refresh_s, when the next rotation
  * is due. WANTED: even if none is due. Nothing to publish is a result without a grant. DONE is called once,
- * not before this returns, unless it is cancelled, and must not call cfr_rotator_step; after an error the minter waits
+ * not before this returns, unless it is cancelled, and must not call cfr_rotator_step; after an error the rotator waits
  * for the next start, but for what it has to clean up. */
 void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_fn *done, void *ctx);
 void cfr_rotator_cancel(struct cfr_rotator *m);
-/* What DONE was given stands as GENERATION. */
+/* What DONE was given is published as GENERATION. */
 void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
-/* What DONE was given, or what stands already if it was given nothing: when it was minted, and its id; NULL if there is
- * none. */
+/* What DONE was given, or what is published already if it was given nothing: when it was minted, and its id; NULL if
+ * there is none. */
 const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
 
 /* Does what is due, and what a change of its context calls for. */

@@ -68,7 +68,7 @@ static int send_request(struct cfr_rotator *m, struct cfr_err *err)
     http.headers = r->headers;
     http.header_count = r->header_count;
     http.body = &r->body;
-    /* Another key would be made, of which nobody hears. */
+    /* Another key would be made, and its answer lost. */
     http.once = m->call.op == CFR_ROTATION_CREATE;
     return cfr_http_start(m->context.http, &http, on_answer, m, &m->call.handle, err);
 }

@@ -61,7 +61,7 @@ static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what,
     return rc;
 }
 
-/* The configuration names a file for each content, which nobody reads: this is what would be in it. */
+/* The configuration names a file for each content, which is never read: FROM is what would be in it. */
 static int add_content(struct cfr_trial *t, const struct cfr_rotation_trial_value *from, struct cfr_source_inputs *m,
                        struct cfr_err *err)
 {

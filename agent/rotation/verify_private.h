@@ -11,7 +11,7 @@ struct cfr_trial; /* exists only while an exchange is under way */
 
 /* Starts what WHAT says, for CREDENTIAL, which is borrowed until the callback or a cancel; WHAT is copied.
  * DONE is called once, from cfr_http_step; *OUT is gone after. An error here means that nothing was started;
- * CFR_E_CONFIG also for a key that needs nobody to be used, and so cannot be tried. */
+ * CFR_E_CONFIG also for a key that is used without any server, and so cannot be tried. */
 int cfr_rotator_verify_start(struct cfr_http *http, const struct cfr_config_credential *credential,
                              const struct cfr_rotation_trial *what, cfr_source_exchange_fn *done, void *ctx,
                              struct cfr_trial **out, struct cfr_err *err);
