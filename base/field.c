@@ -203,16 +203,20 @@ static int store_bool(bool *to, struct cfr_view text, bool quoted, struct cfr_er
 static int store_int(const struct cfr_field *f, int64_t *to, struct cfr_view text, bool quoted, struct cfr_err *err)
 {
     char buf[SHOWN_MAX + 4];
-    int64_t value;
+    int64_t value = 0;
+    bool good = text.n != 0 && text.p[0] != '+' && (text.n == 1 || text.p[0] != '0') && cfr_view_int(text, &value);
 
-    if (text.n == 0 || text.p[0] == '+' || (text.n > 1 && text.p[0] == '0') || !cfr_view_int(text, &value))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s is no integer; write decimal digits only",
+    if (!good && f->min == f->max && f->min != 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "must be %" PRId64 ", got \"%s\"", f->min,
+                           cfr_view_show(text, buf, sizeof buf));
+    if (!good)
+        return cfr_err_set(err, CFR_E_CONFIG, "must be an integer in decimal digits, got \"%s\"",
                            cfr_view_show(text, buf, sizeof buf));
     if (quoted)
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is text because of its quotes; write %s without them",
                            cfr_view_show(text, buf, sizeof buf), buf);
     if (f->min == f->max && f->min != 0 && value != f->min)
-        return cfr_err_set(err, CFR_E_CONFIG, "%" PRId64 " is not possible here; write %" PRId64, value, f->min);
+        return cfr_err_set(err, CFR_E_CONFIG, "must be %" PRId64 ", got %" PRId64, f->min, value);
     if (!(f->min == 0 && f->max == 0) && (value < f->min || value > f->max))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%" PRId64 " is out of range; write a number from %" PRId64 " to %" PRId64, value, f->min,

@@ -317,7 +317,7 @@ static bool bind_any_of(struct cfr_config_diagnostics *ps, const struct cfr_vari
     return sound;
 }
 
-/* False when the value could not be taken at all; trouble deeper down is told apart from that. */
+/* False when the value could not be taken at all; mistakes deeper down are reported by themselves. */
 static bool bind_value(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
                        void *node, const struct scope *scope)
 {
@@ -464,8 +464,8 @@ static bool check_required(struct cfr_config_diagnostics *ps, const struct cfr_t
 }
 
 /* The error of a rule across fields begins with the key that it is about, if it is about one. */
-static void tell_check(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
-                       const struct cfr_yaml_node *map, const struct cfr_err *err, const struct scope *scope)
+static void report_check(struct cfr_config_diagnostics *ps, const struct cfr_table *table,
+                         const struct cfr_yaml_node *map, const struct cfr_err *err, const struct scope *scope)
 {
     struct cfr_view text = cfr_view_of(err->text);
     ptrdiff_t colon = cfr_view_find(text, ": ");
@@ -504,7 +504,7 @@ static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)
-        tell_check(ps, table, map, &err, scope);
+        report_check(ps, table, map, &err, scope);
 }
 
 void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,

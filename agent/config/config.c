@@ -182,8 +182,8 @@ static int parse(const char *path, struct cfr_view text, const char *(*env)(cons
     if (look_at_files && !ps->nomem && ps->count == 0)
         cfr_config_check_files(config, ps);
     if (look_at_files && !ps->nomem && ps->count == 0)
-        cfr_config_resolve_people(config, ps);
-    rc = cfr_config_diagnostics_tell(ps, path, all, err);
+        cfr_config_resolve_ids(config, ps);
+    rc = cfr_config_diagnostics_report(ps, path, all, err);
     free(ps);
     if (rc != 0) {
         cfr_config_free(config);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration file: its structs, and reading it from YAML by the field tables. */
+/* The configuration: its model, and loading it from YAML by the field tables. Loading blocks on disk, nothing else
+ * blocks. A loaded configuration is immutable and owned by the caller; what accessors return is borrowed from it. No
+ * callback is kept. Errors: CFR_E_CONFIG for a mistake in the file, CFR_E_MISSING, CFR_E_LIMIT, CFR_E_NOMEM. */
 #ifndef CFR_AGENT_CONFIG_CONFIG_H
 #define CFR_AGENT_CONFIG_CONFIG_H
 
@@ -49,7 +51,7 @@ struct cfr_config_bound {
     char *uid_env;
 };
 
-/* A token asked of the API server. */
+/* A token requested from the API server. */
 struct cfr_config_request {
     struct cfr_node node;
     char *service_account;
@@ -128,7 +130,7 @@ struct cfr_config_secret {
     char *name;
     char *type;
     struct cfr_list keys; /* of struct cfr_config_file with .name; none = every key of a mounted Secret */
-    bool adopt;           /* take over a Secret that somebody else made */
+    bool adopt;           /* take over a Secret that another program made */
     char *kubeconfig;
     char *context;
 };
@@ -252,7 +254,7 @@ struct cfr_config_log {
     int format; /* enum cfr_log_format */
 };
 
-/* A rotation that somebody wants now. */
+/* A rotation that is forced now. */
 struct cfr_config_force {
     struct cfr_node node;
     char *reason;
@@ -313,7 +315,7 @@ int cfr_config_signal_number(int index);
 
 /* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment
  * (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
- * environment variables. Everything that is wrong and can be told apart is collected: ERR holds the first,
+ * environment variables. Every mistake is collected: ERR holds the first,
  * and when ALL is not NULL each is appended to it as a line. CFR_E_CONFIG, CFR_E_MISSING, CFR_E_LIMIT,
  * CFR_E_NOMEM. The caller frees *OUT with cfr_config_free. Blocks on disk. */
 int cfr_config_load(const char *path, const char *(*env)(const char *), struct cfr_config **out, struct cfr_str *all,

@@ -62,7 +62,7 @@ enum claim_kind {
     CLAIM_MOUNTED
 };
 
-/* Somebody who writes a path, or who reads a token there. */
+/* A path that is written, or that a token is read from. */
 struct claim {
     const char *path;
     enum claim_kind kind;
@@ -107,7 +107,7 @@ static void count_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
     ++*(size_t *)ctx;
 }
 
-/* What we make is ours alone; what somebody else makes is not written, and may be shown to several. */
+/* A file that credfresh makes has one writer; one that exists is only read, and several endpoints may want it. */
 static void claim_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
                          const struct cfr_sdk_client_secret *secret)
 {
@@ -184,7 +184,7 @@ static bool lies_in(const char *path, const char *directory)
 }
 
 /* "credential registry on line 12", as the other party of a conflict. */
-static void tell_party(struct cfr_str *s, const struct claim *c)
+static void add_party(struct cfr_str *s, const struct claim *c)
 {
     if (c->credential == NULL && strcmp(c->name, CLIENT_SECRET) == 0)
         cfr_str_addf(s, "that of an endpoint (line %d)", c->line);
@@ -217,8 +217,8 @@ static const char *key_of(const struct claim *c)
     return c->name;
 }
 
-/* A is told about, with its line; B is named in the text. */
-static void conflict(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
+/* Reports A, with its line; the text names B. */
+static void report_conflict(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
 {
     struct cfr_str other = {.limit = 128};
     const char *prefix = a->credential != NULL ? "credential " : "";
@@ -230,7 +230,7 @@ static void conflict(struct cfr_config_diagnostics *ps, const struct claim *a, c
                       : b->credential == NULL                                     ? "is"
                                                                                   : "is also written by";
 
-    tell_party(&other, b);
+    add_party(&other, b);
     cfr_config_diagnostics_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
                                a->credential != NULL ? ": " : "", key_of(a), a->path, how,
                                other.p != NULL ? other.p : "another",
@@ -246,7 +246,7 @@ static bool may_share(const struct claim *a, const struct claim *b)
 }
 
 /* The later line is the one at fault, unless the earlier one is a token or of our own. */
-static void tell_shared(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
+static void report_shared(struct cfr_config_diagnostics *ps, const struct claim *a, const struct claim *b)
 {
     bool swap = a->credential == NULL || (b->credential != NULL && b->kind < CLAIM_TOKEN && a->line < b->line);
 
@@ -254,15 +254,15 @@ static void tell_shared(struct cfr_config_diagnostics *ps, const struct claim *a
         swap = false;
     if (a->credential == NULL && b->credential == NULL)
         swap = a->line < b->line;
-    conflict(ps, swap ? b : a, swap ? a : b);
+    report_conflict(ps, swap ? b : a, swap ? a : b);
 }
 
-static void tell_inside(struct cfr_config_diagnostics *ps, const struct claim *c, const struct claim *outer,
-                        const char *state_dir)
+static void report_inside(struct cfr_config_diagnostics *ps, const struct claim *c, const struct claim *outer,
+                          const char *state_dir)
 {
-    /* That state_dir itself is shared has been told already; the socket is in it by default. */
+    /* That state_dir itself is shared has been reported already; the socket is in it by default. */
     if (c->kind != CLAIM_OWN || state_dir == NULL || strcmp(outer->path, state_dir) != 0)
-        conflict(ps, c, outer);
+        report_conflict(ps, c, outer);
 }
 
 static void check_paths(const struct cfr_config *config, struct cfr_config_diagnostics *ps)
@@ -279,9 +279,9 @@ static void check_paths(const struct cfr_config *config, struct cfr_config_diagn
         const struct claim *c = &list.items[i];
 
         if (i > 0 && strcmp(c->path, c[-1].path) == 0 && !may_share(c, &c[-1]))
-            tell_shared(ps, c, &c[-1]);
+            report_shared(ps, c, &c[-1]);
         if (outer != NULL && lies_in(c->path, outer->path))
-            tell_inside(ps, c, outer, config->state_dir);
+            report_inside(ps, c, outer, config->state_dir);
         else if (c->kind == CLAIM_DIRECTORY && (outer == NULL || strcmp(c->path, outer->path) != 0))
             outer = c;
     }

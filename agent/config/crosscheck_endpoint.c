@@ -266,7 +266,7 @@ static void resolve_allowed(const struct cfr_config_credential *c, struct cfr_co
     }
 }
 
-void cfr_config_resolve_people(struct cfr_config *config, struct cfr_config_diagnostics *problems)
+void cfr_config_resolve_ids(struct cfr_config *config, struct cfr_config_diagnostics *problems)
 {
     for (size_t i = 0; i < config->credentials.count; i++) {
         if (cfr_config_at(config, i)->allow != NULL)

@@ -20,7 +20,7 @@ static int compare_texts(const char *a, const char *b)
     return strcmp(a != NULL ? a : "", b != NULL ? b : "");
 }
 
-/* Two ways to one API server, or to one namespace, cannot be told before they are gone. */
+/* Two ways to one API server, or to one namespace, cannot be distinguished before they are used. */
 static int compare_places(const struct target *a, const struct target *b)
 {
     int order = compare_texts(a->secret->name, b->secret->name);

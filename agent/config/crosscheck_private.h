@@ -26,7 +26,7 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
 /* agent/config/crosscheck_source.c: what minted keys need of the rest. */
 void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 /* Users and groups that must be there; in place of their names come their numbers. Blocks on disk. */
-void cfr_config_resolve_people(struct cfr_config *config, struct cfr_config_diagnostics *problems);
+void cfr_config_resolve_ids(struct cfr_config *config, struct cfr_config_diagnostics *problems);
 /* Files that must be there: CA files. Blocks on disk. */
 void cfr_config_check_files(const struct cfr_config *config, struct cfr_config_diagnostics *problems);
 

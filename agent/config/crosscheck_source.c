@@ -60,7 +60,8 @@ static void check_with(const struct cfr_config *config, const struct cfr_config_
             c->mint->with);
 }
 
-/* Keys without names cannot be told apart: each would remove what the other one lost, and take its room. */
+/* Keys without names cannot be distinguished: each credential would remove what the other one lost, and take its room.
+ */
 static void check_alone(const struct cfr_config *config, size_t i, struct cfr_config_diagnostics *ps)
 {
     const struct cfr_config_credential *c = cfr_config_at(config, i);

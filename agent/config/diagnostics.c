@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Problems of a configuration. */
+/* List of the mistakes in a configuration. */
 #include "agent/config/diagnostics_private.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void sort(struct cfr_config_diagnostics *p, size_t n)
     }
 }
 
-static void tell_first(const struct cfr_config_diagnostic *item, const char *path, struct cfr_err *err)
+static void set_first(const struct cfr_config_diagnostic *item, const char *path, struct cfr_err *err)
 {
     size_t n = strlen(path);
     bool cut = n > PATH_SHOWN_MAX;
@@ -48,8 +48,8 @@ static void tell_first(const struct cfr_config_diagnostic *item, const char *pat
         (void)cfr_err_set(err, CFR_E_CONFIG, "%s%s: %s", cut ? "..." : "", end, item->text);
 }
 
-int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
-                                struct cfr_err *err)
+int cfr_config_diagnostics_report(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
+                                  struct cfr_err *err)
 {
     size_t n = p->count < CFR_CONFIG_DIAGNOSTICS_MAX ? p->count : CFR_CONFIG_DIAGNOSTICS_MAX;
 
@@ -58,7 +58,7 @@ int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *pa
     if (n == 0)
         return 0;
     sort(p, n);
-    tell_first(&p->items[0], path, err);
+    set_first(&p->items[0], path, err);
     for (size_t i = 0; i < n && all != NULL; i++) {
         if (p->items[i].line != 0)
             cfr_str_addf(all, "%s:%d: %s\n", path, p->items[i].line, p->items[i].text);
@@ -66,6 +66,6 @@ int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *pa
             cfr_str_addf(all, "%s: %s\n", path, p->items[i].text);
     }
     if (p->count > n && all != NULL)
-        cfr_str_addf(all, "%s: %zu more; mend these first\n", path, p->count - n);
+        cfr_str_addf(all, "%s: %zu more; fix these first\n", path, p->count - n);
     return CFR_E_CONFIG;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with a configuration: collected while it is read, then told in the order of the lines. */
+/* What is wrong with a configuration: collected while it is read, then reported in the order of the lines. */
 #ifndef CFR_AGENT_CONFIG_DIAGNOSTICS_PRIVATE_H
 #define CFR_AGENT_CONFIG_DIAGNOSTICS_PRIVATE_H
 
@@ -11,7 +11,7 @@
 /* Zero it. Holds no heap memory. */
 struct cfr_config_diagnostics {
     size_t count; /* all that were found, also those beyond the room below */
-    bool nomem;   /* memory ran out: then this is the only thing to tell */
+    bool nomem;   /* memory ran out: then this is the only thing to report */
     struct cfr_config_diagnostic {
         int line; /* 0 = about the whole file */
         char text[CFR_ERR_TEXT_MAX];
@@ -23,7 +23,7 @@ void cfr_config_diagnostics_add(struct cfr_config_diagnostics *p, int line, cons
     __attribute__((format(printf, 3, 4)));
 /* Puts the first into ERR and appends each as a line "PATH:LINE: TEXT" to ALL (may be NULL). Returns 0 if
  * there are none, else CFR_E_CONFIG or CFR_E_NOMEM. Sorts P. */
-int cfr_config_diagnostics_tell(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
-                                struct cfr_err *err);
+int cfr_config_diagnostics_report(struct cfr_config_diagnostics *p, const char *path, struct cfr_str *all,
+                                  struct cfr_err *err);
 
 #endif

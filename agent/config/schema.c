@@ -86,7 +86,7 @@ static const struct cfr_table hook_table = {
     .size = sizeof(struct cfr_config_hook),
     .fields = hook_fields,
     .check = cfr_config_rules_hook,
-    .doc = "How a consumer is told: exactly one of `signal`, `exec` and `http`. A hook that fails is "
+    .doc = "How a consumer is notified: exactly one of `signal`, `exec` and `http`. A hook that fails is "
            "repeated with growing pauses and never holds back the next publish.",
 };
 
@@ -148,7 +148,7 @@ static const struct cfr_field credential_fields[] = {
             "the "
             "user that credfresh runs as, when they ask."},
     {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
-     .doc = "Who is told after a publish, in this order. Default: nobody."},
+     .doc = "Who is notified after a publish, in this order. Default: nobody."},
     {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
      .doc = "How consumers say which generation they have in use. Default: they do not say."},
@@ -164,7 +164,7 @@ const struct cfr_table cfr_config_credential_table = {
     .size = sizeof(struct cfr_config_credential),
     .fields = credential_fields,
     .check = cfr_config_rules_credential,
-    .doc = "One credential: a token, what it is traded for, where it is written, and who is told.",
+    .doc = "One credential: a token, what it is exchanged for, where it is written, and who is notified.",
 };
 
 #define AT(member) offsetof(struct cfr_config_log, member)
@@ -236,7 +236,7 @@ static const struct cfr_field root_fields[] = {
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
      .doc = "How long the generation before stays readable in a directory; then it is wiped."},
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
-     .doc = "How long, once it is told to end, the agent may take to finish the exchanges, deliveries and hooks under "
+     .doc = "How long, once it has to end, the agent may take to finish the exchanges, deliveries and hooks under "
             "way."},
     {FIELD(exit_with, MAP), .table = &exit_table, .doc = "A process whose end is the agent's end. Default: none."},
     {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,

@@ -144,9 +144,9 @@ static const struct cfr_field secret_fields[] = {
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
      .doc = "What it holds. May be left out with a mounted Secret that is passed on: then each of its keys."},
     {FIELD(adopt, BOOL), .fallback = "false",
-     .doc =
-         "Take over a Secret that somebody else made, and fields of ours that another manager owns. Default: both are "
-         "refused."},
+     .doc = "Take over a Secret that another program made, and fields of ours that another manager owns. Default: both "
+            "are "
+            "refused."},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
      .doc = "How to reach the API server. Default: as the pod that credfresh runs in."},
     {FIELD(context, STRING), .min = 1, .max = 253, .doc = "Which context of `kubeconfig`. Default: its current one."},
@@ -160,7 +160,7 @@ static const struct cfr_table secret_table = {
     .fields = secret_fields,
     .check = cfr_config_rules_secret,
     .doc = "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
-           "field manager `credfresh`. An immutable one, one of another type, and one that somebody else made are "
+           "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
            "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
            "all three.",
 };

@@ -21,7 +21,7 @@ static const struct cfr_field mint_fields[] = {
     {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
      .doc = "How long an old key that was still used in the second half of its grace stays deactivated "
             "before it is deleted: "
-            "whoever has not taken the new one finds out while the old one can still be brought back."},
+            "a consumer that has not taken the new one fails while the old one can still be brought back."},
     {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
      .doc = "How long to wait with a new key after it was accepted everywhere, several times in a row. "
             "Default: 60s for "

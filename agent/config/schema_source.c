@@ -30,7 +30,7 @@ static const struct cfr_table bound_table = {
 #define AT(member) offsetof(struct cfr_config_request, member)
 static const struct cfr_field request_fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253,
-     .doc = "Name of the service account. Whoever asks needs the verb `create` on its `serviceaccounts/token`."},
+     .doc = "Name of the service account. The caller needs the verb `create` on its `serviceaccounts/token`."},
     {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
      .doc = "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in."},
     {FIELD(audiences, STRINGS), .min = 1, .max = 16,
@@ -53,14 +53,14 @@ static const struct cfr_table request_table = {
     .size = sizeof(struct cfr_config_request),
     .fields = request_fields,
     .check = cfr_config_rules_request,
-    .doc = "A token asked of a Kubernetes API server (TokenRequest).",
+    .doc = "A token requested from a Kubernetes API server (TokenRequest).",
 };
 
 #define AT(member) offsetof(struct cfr_config_token, member)
 static const struct cfr_field token_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
      .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
-            "somebody renews. Read through links, white space around it is dropped, watched for renewal."},
+            "another program renews. Read through links, white space around it is dropped, watched for renewal."},
     {FIELD(json_field, STRING), .min = 1, .max = 256,
      .doc = "With `file`: the file is a JSON object, and the token its member of this name, as an external_account "
             "file's `subject_token_field_name` says. Default: the file holds the token alone."},
@@ -86,7 +86,7 @@ static const struct cfr_field mounted_fields[] = {
     {FIELD(directory, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
      .doc = "Where the Secret is mounted. It may not exist at first, and may change at any moment."},
     {FIELD(kind, ENUM), .fallback = "auto", .choices = cfr_mounted_kinds,
-     .doc = "Whose credentials it holds; another Secret is refused. Default: told from its keys."},
+     .doc = "Whose credentials it holds; another Secret is refused. Default: determined from its keys."},
     {FIELD(pass_on, BOOL), .fallback = "false",
      .doc = "Publish its keys as they are, even where the cloud would give short-lived credentials for them."},
     {.key = NULL},

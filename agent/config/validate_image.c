@@ -55,7 +55,7 @@ static bool is_annotation(const char *text)
     return true;
 }
 
-/* True for what says where requests, and with them tokens, go: that is not for whoever writes annotations. */
+/* True for what says where requests, and with them tokens, go: that is not for the author of annotations. */
 static bool names_server(const char *key)
 {
     static const char *const ends[] = {"endpoint", "_host", "_domain", "url"};
@@ -105,7 +105,7 @@ int cfr_config_rules_image(const void *node, struct cfr_err *err)
 
     if (rc == 0)
         rc = check_match(&c->match, err);
-    /* An exchange that is wrong in itself has been told already. */
+    /* An exchange that is wrong in itself has been reported already. */
     if (c->exchange != NULL)
         provider = cfr_config_exchange_provider(c->exchange, &config);
     if (rc != 0 || provider == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples about those who are told of a generation: hooks, Secrets of the cluster, consumers. */
+/* Metrics of hooks, Secrets of the cluster and consumers. */
 #include "serve/api/metrics_private.h"
 
 /* Two hooks of one credential may do the same in words, yet a series may appear once only. */

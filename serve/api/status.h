@@ -20,7 +20,7 @@ struct cfr_api_status_hook {
     uint64_t runs_failed;
 };
 
-/* Somebody who says which generation it has in use. */
+/* A consumer that acknowledges generations. */
 struct cfr_api_status_consumer {
     const char *name;    /* how it says so, in words: "file /run/app/in-use" */
     uint64_t generation; /* 0 = it has said nothing yet */
@@ -78,7 +78,7 @@ struct cfr_api_status_credential {
     int64_t token_issued_s; /* of the subject token last read; 0 = unknown */
     int64_t token_expires_s;
     bool token_overdue;     /* past 80 % of its life and nobody replaced it */
-    bool token_requested;   /* asked of the API server, by itself or in place of a file */
+    bool token_requested;   /* requested from the API server, by itself or in place of a file */
     const char *token_note; /* e.g. that it is a subPath mount; or NULL */
     const char *error;      /* last error in words, NULL when the last attempt went well */
     int error_code;         /* CFR_E_... or 0 */

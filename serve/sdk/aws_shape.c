@@ -59,7 +59,7 @@ bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *crede
 
     *offer = (struct cfr_offer){0};
     if (!w->offer(w->ctx, credential, offer)) {
-        (void)snprintf(text, sizeof text, "no credential is named %s; mend the endpoint in the configuration",
+        (void)snprintf(text, sizeof text, "no credential is named %s; fix the endpoint in the configuration",
                        credential);
         cfr_sdk_aws_error(out, 500, "NoSuchCredential", text);
         return false;

@@ -15,7 +15,7 @@
 #define RESOURCE_MAX   1024
 #define SELECTOR_MAX   512
 #define LEGACY_VERSION "2017-09-01"
-/* Told of a token without an end, so that clients ask again some day. */
+/* The lifetime that is reported for a token without an end, so that clients ask again some day. */
 #define ENDLESS_S 86400
 
 enum selector { BY_CLIENT, BY_OBJECT, BY_RESOURCE_ID, SELECTORS };

@@ -64,15 +64,16 @@ struct cfr_sdk_endpoint_answer {
 };
 
 /* GET /v1/token/NAME: {"credential","kind","expires":"RFC 3339"|null,"fields":{...}}, with Accept: text/plain the one
- * token alone. NAME is allowed or not by whoever calls. */
+ * token alone. The caller decides whether NAME is allowed. */
 bool cfr_sdk_token(const struct cfr_sdk_endpoint_request *r, const struct cfr_sdk_endpoint_world *w,
                    struct cfr_sdk_endpoint_answer *out);
 
 /* ---- answers and requests ---- */
 
-/* Begins OUT anew with STATUS, TYPE (literal) and Cache-Control: no-store, body empty. An answer that outgrows
+/* Begins OUT again with STATUS, TYPE (literal) and Cache-Control: no-store, body empty. An answer that outgrows
  * CFR_SDK_ENDPOINT_ANSWER_MAX or memory, or a header that does not fit or is not printable, becomes a 500 without a
- * body, and stays that whatever is added: nobody has to check. HEAD is answered as GET; the server leaves out the body.
+ * body, and stays that whatever is added: no caller has to check. HEAD is answered as GET; the server leaves out the
+ * body.
  */
 void cfr_sdk_endpoint_start(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
 void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text);

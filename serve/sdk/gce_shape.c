@@ -249,7 +249,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
     (void)client_id;
     if (a == NULL)
         return 0;
-    /* Whoever was pointed there would be somebody else. */
+    /* SDKs that are pointed there would get another credential. */
     if (!is_default(c, a))
         return cfr_sdk_env_note(
             e, err,

@@ -31,7 +31,7 @@ static const struct cfr_field proof_fields[] = {
     {FIELD(group, STRING), .min = 1, .max = 256,
      .doc = "Group name or number that owns it. Default: the group that credfresh runs as."},
     {FIELD(existing, BOOL), .fallback = "false",
-     .doc = "Somebody else makes it (a service-account token, a Secret of the cluster): it is only read, again each "
+     .doc = "Another program makes it (a service-account token, a Secret of the cluster): it is only read, again each "
             "time it "
             "changes."},
     {.key = NULL},
@@ -43,7 +43,7 @@ const struct cfr_table cfr_sdk_client_secret_table = {
     .size = sizeof(struct cfr_sdk_client_secret),
     .fields = proof_fields,
     .check = check_client_secret,
-    .doc = "A file with what a client must show: whoever can read it can have the credential.",
+    .doc = "A file with what a client must show: any process that can read it can have the credential.",
 };
 
 /* ---- shared by the shapes ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Shapes of the local endpoints: for each way in which an SDK asks for credentials, a row with its configuration, its
  * answer and the variables that lead to it. Pure: nothing blocks. Rows are constant and live as long as the process;
- * configurations are owned by whoever bound them with the row's table. Functions of a row call back before they return
- * and never later. */
+ * a configuration is owned by the program that bound it with the row's table. Functions of a row call back before they
+ * return and never later. */
 #ifndef CFR_SERVE_SDK_SHAPE_H
 #define CFR_SERVE_SDK_SHAPE_H
 

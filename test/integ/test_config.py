@@ -53,7 +53,7 @@ MISTAKES = {
     "a mapping for a list": ("exec: [/bin/true]", "exec: {a: b}", "exec", ["a list is wanted"]),
     "text for a boolean": ("required: true", "required: yes", "required", ["write true"]),
     "text for a number": ("version: 1", 'version: "1"', "version", ["without"]),
-    "a version to come": ("version: 1", "version: 2", "version", ["write 1"]),
+    "a version to come": ("version: 1", "version: 2", "version", ["must be 1"]),
     "a duration without unit": ("keep_previous: 10m", "keep_previous: 10", "keep_previous", ["no unit", "10s"]),
     "no duration": ("timeout: 5s", "timeout: soon", "timeout", ["no duration", "90s"]),
     "a duration out of range": ("timeout: 5s", "timeout: 3h", "timeout", ["timeout", "10m"]),

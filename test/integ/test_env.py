@@ -178,7 +178,7 @@ def test_mistakes(tmp_path):
     assert ask(path).returncode == 2
     path.write_text("version: 2\n")
     done = ask(path, "demo")
-    assert done.returncode == 3 and "write 1" in done.stderr
+    assert done.returncode == 3 and "must be 1" in done.stderr
 
 
 def get(url, **headers):

@@ -178,7 +178,7 @@ static void a_long_path_does_not_hide_the_message(void **state)
     memset(path, 'p', sizeof path);
     path[sizeof path - 1] = '\0';
     assert_int_equal(cfr_config_parse(path, LITERAL("version: 2\n"), no_env, &config, NULL, &err), CFR_E_CONFIG);
-    assert_contains(err.text, "ppp:1: version: 2 is not possible here; write 1");
+    assert_contains(err.text, "ppp:1: version: must be 1, got 2");
     assert_int_equal(strncmp(err.text, "...ppp", 6), 0);
 }
 

@@ -87,7 +87,9 @@ static void keys(void **state)
         {"version: 1\n", "f:1: credentials: is missing here; this configuration needs it\n"},
         {"version: 1\ncredentials: []\n", "f:2: credentials: is empty; write at least 1\n"},
         {"version: 2\ncredentials: []\n",
-         "f:1: version: 2 is not possible here; write 1\nf:2: credentials: is empty; write at least 1\n"},
+         "f:1: version: must be 1, got 2\nf:2: credentials: is empty; write at least 1\n"},
+        {"version: one\ncredentials: []\n",
+         "f:1: version: must be 1, got \"one\"\nf:2: credentials: is empty; write at least 1\n"},
         {"version: \"1\"\n"
          "credentials: {}\n",
          "f:1: version: \"1\" is text because of its quotes; write 1 without them\n"
@@ -140,7 +142,7 @@ static void scalars(void **state)
         {HEAD PUB "    required: \"true\"\n",
          "f:6: credential a: required: true is neither true nor false; write true without quotes\n"},
         {"max_concurrent_exchanges: ten\n" HEAD PUB,
-         "f:1: max_concurrent_exchanges: ten is no integer; write decimal digits only\n"},
+         "f:1: max_concurrent_exchanges: must be an integer in decimal digits, got \"ten\"\n"},
         {"max_concurrent_exchanges: 0\n" HEAD PUB,
          "f:1: max_concurrent_exchanges: 0 is out of range; write a number from 1 to 1024\n"},
         {"keep_previous: 10\n" HEAD PUB, "f:1: keep_previous: 10 has no unit; write 10s if seconds are meant\n"},
@@ -289,7 +291,7 @@ static void errors_are_collected_in_order_up_to_a_number(void **state)
     while (cfr_view_line(&rest, &line))
         n++;
     assert_int_equal(n, 21);
-    assert_contains(all.p, "f: 5 more; mend these first\n");
+    assert_contains(all.p, "f: 5 more; fix these first\n");
     cfr_str_free(&text);
     cfr_str_free(&all);
 }

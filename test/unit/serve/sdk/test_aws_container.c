@@ -54,7 +54,7 @@ static const struct row {
     {"a key without its secret", "GET", AUTH, OFFER_HALF, 500, NULL,
      ERROR("NoAwsKeys", "credential registry holds no AWS keys; name one that does in the endpoint's configuration")},
     {"no such credential", "GET", AUTH, OFFER_UNKNOWN, 500, NULL,
-     ERROR("NoSuchCredential", "no credential is named registry; mend the endpoint in the configuration")},
+     ERROR("NoSuchCredential", "no credential is named registry; fix the endpoint in the configuration")},
     /* who asks, 7.1 */
     {"no Authorization", "GET", "", OFFER_SESSION, 401, NULL,
      ERROR("MissingAuthorization", "an Authorization header is needed; set AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")},

@@ -75,7 +75,7 @@ static const struct row {
     {"another cloud's", &plain, "GET", ROLES "registry", OFFER_OTHER_CLOUD, 500,
      ERROR("NoAwsKeys", "credential registry holds no AWS keys; name one that does in the endpoint's configuration")},
     {"no such credential", &plain, "GET", ROLES "registry", OFFER_UNKNOWN, 500,
-     ERROR("NoSuchCredential", "no credential is named registry; mend the endpoint in the configuration")},
+     ERROR("NoSuchCredential", "no credential is named registry; fix the endpoint in the configuration")},
     {"the profile's ARN, in its partition", &plain, "GET", "/latest/meta-data/iam/info", OFFER_SESSION, 200,
      "{\"Code\":\"Success\",\"LastUpdated\":\"2026-01-02T04:03:05Z\",\"InstanceProfileArn\":"
      "\"arn:aws-cn:iam::123456789012:instance-profile/reporting\"}\n"},
