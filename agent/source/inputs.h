@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that an exchange begins with, read at one moment: the subject token, the files that the provider's
- * configuration names, or a mounted Secret with what follows from it. */
+/* Inputs of an exchange, read at one moment: the subject token, the files that the provider's configuration names, or a
+ * mounted Secret with what follows from it.
+ * Reading blocks on disk. The caller frees inputs in every case; their provider's configuration is borrowed from the
+ * credential's, or is their own where a mounted Secret decides. No callbacks. Errors say which file or setting, what is
+ * wrong, and what to do. */
 #ifndef CFR_AGENT_SOURCE_INPUTS_H
 #define CFR_AGENT_SOURCE_INPUTS_H
 
