@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refresh rule and retry backoff. */
+/* Refresh rule. */
 #include "token/refresh.h"
 
 #include "base/hash.h"
@@ -71,20 +71,4 @@ double cfr_refresh_spread(const char *text)
     h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     h ^= h >> 33;
     return (double)(h >> 11) / 9007199254740992.0;
-}
-
-int64_t cfr_refresh_backoff(unsigned attempt, int64_t base_ms, int64_t cap_ms, double chance)
-{
-    int64_t low = base_ms / 2;
-    int64_t high = base_ms;
-
-    for (unsigned i = 0; i < attempt && high < cap_ms; i++) {
-        if (__builtin_mul_overflow(high, 2, &high))
-            high = cap_ms;
-    }
-    if (high > cap_ms)
-        high = cap_ms;
-    if (high <= low)
-        return high > 0 ? high : 0;
-    return low + (int64_t)((double)(high - low) * unit(chance));
 }

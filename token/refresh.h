@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When to refresh: the kubelet's rule (80 % of the lifetime, or 24 h), earlier where consumers refresh earlier; and
- * the backoff of retries. Pure arithmetic on milliseconds of one clock. */
+/* When to refresh: the kubelet's rule (80 % of the lifetime, or 24 h), earlier where consumers refresh earlier.
+ * Pure arithmetic on milliseconds of one clock. */
 #ifndef CFR_TOKEN_REFRESH_H
 #define CFR_TOKEN_REFRESH_H
 
@@ -32,9 +32,5 @@ bool cfr_refresh_due(struct cfr_refresh_life life, int64_t at_ms, int64_t now_ms
 /* A stable number in [0, 1) from text (FNV-1a with its bits mixed, so that names that differ in their last
  * character lie far apart). */
 double cfr_refresh_spread(const char *text);
-
-/* Full jitter: a delay in [BASE_MS/2, min(BASE_MS * 2^attempt, CAP_MS)] chosen by CHANCE in [0, 1); attempt
- * counts from 0. */
-int64_t cfr_refresh_backoff(unsigned attempt, int64_t base_ms, int64_t cap_ms, double chance);
 
 #endif

@@ -173,27 +173,6 @@ static void spread(void **state)
         assert_in_range(bins[i], 60, 140);
 }
 
-static void backoff(void **state)
-{
-    (void)state;
-    for (unsigned attempt = 0; attempt < 100; attempt++) {
-        int64_t top = attempt < 9 ? INT64_C(1000) << attempt : 300000;
-
-        if (top > 300000)
-            top = 300000;
-        for (size_t c = 0; c < COUNT(units); c++) {
-            int64_t d = cfr_refresh_backoff(attempt, 1000, 300000, units[c]);
-
-            assert_in_range(d, 500, top);
-        }
-        assert_int_equal(cfr_refresh_backoff(attempt, 1000, 300000, 0), 500);
-        assert_true(cfr_refresh_backoff(attempt, 1000, 300000, 0.999999999) >= top - 2);
-    }
-    assert_int_equal(cfr_refresh_backoff(5, 1000, 100, 0.5), 100);
-    assert_int_equal(cfr_refresh_backoff(5, 0, 100, 0.5), 0);
-    assert_true(cfr_refresh_backoff(UINT32_MAX, INT64_MAX / 2, INT64_MAX, 0.999) > 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,7 +184,6 @@ int main(void)
         cmocka_unit_test(due),
         cmocka_unit_test(ten_second_lives_work),
         cmocka_unit_test(spread),
-        cmocka_unit_test(backoff),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
