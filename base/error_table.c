@@ -35,7 +35,7 @@ static const struct cfr_error_table_row of_status[] = {
     {0},
 };
 static const struct cfr_error_table_row rejected = {
-    NULL, NULL, 0, CFR_E_REJECTED, "the server does not take the request; mend what its message names"};
+    NULL, NULL, 0, CFR_E_REJECTED, "the server does not take the request; correct what its message names"};
 
 static bool contains(struct cfr_view text, const char *part)
 {

@@ -36,7 +36,7 @@ static const struct cfr_error_table_row rows[] = {
      "the agent refuses the request's Host or token; check `endpoint`, which must name one of its own "
      "addresses"},
     {NULL, "InvalidParameter", 0, CFR_E_REJECTED, HINT_TOKEN},
-    {NULL, "InvalidRequest", 0, CFR_E_REJECTED, "mend what the message names"},
+    {NULL, "InvalidRequest", 0, CFR_E_REJECTED, "correct what the message names"},
     {NULL, "Throttling", 0, CFR_E_THROTTLED, "AWS limits the rate of calls; " HINT_AGAIN},
     {NULL, "TooManyRequests", 0, CFR_E_THROTTLED, "AWS limits the rate of calls; " HINT_AGAIN},
     {NULL, "InternalServer", 0, CFR_E_UNAVAILABLE, "AWS is unavailable; " HINT_AGAIN},

@@ -20,9 +20,9 @@
 #define HINT_LATER   "Entra ID is unavailable; it is tried again"
 #define HINT_BUSY    "Entra ID limits the rate of calls; it is tried again"
 #define HINT_INSPECT "Entra ID does not take this token; look at it with `credfresh inspect`"
-#define HINT_SCOPE   "mend `scopes`: each element must be one resource with /.default after it"
+#define HINT_SCOPE   "correct `scopes`: each element must be one resource with /.default after it"
 #define HINT_RESOURCE                                                                                                  \
-    "the resource of `scopes` does not exist in this tenant; mend it, or have an administrator add the "               \
+    "the resource of `scopes` does not exist in this tenant; correct it, or have an administrator add the "               \
     "resource's "                                                                                                      \
     "service principal"
 #define HINT_CLIENT   "there is no such application in this tenant; check `client_id`, `tenant_id` and the cloud"
@@ -77,13 +77,13 @@ static const struct cfr_error_table_row rows[] = {
      "again"},
     {"AADSTS700213", NULL, 0, CFR_E_IDP, HINT_MATCH},
     {"AADSTS7002131", NULL, 0, CFR_E_DENIED,
-     "mend the client's federated credential: compare its issuer, subject and audience with the token's "
+     "correct the client's federated credential: compare its issuer, subject and audience with the token's "
      "({who})"},
     {"AADSTS7002137", NULL, 0, CFR_E_DENIED,
-     "mend the client's federated credential: compare its issuer, subject and audience with the token's "
+     "correct the client's federated credential: compare its issuer, subject and audience with the token's "
      "({who})"},
     {"AADSTS7002138", NULL, 0, CFR_E_DENIED,
-     "mend the client's federated credential: upper and lower case must be as in the token ({who})"},
+     "correct the client's federated credential: upper and lower case must be as in the token ({who})"},
     {"AADSTS7002381", NULL, 0, CFR_E_DENIED,
      "a policy of the tenant demands a claim that the token lacks; an administrator has to allow the token's "
      "issuer"},

@@ -8,9 +8,9 @@
 #define HINT_BUSY  "Google limits the rate of calls (or the project's quota is used up); it is tried again"
 #define HINT_CLOCK "check this machine's clock: Google takes no token from the future or older than an hour"
 #define HINT_BUG   "the service does not understand the request; check `sts_endpoint` and `iam_endpoint`"
-#define HINT_SCOPE "mend `scopes`: Google does not know one of them, or the caller may not have it"
+#define HINT_SCOPE "correct `scopes`: Google does not know one of them, or the caller may not have it"
 #define HINT_NUMBER                                                                                                    \
-    "mend `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"               \
+    "correct `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"               \
     "providers/PROVIDER, with the project's NUMBER, not its id"
 
 /* What any of the services may say. */
@@ -32,7 +32,7 @@
     "the token has expired or is too old; it is tried again with the next one. Is the token file still "               \
     "renewed?"
 #define HINT_CONDITION                                                                                                 \
-    "the provider's attribute condition does not accept {who}; mend the condition, or use another token"
+    "the provider's attribute condition does not accept {who}; correct the condition, or use another token"
 
 static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "stale to sign-in", 0, CFR_E_TOKEN_EXPIRED, HINT_STALE},
@@ -47,10 +47,10 @@ static const struct cfr_error_table_row sts_rows[] = {
     {"invalid_grant", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
     {"unauthorized_client", "attribute condition", 0, CFR_E_DENIED, HINT_CONDITION},
     {"invalid_grant", "google.subject", 0, CFR_E_DENIED,
-     "mend the provider's attribute mapping: google.subject may have at most 127 bytes, and {who} makes "
+     "correct the provider's attribute mapping: google.subject may have at most 127 bytes, and {who} makes "
      "more"},
     {NULL, "not in a valid json format", 0, CFR_E_DENIED,
-     "mend the keys that were uploaded to the provider: Google takes no x5c or x5t in them"},
+     "correct the keys that were uploaded to the provider: Google takes no x5c or x5t in them"},
     {"invalid_grant", "issuer", 0, CFR_E_DENIED,
      "the provider in `audience` is for another issuer than the token's; see `credfresh inspect`"},
     {"invalid_grant", NULL, 0, CFR_E_TOKEN, "Google does not take this token; look at it with `credfresh inspect`"},
@@ -61,15 +61,15 @@ static const struct cfr_error_table_row sts_rows[] = {
      "in "
      "it (a new one takes up to 5 min)"},
     {"invalid_request", "audience", 0, CFR_E_REJECTED, HINT_NUMBER},
-    {"invalid_request", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
+    {"invalid_request", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, HINT_SCOPE},
     {"invalid_client", NULL, 0, CFR_E_DENIED,
      "check `client_id` and the secret in `client_secret_file`; the client may have been deleted"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, HINT_BUG},
     {"unsupported_token_type", NULL, 0, CFR_E_REJECTED,
-     "mend `subject_token_type`: the provider is for tokens of another type"},
+     "correct `subject_token_type`: the provider is for tokens of another type"},
     {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, HINT_NUMBER},
-    {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
+    {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
     {"PERMISSION_DENIED", NULL, 0, CFR_E_DENIED, "{who} may not use the pool, or its project"},
     COMMON_ROWS,
 };
@@ -83,7 +83,7 @@ static const struct cfr_error_table_row key_rows[] = {
      "the key of {who} was disabled or deleted; give a new one in credentials_file"},
     {"invalid_grant", "short-lived", 0, CFR_E_REJECTED, HINT_CLOCK},
     {"invalid_grant", "reasonable timeframe", 0, CFR_E_REJECTED, HINT_CLOCK},
-    {"invalid_grant", "Invalid email", 0, CFR_E_DENIED, "there is no such user; mend `subject`"},
+    {"invalid_grant", "Invalid email", 0, CFR_E_DENIED, "there is no such user; correct `subject`"},
     {"invalid_grant", "account not found", 0, CFR_E_DENIED,
      "{who} was deleted; give the key of another one in credentials_file"},
     {"invalid_grant", NULL, 0, CFR_E_DENIED,
@@ -95,16 +95,16 @@ static const struct cfr_error_table_row key_rows[] = {
     {"invalid_client", NULL, 0, CFR_E_DENIED, "{who} does not exist; give the key of another one in credentials_file"},
     {"disabled_client", NULL, 0, CFR_E_DENIED, "{who} is disabled; enable it"},
     {"deleted_client", NULL, 0, CFR_E_DENIED, "{who} was deleted; give the key of another one in credentials_file"},
-    {"invalid_request", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
+    {"invalid_request", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED,
-     "this is not the token endpoint; mend the token_uri in credentials_file, or `sts_endpoint`"},
+     "this is not the token endpoint; correct the token_uri in credentials_file, or `sts_endpoint`"},
     COMMON_ROWS,
 };
 
 #define HINT_BINDING                                                                                                   \
     "grant {who} roles/iam.workloadIdentityUser (a service account: roles/iam.serviceAccountTokenCreator) "            \
     "on "                                                                                                              \
-    "`service_account`, or mend its name; a new binding takes minutes"
+    "`service_account`, or correct its name; a new binding takes minutes"
 #define HINT_API "enable iamcredentials.googleapis.com in the project that the message names; that takes minutes"
 
 static const struct cfr_error_table_row iam_rows[] = {
@@ -120,15 +120,15 @@ static const struct cfr_error_table_row iam_rows[] = {
     {"UNAUTHENTICATED", NULL, 0, CFR_E_DENIED,
      "the token of the step before was not taken; is {who} still there, its key enabled, and this machine's "
      "clock right?"},
-    {"NOT_FOUND", NULL, 0, CFR_E_DENIED, "there is no such service account; mend `service_account`"},
+    {"NOT_FOUND", NULL, 0, CFR_E_DENIED, "there is no such service account; correct `service_account`"},
     {"INVALID_ARGUMENT", "lifetime", 0, CFR_E_REJECTED,
      "shorten `lifetime` to 1h, or list the account in the organization's policy "
      "constraints/iam.allowServiceAccountCredentialLifetimeExtension"},
     {"INVALID_ARGUMENT", "scope", 0, CFR_E_REJECTED, HINT_SCOPE},
     {"INVALID_ARGUMENT", "delegat", 0, CFR_E_REJECTED,
-     "mend `delegates`: each must be the email address of a service account"},
-    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "mend `id_token_audience`, which Google does not take"},
-    {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "mend the parameter that the message names"},
+     "correct `delegates`: each must be the email address of a service account"},
+    {"INVALID_ARGUMENT", "audience", 0, CFR_E_REJECTED, "correct `id_token_audience`, which Google does not take"},
+    {"INVALID_ARGUMENT", NULL, 0, CFR_E_REJECTED, "correct the parameter that the message names"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED, "the service account cannot be used as it is; is it enabled?"},
     COMMON_ROWS,
 };

@@ -28,7 +28,7 @@ static const struct cfr_error_table_row rows[] = {
     {"invalid_request", "subject_token", 0, CFR_E_TOKEN,
      "the server does not accept the token of {who}: check `subject_token_type`, and the token with "
      "`credfresh inspect`"},
-    {"invalid_request", NULL, 0, CFR_E_REJECTED, "a parameter is missing or wrong; mend what the message names"},
+    {"invalid_request", NULL, 0, CFR_E_REJECTED, "a parameter is missing or wrong; correct what the message names"},
     {"invalid_target", NULL, 0, CFR_E_REJECTED, "the server has no such `audience` or `resource`, or not for {who}"},
     {"invalid_scope", NULL, 0, CFR_E_REJECTED, "the server does not give these `scopes`; ask for others"},
     {"unsupported_grant_type", NULL, 0, CFR_E_REJECTED, "the server does not know this `grant`; check `token_url` too"},

@@ -40,7 +40,7 @@ static const struct cfr_error_table_row application_credential[] = {
 static const struct cfr_error_table_row password[] = {
     {NULL, "password is expired", 401, CFR_E_DENIED, "give {who} a new password, and write that to `password_file`"},
     {NULL, "locked", 401, CFR_E_DENIED,
-     "{who} is locked after too many failures; mend `password_file`, and wait or have it unlocked"},
+     "{who} is locked after too many failures; correct `password_file`, and wait or have it unlocked"},
     {NULL, NULL, 401, CFR_E_DENIED,
      "{who}, its domain or its password is wrong, or it or the project is disabled, or it has no role in "
      "what was "

@@ -13,7 +13,7 @@
     "ten words of advice, the last"
 
 static const struct cfr_error_table_row rows[] = {
-    {"denied", "audience", 0, CFR_E_TOKEN, "mend the audience"},
+    {"denied", "audience", 0, CFR_E_TOKEN, "correct the audience"},
     {"denied", NULL, 403, CFR_E_DENIED, "let {who} in"},
     {"denied", NULL, 0, CFR_E_REJECTED, "whatever"},
     {NULL, "no such pool", 0, CFR_E_REJECTED, "make the pool"},
@@ -38,7 +38,7 @@ static void the_first_row_that_fits(void **state)
     struct cfr_error_table r = {.status = 403, .code = cfr_view_of("denied"), .message = cfr_view_of("Bad Audience!")};
 
     (void)state;
-    says(r, CFR_E_TOKEN, "denied: Bad Audience! (HTTP 403): mend the audience");
+    says(r, CFR_E_TOKEN, "denied: Bad Audience! (HTTP 403): correct the audience");
     r.message = cfr_view_of("no");
     r.request_id = cfr_view_of("77");
     says(r, CFR_E_DENIED, "denied: no (HTTP 403, request 77): let the caller in");
