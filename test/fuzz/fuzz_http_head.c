@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the head of an answer, line by line: what is kept of it can be shown, and no server makes the
+/* Any bytes as the head of an answer, line by line: its values are printable, and no server makes the
  * agent wait for longer than a day. */
 #include "fuzz.h"
 

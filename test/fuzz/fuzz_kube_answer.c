@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An answer of an API server: the first byte chooses what was asked and which status came, the rest is the
+/* An answer of an API server: the first byte chooses the request and the status, the rest is the
  * body. No answer may make a token without expiry, or an error text of the token that was sent. */
 #include "refusal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What strangers hand over by pipes: an exec plugin's output, the kubelet's request, the logins of a
+/* Untrusted input from pipes: an exec plugin's output, the kubelet's request, the logins of a
  * response, and patterns of images; the first byte chooses. */
 #include "fuzz.h"
 

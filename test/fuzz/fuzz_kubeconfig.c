@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a kubeconfig: read or refused with a reason, never worse; and the veil gives back what it hid.
+/* Any bytes as a kubeconfig: parsed, or refused with a reason; and the mask restores every word.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as somebody's AWS credentials file into which a profile is merged: what is not the profile's
+/* Any bytes as another program's AWS credentials file into which a profile is merged: what is not the profile's
  * stays as it is, merging again changes nothing, and what was there but cannot be told apart is refused. */
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fails the n-th allocation, for every n, through everything that reads or writes a shape of the Kubernetes
+/* Fails the n-th allocation, for every n, through all readers and writers of objects of the Kubernetes
  * API: each failure is an error that says so, and nothing leaks (the sanitizers watch) or is left half done.
  * Linked with --wrap for the allocators. */
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking, using, refusing and giving up a key leaves no more of it in memory that is given back than OpenSSL's own
+/* Loading, using, refusing and freeing a key leaves no more of it in freed memory than OpenSSL's own
  * reader does: OpenSSL 3.0 does not wipe all of what it reads a key with. */
 #include "tls_pair.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kubeconfigs: what is read out of them, what is refused and in which words, and the veil over their secrets.
- */
+/* Kubeconfigs: values, refusals and their texts, and the masking of secrets. */
 #include "unit.h"
 
 #include "agent/kube/kubeconfig_private.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* API servers and memory: nothing secret goes back to the heap, not even out of the YAML library, and any
+/* The Kubernetes client and memory: no secret in freed memory, not even in that of the YAML library, and any
  * allocation may fail. This program has a malloc of its own, which shared libraries use, too. */
 #include "kube_fixture.h"
 
