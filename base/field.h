@@ -66,6 +66,14 @@ struct cfr_node {
     int line; /* 1-based line of its mapping in the file */
 };
 
+/* The text of a row for the reference page, which credfresh-gen writes when the tests are built. A program that is
+ * shipped has the finished pages and not these texts once more. */
+#ifdef CFR_DOCS
+#define CFR_DOC(text) (text)
+#else
+#define CFR_DOC(text) NULL
+#endif
+
 struct cfr_table;
 
 /* A row of a registry (a provider, say) as a key of a mapping. */
@@ -95,7 +103,7 @@ struct cfr_field {
     const char *const *choices;                  /* ENUM: NULL-terminated */
     const struct cfr_table *table;               /* MAP, LIST, ONE_OR_LIST */
     struct cfr_variant (*variant)(size_t index); /* ONE_OF, ANY_OF: the registry; .key NULL after the last row */
-    const char *doc;                             /* one or two sentences for the reference page */
+    const char *doc;                             /* CFR_DOC: one or two sentences */
 };
 
 struct cfr_table {

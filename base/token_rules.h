@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a token service demands of a subject token beyond its trust policy: a row of each provider, read by the report on
- * a token. Constant data. */
+/* What a token service demands of a subject token beyond its trust policy: a row of each provider, read by the report
+ * on a token. Constant data. */
 #ifndef CFR_BASE_TOKEN_RULES_H
 #define CFR_BASE_TOKEN_RULES_H
 

@@ -1,6 +1,9 @@
 # The one target that carries every compiler and linker flag.
 add_library(cfr_flags INTERFACE)
 target_compile_definitions(cfr_flags INTERFACE _GNU_SOURCE CFR_VERSION="${PROJECT_VERSION}")
+if(CFR_TESTS)
+    target_compile_definitions(cfr_flags INTERFACE CFR_DOCS)
+endif()
 target_include_directories(cfr_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(cfr_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-align -Wcast-qual

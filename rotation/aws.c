@@ -20,19 +20,20 @@
 #define FIELD(member, kind) .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 static const struct cfr_field fields[] = {
     {FIELD(user_name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = USER_NAME_MAX,
-     .doc = "The IAM user whose access keys these are. It has two at the most, so it may have one that is "
-            "not credfresh's."},
+     .doc = CFR_DOC("The IAM user whose access keys these are. It has two at the most, so it may have one that is "
+                    "not credfresh's.")},
     {FIELD(regions, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = REGIONS_MAX,
-     .doc = "Where consumers use the key. Each learns of a new one at its own time: it is tried in all of "
-            "them before it is "
-            "published. The first is published as the region."},
+     .doc = CFR_DOC("Where consumers use the key. Each learns of a new one at its own time: it is tried in all of "
+                    "them before it is "
+                    "published. The first is published as the region.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = "URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com."},
+     .doc = CFR_DOC("URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = "URL of the STS that new keys are tried at; `{region}` in it stands for each of the regions. "
-            "Default: theirs, such as "
-            "https://sts.us-east-1.amazonaws.com."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
+     .doc = CFR_DOC("URL of the STS that new keys are tried at; `{region}` in it stands for each of the regions. "
+                    "Default: theirs, such as "
+                    "https://sts.us-east-1.amazonaws.com.")},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };
 #undef AT
@@ -124,10 +125,10 @@ const struct cfr_table cfr_rotation_aws_table = {
     .size = sizeof(struct cfr_rotation_aws),
     .fields = fields,
     .check = check,
-    .doc = "Access keys of an IAM user. `with` must be allowed iam:ListAccessKeys, iam:CreateAccessKey, "
-           "iam:UpdateAccessKey, "
-           "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for it; what GetSessionToken gives cannot call "
-           "IAM.",
+    .doc = CFR_DOC("Access keys of an IAM user. `with` must be allowed iam:ListAccessKeys, iam:CreateAccessKey, "
+                   "iam:UpdateAccessKey, "
+                   "iam:GetAccessKeyLastUsed and iam:DeleteAccessKey for it; what GetSessionToken gives cannot call "
+                   "IAM."),
 };
 
 /* ---- requests ---- */
@@ -229,7 +230,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_aws_provider = {
     .name = "aws",
     .table = &cfr_rotation_aws_table,
-    .doc = "Access keys of an IAM user.",
+    .doc = CFR_DOC("Access keys of an IAM user."),
     .deactivates = true,
     .tells_use = true,
     .most = 2,

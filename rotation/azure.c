@@ -22,24 +22,26 @@ static const char *const graphs[] = {"https://graph.microsoft.com", "https://gra
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_azure, member)
 static const struct cfr_field fields[] = {
     {FIELD(client_id, STRING), .flags = CFR_FIELD_REQUIRED, .min = GUID_LENGTH, .max = GUID_LENGTH,
-     .doc = "The application (client) ID of the app registration whose client secrets these are, a GUID."},
+     .doc = CFR_DOC("The application (client) ID of the app registration whose client secrets these are, a GUID.")},
     {FIELD(tenant_id, STRING), .min = 4, .max = TENANT_MAX,
-     .doc = "The application's tenant: its ID (a GUID) or one of its domains. Default: that of `with`."},
+     .doc = CFR_DOC("The application's tenant: its ID (a GUID) or one of its domains. Default: that of `with`.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = offsetof(struct cfr_rotation_azure, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = "How long after it was made a secret ends by itself; longer than two rotations take. A policy of "
-            "the tenant may limit it. "
-            "Default: Entra ID's own, two years."},
-    {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names, .doc = "The cloud that the tenant is in."},
+     .doc = CFR_DOC("How long after it was made a secret ends by itself; longer than two rotations take. A policy of "
+                    "the tenant may limit it. "
+                    "Default: Entra ID's own, two years.")},
+    {FIELD(cloud, ENUM), .fallback = "public", .choices = cloud_names,
+     .doc = CFR_DOC("The cloud that the tenant is in.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = "URL of Microsoft Graph. Default: that of `cloud`, such as https://graph.microsoft.com."},
+     .doc = CFR_DOC("URL of Microsoft Graph. Default: that of `cloud`, such as https://graph.microsoft.com.")},
     {FIELD(authority_host, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = "URL of the authority that new secrets are tried at. Default: that of `cloud`."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
+     .doc = CFR_DOC("URL of the authority that new secrets are tried at. Default: that of `cloud`.")},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };
 
@@ -77,10 +79,10 @@ const struct cfr_table cfr_rotation_azure_table = {
     .size = sizeof(struct cfr_rotation_azure),
     .fields = fields,
     .check = check,
-    .doc = "Client secrets of an application in Microsoft Entra ID. `with` needs a token for Microsoft Graph "
-           "(https://graph.microsoft.com/.default among its `scopes`) and the permission "
-           "Application.ReadWrite.OwnedBy as an owner of the "
-           "application.",
+    .doc = CFR_DOC("Client secrets of an application in Microsoft Entra ID. `with` needs a token for Microsoft Graph "
+                   "(https://graph.microsoft.com/.default among its `scopes`) and the permission "
+                   "Application.ReadWrite.OwnedBy as an owner of the "
+                   "application."),
 };
 
 /* ---- requests ---- */
@@ -199,7 +201,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .name = "azure",
     .table = &cfr_rotation_azure_table,
-    .doc = "Client secrets of an application in Microsoft Entra ID.",
+    .doc = CFR_DOC("Client secrets of an application in Microsoft Entra ID."),
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 30,

@@ -16,14 +16,15 @@
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_gcp, member)
 static const struct cfr_field fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 6, .max = ACCOUNT_MAX,
-     .doc = "Email address of the service account whose keys these are. It has ten at the most."},
+     .doc = CFR_DOC("Email address of the service account whose keys these are. It has ten at the most.")},
     {FIELD(project, STRING), .min = 1, .max = PROJECT_MAX,
-     .doc = "Id or number of the account's project. Default: as the email says, "
-            "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
-            "with other emails."},
+     .doc = CFR_DOC("Id or number of the account's project. Default: as the email says, "
+                    "`NAME@PROJECT.iam.gserviceaccount.com`. Required "
+                    "with other emails.")},
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = "URL of the IAM API. Default: https://iam.googleapis.com."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
+     .doc = CFR_DOC("URL of the IAM API. Default: https://iam.googleapis.com.")},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {.key = NULL},
 };
 
@@ -75,9 +76,9 @@ const struct cfr_table cfr_rotation_gcp_table = {
     .size = sizeof(struct cfr_rotation_gcp),
     .fields = fields,
     .check = check,
-    .doc = "Keys of a Google service account. `with` must be granted roles/iam.serviceAccountKeyAdmin on it. "
-           "Deleting a key leaves "
-           "the access tokens that were got with it valid for up to an hour.",
+    .doc = CFR_DOC("Keys of a Google service account. `with` must be granted roles/iam.serviceAccountKeyAdmin on it. "
+                   "Deleting a key leaves "
+                   "the access tokens that were got with it valid for up to an hour."),
 };
 
 /* ---- requests ---- */
@@ -166,7 +167,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .name = "gcp",
     .table = &cfr_rotation_gcp_table,
-    .doc = "Keys of a Google service account.",
+    .doc = CFR_DOC("Keys of a Google service account."),
     .deactivates = true,
     .most = 10,
     .verify_count = 3,

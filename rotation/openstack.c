@@ -18,32 +18,32 @@
     .key = #member, .type = CFR_FIELD_##kind, .offset = offsetof(struct cfr_rotation_openstack, member)
 static const struct cfr_field fields[] = {
     {FIELD(auth_url, STRING), .min = 8, .max = CFR_ROTATION_URL_MAX,
-     .doc = "URL of Keystone, with or without its last part `/v3`. Default: that of `with`."},
+     .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`. Default: that of `with`.")},
     {FIELD(user_id, STRING), .min = 1, .max = ID_MAX,
-     .doc = "Id of the user whose application credentials these are: always the one that `with` is, for "
-            "Keystone lets nobody make "
-            "them for others. Default: that user."},
+     .doc = CFR_DOC("Id of the user whose application credentials these are: always the one that `with` is, for "
+                    "Keystone lets nobody make "
+                    "them for others. Default: that user.")},
     {FIELD(roles, STRINGS), .max = ROLES_MAX,
-     .doc = "Names of the roles that a new credential gets, of those that `with` has in its project. "
-            "Default: all of them."},
+     .doc = CFR_DOC("Names of the roles that a new credential gets, of those that `with` has in its project. "
+                    "Default: all of them.")},
     {FIELD(unrestricted, BOOL), .fallback = "false",
-     .doc = "Whether a new credential may itself make and delete application credentials and trusts."},
+     .doc = CFR_DOC("Whether a new credential may itself make and delete application credentials and trusts.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = offsetof(struct cfr_rotation_openstack, lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = HOUR_MS,
      .max = YEARS_MS,
-     .doc = "How long after it was made Keystone ends a credential by itself, should credfresh be gone; "
-            "longer than two rotations "
-            "take. Default: it never does."},
+     .doc = CFR_DOC("How long after it was made Keystone ends a credential by itself, should credfresh be gone; "
+                    "longer than two rotations "
+                    "take. Default: it never does.")},
     {FIELD(region_name, STRING), .min = 1, .max = NAME_MAX,
-     .doc = "Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf. "
-            "Default: that of `with`."},
+     .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf. "
+                    "Default: that of `with`.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust instead of the system's. The formats clouds-yaml and clouds-conf "
-            "name this file too, unless "
-            "they have a `cacert` of their own."},
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's. The formats clouds-yaml and clouds-conf "
+                    "name this file too, unless "
+                    "they have a `cacert` of their own.")},
     {.key = NULL},
 };
 
@@ -63,9 +63,9 @@ const struct cfr_table cfr_rotation_openstack_table = {
     .size = sizeof(struct cfr_rotation_openstack),
     .fields = fields,
     .check = check,
-    .doc = "Application credentials of an OpenStack user. `with` is the same user, by a password or by an "
-           "application credential that "
-           "is unrestricted. Deleting a credential ends the tokens that were got with it, at once.",
+    .doc = CFR_DOC("Application credentials of an OpenStack user. `with` is the same user, by a password or by an "
+                   "application credential that "
+                   "is unrestricted. Deleting a credential ends the tokens that were got with it, at once."),
 };
 
 /* ---- requests ---- */
@@ -205,7 +205,7 @@ static size_t places(const void *config)
 const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .name = "openstack",
     .table = &cfr_rotation_openstack_table,
-    .doc = "Application credentials of an OpenStack user.",
+    .doc = CFR_DOC("Application credentials of an OpenStack user."),
     .names = true,
     .verify_count = 3,
     .verify_wait_s = 10,

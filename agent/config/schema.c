@@ -25,11 +25,12 @@ int cfr_config_signal_number(int index)
 
 #define AT(member) offsetof(struct cfr_config_signal, member)
 static const struct cfr_field signal_fields[] = {
-    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = "File that holds the process id."},
+    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC("File that holds the process id.")},
     {FIELD(executable, STRING), .min = 1, .max = 4095,
-     .doc = "Every process that runs this program: an absolute path, or the bare name, which is compared "
-            "with the last component. In a pod the containers must share their process namespace."},
-    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals, .doc = "Which signal, without SIG."},
+     .doc = CFR_DOC("Every process that runs this program: an absolute path, or the bare name, which is compared "
+                    "with the last component. In a pod the containers must share their process namespace.")},
+    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals,
+     .doc = CFR_DOC("Which signal, without SIG.")},
     {.key = NULL},
 };
 #undef AT
@@ -39,21 +40,25 @@ static const struct cfr_table signal_table = {
     .size = sizeof(struct cfr_config_signal),
     .fields = signal_fields,
     .check = cfr_config_rules_signal,
-    .doc = "A signal, to exactly one of `pid_file` and `executable`.",
+    .doc = CFR_DOC("A signal, to exactly one of `pid_file` and `executable`."),
 };
 
 #define AT(member) offsetof(struct cfr_config_http, member)
 static const struct cfr_field http_fields[] = {
     {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
-     .doc = "https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed."},
-    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods, .doc = "The request has no body."},
-    {FIELD(expect, INT), .min = 200, .max = 599, .doc = "The status that means success. Default: any from 200 to 299."},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH, .doc = "Certificates (PEM) to trust instead of the system's."},
+     .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed.")},
+    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods,
+     .doc = CFR_DOC("The request has no body.")},
+    {FIELD(expect, INT), .min = 200, .max = 599,
+     .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
     {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
-     .doc = "A header of the answer that names the generation which the consumer has in use, such as "
-            "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
-            "until it "
-            "is. Default: the status alone decides."},
+     .doc = CFR_DOC(
+         "A header of the answer that names the generation which the consumer has in use, such as "
+         "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
+         "until it "
+         "is. Default: the status alone decides.")},
     {.key = NULL},
 };
 #undef AT
@@ -63,20 +68,20 @@ static const struct cfr_table http_table = {
     .size = sizeof(struct cfr_config_http),
     .fields = http_fields,
     .check = cfr_config_rules_http,
-    .doc = "An HTTP request.",
+    .doc = CFR_DOC("An HTTP request."),
 };
 
 #define AT(member) offsetof(struct cfr_config_hook, member)
 static const struct cfr_field hook_fields[] = {
-    {FIELD(signal, MAP), .table = &signal_table, .doc = "Send a signal."},
+    {FIELD(signal, MAP), .table = &signal_table, .doc = CFR_DOC("Send a signal.")},
     {FIELD(exec, STRINGS), .min = 1, .max = 64,
-     .doc = "Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
-            "success. Its environment tells what was published, but never a secret."},
-    {FIELD(http, MAP), .table = &http_table, .doc = "Make an HTTP request."},
+     .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
+                    "success. Its environment tells what was published, but never a secret.")},
+    {FIELD(http, MAP), .table = &http_table, .doc = CFR_DOC("Make an HTTP request.")},
     {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
-     .doc = "How long it may take; an exec's process group is then killed."},
+     .doc = CFR_DOC("How long it may take; an exec's process group is then killed.")},
     {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,
-     .doc = "Whether it runs also after the very first publish, when consumers may not have started yet."},
+     .doc = CFR_DOC("Whether it runs also after the very first publish, when consumers may not have started yet.")},
     {.key = NULL},
 };
 #undef AT
@@ -86,28 +91,28 @@ static const struct cfr_table hook_table = {
     .size = sizeof(struct cfr_config_hook),
     .fields = hook_fields,
     .check = cfr_config_rules_hook,
-    .doc = "How a consumer is notified: exactly one of `signal`, `exec` and `http`. A hook that fails is "
-           "repeated with growing pauses and never holds back the next publish.",
+    .doc = CFR_DOC("How a consumer is notified: exactly one of `signal`, `exec` and `http`. A hook that fails is "
+                   "repeated with growing pauses and never holds back the next publish."),
 };
 
 #define AT(member) offsetof(struct cfr_config_acknowledge, member)
 static const struct cfr_field acknowledge_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "A file in which the consumer writes the number of the generation that it has in use, or that it "
-            "touches when it "
-            "has taken up what is published. The consumer makes it; its directory is the consumer's, not a "
-            "published one."},
+     .doc = CFR_DOC("A file in which the consumer writes the number of the generation that it has in use, or that it "
+                    "touches when it "
+                    "has taken up what is published. The consumer makes it; its directory is the consumer's, not a "
+                    "published one.")},
     {FIELD(hooks, BOOL), .fallback = "false",
-     .doc = "What follows is about the consumers behind the hooks with `acknowledge_header`."},
+     .doc = CFR_DOC("What follows is about the consumers behind the hooks with `acknowledge_header`.")},
     {FIELD(wait, BOOL), .fallback = "false",
-     .doc = "Keep the previous generation until this consumer has acknowledged the present one, even after "
-            "`keep_previous`."},
+     .doc = CFR_DOC("Keep the previous generation until this consumer has acknowledged the present one, even after "
+                    "`keep_previous`.")},
     {FIELD_AS("limit", limit_ms, DURATION), .fallback = CFR_ACK_LIMIT, .min = CFR_SECOND_MS, .max = 7 * CFR_DAY_MS,
-     .doc = "How long after a publish `wait` keeps it at the most."},
+     .doc = CFR_DOC("How long after a publish `wait` keeps it at the most.")},
     {FIELD_AS("behind_after", behind_after_ms, DURATION), .fallback = CFR_ACK_BEHIND_AFTER, .min = CFR_SECOND_MS,
      .max = 7 * CFR_DAY_MS,
-     .doc = "A consumer that has not acknowledged a generation for so long stays behind: it is logged, and "
-            "`credfresh_consumer_behind` is 1."},
+     .doc = CFR_DOC("A consumer that has not acknowledged a generation for so long stays behind: it is logged, and "
+                    "`credfresh_consumer_behind` is 1.")},
     {.key = NULL},
 };
 #undef AT
@@ -117,44 +122,47 @@ static const struct cfr_table acknowledge_table = {
     .size = sizeof(struct cfr_config_acknowledge),
     .fields = acknowledge_fields,
     .check = cfr_config_rules_acknowledge,
-    .doc = "How a consumer says that it has a generation in use: by exactly one of `file` and `hooks`.",
+    .doc = CFR_DOC("How a consumer says that it has a generation in use: by exactly one of `file` and `hooks`."),
 };
 
 #define AT(member) offsetof(struct cfr_config_credential, member)
 static const struct cfr_field credential_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
-     .doc = "Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
-            "beginning with a letter or a digit."},
+     .doc = CFR_DOC("Its name in status, logs and metrics: 1 to 63 letters, digits, dots, dashes and underscores, "
+                    "beginning with a letter or a digit.")},
     {FIELD(required, BOOL), .flags = CFR_FIELD_REDO_NOTHING, .fallback = "true",
-     .doc = "Whether `/readyz` and the service manager wait for it."},
+     .doc = CFR_DOC("Whether `/readyz` and the service manager wait for it.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
-     .doc = "The token that it begins with. Not needed by an exchange that begins with something else (a client "
-            "secret, a key), nor beside a `secret` that says where the token is."},
-    {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = "A mounted Secret that it begins with."},
+     .doc =
+         CFR_DOC("The token that it begins with. Not needed by an exchange that begins with something else (a client "
+                 "secret, a key), nor beside a `secret` that says where the token is.")},
+    {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = CFR_DOC("A mounted Secret that it begins with.")},
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
-     .doc = "What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
-            "whatever follows from that, and what stands here wins over what it says."},
+     .doc = CFR_DOC("What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
+                    "whatever follows from that, and what stands here wins over what it says.")},
     {FIELD(certificate, MAP), .table = &cfr_config_certificate_table,
-     .doc = "A serving certificate that `service_ca` issues, with its key and the bundle. Default: none."},
+     .doc = CFR_DOC("A serving certificate that `service_ca` issues, with its key and the bundle. Default: none.")},
     {FIELD(ca_bundle, BOOL), .fallback = "false",
-     .doc = "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues."},
+     .doc = CFR_DOC(
+         "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues.")},
     {FIELD(mint, MAP), .flags = CFR_FIELD_REDO_HOOKS, .table = &cfr_config_mint_table,
-     .doc = "A long-lived key that is made and replaced, with all that follows. Default: none."},
+     .doc = CFR_DOC("A long-lived key that is made and replaced, with all that follows. Default: none.")},
     {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REDO_PUBLISH, .table = &cfr_config_publish_table, .min = 1,
      .max = CFR_CONFIG_TARGETS_MAX,
-     .doc = "Where it is written. Required, unless an endpoint serves the credential or it has `allow`."},
+     .doc = CFR_DOC("Where it is written. Required, unless an endpoint serves the credential or it has `allow`.")},
     {FIELD(allow, MAP), .flags = CFR_FIELD_REDO_NOTHING, .table = &cfr_config_allow_table,
-     .doc = "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and "
-            "the "
-            "user that credfresh runs as, when they ask."},
+     .doc = CFR_DOC(
+         "Keep it in memory for `token_socket` and `credfresh get`, and say who may have it. Default: only root and "
+         "the "
+         "user that credfresh runs as, when they ask.")},
     {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
-     .doc = "Who is notified after a publish, in this order. Default: nobody."},
+     .doc = CFR_DOC("Who is notified after a publish, in this order. Default: nobody.")},
     {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
-     .doc = "How consumers say which generation they have in use. Default: they do not say."},
+     .doc = CFR_DOC("How consumers say which generation they have in use. Default: they do not say.")},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .flags = CFR_FIELD_UNSET | CFR_FIELD_REDO_NOTHING, .min = 0,
      .max = 7 * CFR_DAY_MS,
-     .doc = "How long the generation before stays readable in a directory. Default: that of the whole file."},
+     .doc = CFR_DOC("How long the generation before stays readable in a directory. Default: that of the whole file.")},
     {.key = NULL},
 };
 #undef AT
@@ -164,15 +172,15 @@ const struct cfr_table cfr_config_credential_table = {
     .size = sizeof(struct cfr_config_credential),
     .fields = credential_fields,
     .check = cfr_config_rules_credential,
-    .doc = "One credential: a token, what it is exchanged for, where it is written, and who is notified.",
+    .doc = CFR_DOC("One credential: a token, what it is exchanged for, where it is written, and who is notified."),
 };
 
 #define AT(member) offsetof(struct cfr_config_log, member)
 static const struct cfr_field log_fields[] = {
     {FIELD(level, ENUM), .fallback = "info", .choices = cfr_log_levels,
-     .doc = "The least important events that are logged."},
+     .doc = CFR_DOC("The least important events that are logged.")},
     {FIELD(format, ENUM), .fallback = "text", .choices = cfr_log_formats,
-     .doc = "One line for each event on standard error, as text or as a JSON object."},
+     .doc = CFR_DOC("One line for each event on standard error, as text or as a JSON object.")},
     {.key = NULL},
 };
 #undef AT
@@ -181,20 +189,22 @@ static const struct cfr_table log_table = {
     .name = "log",
     .size = sizeof(struct cfr_config_log),
     .fields = log_fields,
-    .doc = "Logging.",
+    .doc = CFR_DOC("Logging."),
 };
 
 #define AT(member) offsetof(struct cfr_config_exit, member)
 static const struct cfr_field exit_fields[] = {
     {FIELD(process, STRING), .min = 1, .max = 255,
-     .doc =
+     .doc = CFR_DOC(
          "The process by its name: the last component of its executable, or what `ps` shows as its command (at most 15 "
-         "characters, for a script the script's). In a pod the containers must share their process namespace."},
+         "characters, for a script the script's). In a pod the containers must share their process namespace.")},
     {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "A file that holds its process id. One that was there before the agent began counts only while the process "
-            "runs."},
+     .doc = CFR_DOC(
+         "A file that holds its process id. One that was there before the agent began counts only while the process "
+         "runs.")},
     {FIELD_AS("linger", linger_ms, DURATION), .fallback = "2s", .min = 0, .max = CFR_HOUR_MS,
-     .doc = "How long no such process may run, after one did, before the agent ends: it may be started again."},
+     .doc =
+         CFR_DOC("How long no such process may run, after one did, before the agent ends: it may be started again.")},
     {.key = NULL},
 };
 #undef AT
@@ -204,52 +214,58 @@ static const struct cfr_table exit_table = {
     .size = sizeof(struct cfr_config_exit),
     .fields = exit_fields,
     .check = cfr_config_rules_exit,
-    .doc =
+    .doc = CFR_DOC(
         "Makes `credfresh run` end when another process has ended, with status 0: for Jobs on clusters without native "
-        "sidecars. Exactly one of `process` and `pid_file`.",
+        "sidecars. Exactly one of `process` and `pid_file`."),
 };
 
 #define AT(member) offsetof(struct cfr_config, member)
 static const struct cfr_field root_fields[] = {
     {FIELD(version, INT), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 1,
-     .doc = "The version of this file's layout: 1."},
+     .doc = CFR_DOC("The version of this file's layout: 1.")},
     {FIELD(state_dir, STRING), .flags = CFR_FIELD_PATH, .fallback = "/run/credfresh",
-     .doc =
+     .doc = CFR_DOC(
          "Where credfresh keeps what it knows across restarts; made with mode 0700. It holds no secrets but one: with "
          "`mint`, the pending secret of a new key, in plain JSON with mode 0600, until that key is published. Two "
          "agents "
-         "never share one."},
+         "never share one.")},
     {FIELD(control_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
-     .doc = "Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
-            "`state_dir`."},
+     .doc = CFR_DOC("Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
+                    "`state_dir`.")},
     {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
-     .doc = "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
-            "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: "
-            "none."},
+     .doc = CFR_DOC(
+         "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
+         "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: "
+         "none.")},
     {FIELD(listen, STRING), .min = 1, .max = 64,
-     .doc = "ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none."},
-    {FIELD(log, MAP), .table = &log_table, .doc = "Logging."},
+     .doc = CFR_DOC("ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none.")},
+    {FIELD(log, MAP), .table = &log_table, .doc = CFR_DOC("Logging.")},
     {FIELD(max_concurrent_exchanges, INT), .fallback = "16", .min = 1, .max = 1024,
-     .doc = "How many exchanges may be under way at once. Where there are several providers, one has three quarters of "
-            "it at "
-            "most."},
+     .doc = CFR_DOC(
+         "How many exchanges may be under way at once. Where there are several providers, one has three quarters of "
+         "it at "
+         "most.")},
     {FIELD_AS("keep_previous", keep_previous_ms, DURATION), .fallback = "10m", .min = 0, .max = 7 * CFR_DAY_MS,
-     .doc = "How long the generation before stays readable in a directory; then it is wiped."},
+     .doc = CFR_DOC("How long the generation before stays readable in a directory; then it is wiped.")},
     {FIELD_AS("stop_grace", stop_grace_ms, DURATION), .fallback = "5s", .min = 0, .max = 5 * CFR_MINUTE_MS,
-     .doc = "How long, once it has to end, the agent may take to finish the exchanges, deliveries and hooks under "
-            "way."},
-    {FIELD(exit_with, MAP), .table = &exit_table, .doc = "A process whose end is the agent's end. Default: none."},
+     .doc =
+         CFR_DOC("How long, once it has to end, the agent may take to finish the exchanges, deliveries and hooks under "
+                 "way.")},
+    {FIELD(exit_with, MAP), .table = &exit_table,
+     .doc = CFR_DOC("A process whose end is the agent's end. Default: none.")},
     {FIELD(service_ca, MAP), .table = &cfr_config_service_ca_table,
-     .doc = "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` "
-            "publish. "
-            "Default: none."},
+     .doc = CFR_DOC(
+         "A certification authority for servers, which issues what credentials with `certificate` or `ca_bundle` "
+         "publish. "
+         "Default: none.")},
     {FIELD(credentials, LIST), .table = &cfr_config_credential_table, .min = 1, .max = CFR_CONFIG_CREDENTIALS_MAX,
-     .doc = "The credentials. Required, unless there are `image_credentials`."},
+     .doc = CFR_DOC("The credentials. Required, unless there are `image_credentials`.")},
     {FIELD(endpoints, LIST), .table = &cfr_config_endpoint_table, .min = 1, .max = CFR_CONFIG_ENDPOINTS_MAX,
-     .doc = "Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none."},
+     .doc = CFR_DOC("Local addresses where credentials are served in the shapes of the clouds' SDKs. Default: none.")},
     {FIELD(image_credentials, LIST), .table = &cfr_config_image_table, .min = 1, .max = CFR_CONFIG_IMAGES_MAX,
-     .doc = "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
-            "fits an image counts. `credfresh run` has nothing to do with them."},
+     .doc = CFR_DOC(
+         "Logins to registries for the kubelet, which runs `credfresh image-credential-provider`. The first that "
+         "fits an image counts. `credfresh run` has nothing to do with them.")},
     {.key = NULL},
 };
 #undef AT
@@ -259,6 +275,6 @@ const struct cfr_table cfr_config_table = {
     .size = sizeof(struct cfr_config),
     .fields = root_fields,
     .check = cfr_config_rules_root,
-    .doc = "The configuration file. It is YAML in its plain form (so JSON, too): no anchors, aliases, merge "
-           "keys, tags or further documents. Unknown and duplicate keys are errors.",
+    .doc = CFR_DOC("The configuration file. It is YAML in its plain form (so JSON, too): no anchors, aliases, merge "
+                   "keys, tags or further documents. Unknown and duplicate keys are errors."),
 };

@@ -6,9 +6,9 @@
 #define AT(member) offsetof(struct cfr_config_force, member)
 static const struct cfr_field force_fields[] = {
     {FIELD(reason, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CA_REASON_MAX,
-     .doc = "Why, in any words. Each reason rotates once, however long it stands here."},
+     .doc = CFR_DOC("Why, in any words. Each reason rotates once, however long it stands here.")},
     {FIELD_AS("validity", validity_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
-     .doc = "How long the CA that is made for it lives. Default: as long as every other."},
+     .doc = CFR_DOC("How long the CA that is made for it lives. Default: as long as every other.")},
     {.key = NULL},
 };
 #undef AT
@@ -17,33 +17,37 @@ static const struct cfr_table force_table = {
     .name = "forced rotation",
     .size = sizeof(struct cfr_config_force),
     .fields = force_fields,
-    .doc = "A rotation of the CA now, whatever its age.",
+    .doc = CFR_DOC("A rotation of the CA now, whatever its age."),
 };
 
 #define AT(member) offsetof(struct cfr_config_service_ca, member)
 static const struct cfr_field service_ca_fields[] = {
     {FIELD(store, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc =
+     .doc = CFR_DOC(
          "Directory of the CA's key, made with mode 0700. It must outlive the machine's restarts, and belongs in its "
-         "backups: without it nothing can be issued that consumers trust."},
+         "backups: without it nothing can be issued that consumers trust.")},
     {FIELD(subject, STRING), .fallback = "credfresh service CA", .min = 1, .max = CFR_CA_SUBJECT_MAX,
-     .doc = "Common name of the first CA. All later ones have the same, so that it cannot be changed here any more."},
+     .doc = CFR_DOC(
+         "Common name of the first CA. All later ones have the same, so that it cannot be changed here any more.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = "Kind of the CA's key, from the next rotation on. An RSA key holds up everything else while it is made, up "
-            "to some "
-            "seconds."},
+     .doc = CFR_DOC(
+         "Kind of the CA's key, from the next rotation on. An RSA key holds up everything else while it is made, up "
+         "to some "
+         "seconds.")},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "790d", .min = 20 * CFR_SECOND_MS,
-     .max = 3650 * CFR_DAY_MS, .doc = "How long a CA lives, from the next rotation on: 26 months."},
+     .max = 3650 * CFR_DAY_MS, .doc = CFR_DOC("How long a CA lives, from the next rotation on: 26 months.")},
     {FIELD_AS("rotate_below", rotate_below_ms, DURATION), .fallback = "395d", .min = 10 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = "A CA with less than this left is replaced, but not before half of its life; and the replaced one is "
-            "trusted for at "
-            "least this long."},
+     .doc =
+         CFR_DOC("A CA with less than this left is replaced, but not before half of its life; and the replaced one is "
+                 "trusted for at "
+                 "least this long.")},
     {FIELD(generations, INT), .fallback = "3", .min = 2, .max = CFR_CA_GENERATIONS_MAX,
-     .doc = "How many CAs the bundle holds at the most, the newest included, while what they issued lives: a consumer "
-            "may miss "
-            "one rotation less."},
-    {FIELD(force, MAP), .table = &force_table, .doc = "A rotation now. Default: none."},
+     .doc = CFR_DOC(
+         "How many CAs the bundle holds at the most, the newest included, while what they issued lives: a consumer "
+         "may miss "
+         "one rotation less.")},
+    {FIELD(force, MAP), .table = &force_table, .doc = CFR_DOC("A rotation now. Default: none.")},
     {.key = NULL},
 };
 #undef AT
@@ -53,23 +57,25 @@ const struct cfr_table cfr_config_service_ca_table = {
     .size = sizeof(struct cfr_config_service_ca),
     .fields = service_ca_fields,
     .check = cfr_config_rules_service_ca,
-    .doc = "A certification authority for servers, which is replaced without breaking trust.",
+    .doc = CFR_DOC("A certification authority for servers, which is replaced without breaking trust."),
 };
 
 #define AT(member) offsetof(struct cfr_config_certificate, member)
 static const struct cfr_field certificate_fields[] = {
     {FIELD(dns_names, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
-     .doc =
-         "The server's names; the first may begin with `*.` as any other. Required, unless there are `ip_addresses`."},
+     .doc = CFR_DOC(
+         "The server's names; the first may begin with `*.` as any other. Required, unless there are `ip_addresses`.")},
     {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
-     .doc = "The server's addresses. Default: none."},
+     .doc = CFR_DOC("The server's addresses. Default: none.")},
     {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = "Kind of the key, a new one in each certificate. An RSA key holds up everything else while it is made."},
+     .doc = CFR_DOC(
+         "Kind of the key, a new one in each certificate. An RSA key holds up everything else while it is made.")},
     {FIELD_AS("validity", validity_ms, DURATION), .fallback = "90d", .min = 10 * CFR_SECOND_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = "How long a certificate lives, at most as long as the CA. It is replaced at 80 % of that, and at once when "
-            "the CA "
-            "is."},
+     .doc = CFR_DOC(
+         "How long a certificate lives, at most as long as the CA. It is replaced at 80 % of that, and at once when "
+         "the CA "
+         "is.")},
     {.key = NULL},
 };
 #undef AT
@@ -79,5 +85,5 @@ const struct cfr_table cfr_config_certificate_table = {
     .size = sizeof(struct cfr_config_certificate),
     .fields = certificate_fields,
     .check = cfr_config_rules_certificate,
-    .doc = "A serving certificate that `service_ca` issues.",
+    .doc = CFR_DOC("A serving certificate that `service_ca` issues."),
 };

@@ -5,9 +5,10 @@
 #define AT(member) offsetof(struct cfr_config_endpoint, member)
 static const struct cfr_field endpoint_fields[] = {
     {FIELD(listen, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 64,
-     .doc = "ADDRESS:PORT: a loopback address (127.0.0.0/8, [::1]), or one that the SDKs know: 169.254.170.2, "
-            "169.254.170.23, [fd00:ec2::23], 169.254.169.254, [fd00:ec2::254], which an interface of this machine must "
-            "have."},
+     .doc = CFR_DOC(
+         "ADDRESS:PORT: a loopback address (127.0.0.0/8, [::1]), or one that the SDKs know: 169.254.170.2, "
+         "169.254.170.23, [fd00:ec2::23], 169.254.169.254, [fd00:ec2::254], which an interface of this machine must "
+         "have.")},
     {FIELD(shapes, ANY_OF), .variant = cfr_sdk_shape_variant},
     {.key = NULL},
 };
@@ -18,16 +19,18 @@ const struct cfr_table cfr_config_endpoint_table = {
     .size = sizeof(struct cfr_config_endpoint),
     .fields = endpoint_fields,
     .check = cfr_config_rules_endpoint,
-    .doc = "A local address where credentials are served in the shapes that the clouds' SDKs speak, from memory. One "
-           "address "
-           "may speak several.",
+    .doc = CFR_DOC(
+        "A local address where credentials are served in the shapes that the clouds' SDKs speak, from memory. One "
+        "address "
+        "may speak several."),
 };
 
 #define AT(member) offsetof(struct cfr_config_allow, member)
 static const struct cfr_field allow_fields[] = {
-    {FIELD(users, STRINGS), .min = 1, .max = CFR_CONFIG_ALLOWED_MAX, .doc = "User names (of /etc/passwd) or numbers."},
+    {FIELD(users, STRINGS), .min = 1, .max = CFR_CONFIG_ALLOWED_MAX,
+     .doc = CFR_DOC("User names (of /etc/passwd) or numbers.")},
     {FIELD(groups, STRINGS), .min = 1, .max = CFR_CONFIG_ALLOWED_MAX,
-     .doc = "Group names (of /etc/group) or numbers; any group of the process counts, not only its first."},
+     .doc = CFR_DOC("Group names (of /etc/group) or numbers; any group of the process counts, not only its first.")},
     {.key = NULL},
 };
 #undef AT
@@ -36,5 +39,5 @@ const struct cfr_table cfr_config_allow_table = {
     .name = "list of who may ask",
     .size = sizeof(struct cfr_config_allow),
     .fields = allow_fields,
-    .doc = "Who may have the credential from `token_socket`, beside root and the user that credfresh runs as.",
+    .doc = CFR_DOC("Who may have the credential from `token_socket`, beside root and the user that credfresh runs as."),
 };

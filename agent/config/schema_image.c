@@ -5,34 +5,35 @@
 #define AT(member) offsetof(struct cfr_config_image, member)
 static const struct cfr_field image_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED,
-     .doc = "Its name in errors: 1 to 63 letters, digits, dots, dashes and underscores, beginning with a "
-            "letter or a "
-            "digit."},
+     .doc = CFR_DOC("Its name in errors: 1 to 63 letters, digits, dots, dashes and underscores, beginning with a "
+                    "letter or a "
+                    "digit.")},
     {FIELD(match, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CONFIG_MATCHES_MAX,
-     .doc = "Which images it is for, by the rule of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
-            "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` stands for characters within one "
-            "part of "
-            "the host's name."},
+     .doc =
+         CFR_DOC("Which images it is for, by the rule of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
+                 "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` stands for characters within one "
+                 "part of "
+                 "the host's name.")},
     {FIELD(exchange, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_exchange_table,
-     .doc = "Who gives the login: a provider that knows registries (aws, aws_container, gcp, azure). Where "
-            "it names no "
-            "registry (`ecr`, `artifact_registry`, `acr`) it logs in to that of the image."},
+     .doc = CFR_DOC("Who gives the login: a provider that knows registries (aws, aws_container, gcp, azure). Where "
+                    "it names no "
+                    "registry (`ecr`, `artifact_registry`, `acr`) it logs in to that of the image.")},
     {FIELD(token, MAP), .table = &cfr_config_token_table,
-     .doc = "The token for requests that carry none of the pod's service account. Default: such a request "
-            "fails, if "
-            "the exchange needs a token."},
+     .doc = CFR_DOC("The token for requests that carry none of the pod's service account. Default: such a request "
+                    "fails, if "
+                    "the exchange needs a token.")},
     {FIELD(audience, STRING), .min = 1, .max = 512,
-     .doc = "What the `aud` of the token in the kubelet's request must contain. Default: not looked at."},
+     .doc = CFR_DOC("What the `aud` of the token in the kubelet's request must contain. Default: not looked at.")},
     {FIELD_AS("cache", cache_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = 7 * CFR_DAY_MS,
-     .doc = "The longest time that the kubelet may keep the login; 0s means not at all. It never keeps it "
-            "until less "
-            "than ten minutes before its end. Default: as long as that."},
+     .doc = CFR_DOC("The longest time that the kubelet may keep the login; 0s means not at all. It never keeps it "
+                    "until less "
+                    "than ten minutes before its end. Default: as long as that.")},
     {FIELD(annotations, PAIRS), .min = 1, .max = 16,
-     .doc = "Keys of the provider whose value an annotation of the pod's service account gives, such as "
-            "`role_arn: "
-            "eks.amazonaws.com/role-arn`. Where the request has no such annotation, what `exchange` says "
-            "counts. Only "
-            "texts, and none that names a file or says where requests go."},
+     .doc = CFR_DOC("Keys of the provider whose value an annotation of the pod's service account gives, such as "
+                    "`role_arn: "
+                    "eks.amazonaws.com/role-arn`. Where the request has no such annotation, what `exchange` says "
+                    "counts. Only "
+                    "texts, and none that names a file or says where requests go.")},
     {.key = NULL},
 };
 #undef AT
@@ -42,7 +43,7 @@ const struct cfr_table cfr_config_image_table = {
     .size = sizeof(struct cfr_config_image),
     .fields = image_fields,
     .check = cfr_config_rules_image,
-    .doc = "A login to a registry, for the kubelet to pull images with (`credfresh "
-           "image-credential-provider`). Nothing "
-           "of it is written to a disk.",
+    .doc = CFR_DOC("A login to a registry, for the kubelet to pull images with (`credfresh "
+                   "image-credential-provider`). Nothing "
+                   "of it is written to a disk."),
 };

@@ -21,38 +21,38 @@
 /* The rows that everything with a format shares. */
 #define FORMAT_FIELDS                                                                                                  \
     {FIELD(profile, STRING), .min = 1, .max = 64,                                                                      \
-     .doc = "With formats aws-credentials and aws-config: the name of the profile. Default: default."},                \
-        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},                                         \
-        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},                                   \
-        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},                                   \
-        {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},                                               \
+     .doc = CFR_DOC("With formats aws-credentials and aws-config: the name of the profile. Default: default.")},       \
+        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(DOC_ROLE_ARN)},                                \
+        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SESSION_NAME)},                          \
+        {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC(DOC_TOKEN_PATH)},                          \
+        {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(DOC_REGION)},                                      \
         {FIELD(key, STRING), .min = 1, .max = 253,                                                                     \
-         .doc = "With format secret-key: which key of the mounted Secret. Default: the name."},                        \
+         .doc = CFR_DOC("With format secret-key: which key of the mounted Secret. Default: the name.")},               \
         {FIELD(scope, STRING), .min = 1, .max = 512,                                                                   \
-         .doc = "With format azure-token-json: which of the exchange's scopes. Default: the first."},                  \
+         .doc = CFR_DOC("With format azure-token-json: which of the exchange's scopes. Default: the first.")},         \
         {FIELD(cloud, STRING), .min = 1, .max = 64,                                                                    \
-         .doc = "With format clouds-yaml: the cloud's name. Default: openstack."},                                     \
+         .doc = CFR_DOC("With format clouds-yaml: the cloud's name. Default: openstack.")},                            \
         {FIELD(cacert, STRING), .flags = CFR_FIELD_PATH,                                                               \
-         .doc = "With formats clouds-yaml and clouds-conf: where the consumer finds the cloud's CA. Default: "         \
-                "the exchange's `ca_file`."},                                                                          \
+         .doc = CFR_DOC("With formats clouds-yaml and clouds-conf: where the consumer finds the cloud's CA. Default: " \
+                        "the exchange's `ca_file`.")},                                                                 \
         {FIELD(clouds_auth, ENUM), .fallback = "credential", .choices = clouds_auths,                                  \
-         .doc = "With format clouds-yaml: what the consumer authenticates with, the credential itself or "             \
-                "only the Keystone token."},                                                                           \
+         .doc = CFR_DOC("With format clouds-yaml: what the consumer authenticates with, the credential itself or "     \
+                        "only the Keystone token.")},                                                                  \
     {                                                                                                                  \
-        FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND                                              \
+        FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(DOC_COMMAND)                                     \
     }
 /* Those that files of a directory and single files share. */
 #define FILE_FIELDS                                                                                                    \
-    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},                \
-        {FIELD(mode, MODE), .fallback = "0600", .doc = DOC_MODE},                                                      \
-        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = DOC_OWNER},                                                \
-        {FIELD(group, STRING), .min = 1, .max = 256, .doc = DOC_GROUP}, FORMAT_FIELDS
+    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = CFR_DOC(DOC_FORMAT)},       \
+        {FIELD(mode, MODE), .fallback = "0600", .doc = CFR_DOC(DOC_MODE)},                                             \
+        {FIELD(owner, STRING), .min = 1, .max = 256, .doc = CFR_DOC(DOC_OWNER)},                                       \
+        {FIELD(group, STRING), .min = 1, .max = 256, .doc = CFR_DOC(DOC_GROUP)}, FORMAT_FIELDS
 
 static const char *const clouds_auths[] = {"credential", "token", NULL};
 
 static const struct cfr_field member_fields[] = {
     {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_FILE_NAME,
-     .doc = "Name of the file in the directory."},
+     .doc = CFR_DOC("Name of the file in the directory.")},
     FILE_FIELDS,
     {.key = NULL},
 };
@@ -62,16 +62,16 @@ static const struct cfr_table member_table = {
     .size = sizeof(struct cfr_config_file),
     .fields = member_fields,
     .check = cfr_config_rules_file,
-    .doc = "One file of the directory. All of them change in one step.",
+    .doc = CFR_DOC("One file of the directory. All of them change in one step."),
 };
 
 static const struct cfr_field single_fields[] = {
     {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The file, which is replaced by rename."},
+     .doc = CFR_DOC("The file, which is replaced by rename.")},
     FILE_FIELDS,
     {FIELD(in_place, BOOL), .fallback = "false",
-     .doc = "Allow overwriting the content where it stands if the file is a mount point, onto which nothing "
-            "can be renamed. A reader may then see a torn file."},
+     .doc = CFR_DOC("Allow overwriting the content where it stands if the file is a mount point, onto which nothing "
+                    "can be renamed. A reader may then see a torn file.")},
     {.key = NULL},
 };
 #undef AT
@@ -81,27 +81,29 @@ static const struct cfr_table single_table = {
     .size = sizeof(struct cfr_config_file),
     .fields = single_fields,
     .check = cfr_config_rules_file,
-    .doc = "One file, replaced by rename.",
+    .doc = CFR_DOC("One file, replaced by rename."),
 };
 
 #define AT(member) offsetof(struct cfr_config_profile, member)
 static const struct cfr_field profile_fields[] = {
     {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
-            "the profile is kept."},
-    {FIELD(name, STRING), .fallback = "default", .min = 1, .max = 64, .doc = "Name of the profile."},
+     .doc = CFR_DOC("The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
+                    "the profile is kept.")},
+    {FIELD(name, STRING), .fallback = "default", .min = 1, .max = 64, .doc = CFR_DOC("Name of the profile.")},
     {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
-     .doc = "What the profile holds: aws-credentials or aws-config."},
+     .doc = CFR_DOC("What the profile holds: aws-credentials or aws-config.")},
     {FIELD(mode, MODE), .fallback = "0600",
-     .doc = "Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
-            "quotes."},
-    {FIELD(owner, STRING), .min = 1, .max = 256, .doc = "Owner of a file that has to be made, a user name or number."},
-    {FIELD(group, STRING), .min = 1, .max = 256, .doc = "Group of a file that has to be made, a group name or number."},
-    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = DOC_ROLE_ARN},
-    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = DOC_SESSION_NAME},
-    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = DOC_TOKEN_PATH},
-    {FIELD(region, STRING), .min = 1, .max = 63, .doc = DOC_REGION},
-    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = DOC_COMMAND},
+     .doc = CFR_DOC("Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
+                    "quotes.")},
+    {FIELD(owner, STRING), .min = 1, .max = 256,
+     .doc = CFR_DOC("Owner of a file that has to be made, a user name or number.")},
+    {FIELD(group, STRING), .min = 1, .max = 256,
+     .doc = CFR_DOC("Group of a file that has to be made, a group name or number.")},
+    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(DOC_ROLE_ARN)},
+    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SESSION_NAME)},
+    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC(DOC_TOKEN_PATH)},
+    {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(DOC_REGION)},
+    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(DOC_COMMAND)},
     {.key = NULL},
 };
 #undef AT
@@ -111,14 +113,14 @@ static const struct cfr_table profile_table = {
     .size = sizeof(struct cfr_config_profile),
     .fields = profile_fields,
     .check = cfr_config_rules_profile,
-    .doc = "One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`).",
+    .doc = CFR_DOC("One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`)."),
 };
 
 #define AT(member) offsetof(struct cfr_config_file, member)
 /* The rows of a Secret's key: those of a file but for its mode and owner. */
 static const struct cfr_field key_fields[] = {
-    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = "The key."},
-    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = DOC_FORMAT},
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("The key.")},
+    {FIELD(format, ENUM), .flags = CFR_FIELD_REQUIRED, .choices = cfr_format_names, .doc = CFR_DOC(DOC_FORMAT)},
     FORMAT_FIELDS,
     {.key = NULL},
 };
@@ -129,27 +131,29 @@ static const struct cfr_table key_table = {
     .size = sizeof(struct cfr_config_file),
     .fields = key_fields,
     .check = cfr_config_rules_file,
-    .doc = "One key of the Secret. All of them change in one step.",
+    .doc = CFR_DOC("One key of the Secret. All of them change in one step."),
 };
 
 #define AT(member) offsetof(struct cfr_config_secret, member)
 static const struct cfr_field secret_fields[] = {
     {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
-     .doc = "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in."},
-    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = "Its name."},
+     .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
+    {FIELD(name, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253, .doc = CFR_DOC("Its name.")},
     {FIELD(type, STRING), .fallback = "Opaque", .min = 1, .max = 253,
-     .doc =
+     .doc = CFR_DOC(
          "Its type, which can never change; kubernetes.io/dockerconfigjson (with the key .dockerconfigjson in format "
-         "docker-config) for image pull secrets."},
+         "docker-config) for image pull secrets.")},
     {FIELD(keys, LIST), .table = &key_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = "What it holds. May be left out with a mounted Secret that is passed on: then each of its keys."},
+     .doc = CFR_DOC("What it holds. May be left out with a mounted Secret that is passed on: then each of its keys.")},
     {FIELD(adopt, BOOL), .fallback = "false",
-     .doc = "Take over a Secret that another program made, and fields of ours that another manager owns. Default: both "
-            "are "
-            "refused."},
+     .doc = CFR_DOC(
+         "Take over a Secret that another program made, and fields of ours that another manager owns. Default: both "
+         "are "
+         "refused.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "How to reach the API server. Default: as the pod that credfresh runs in."},
-    {FIELD(context, STRING), .min = 1, .max = 253, .doc = "Which context of `kubeconfig`. Default: its current one."},
+     .doc = CFR_DOC("How to reach the API server. Default: as the pod that credfresh runs in.")},
+    {FIELD(context, STRING), .min = 1, .max = 253,
+     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
     {.key = NULL},
 };
 #undef AT
@@ -159,33 +163,36 @@ static const struct cfr_table secret_table = {
     .size = sizeof(struct cfr_config_secret),
     .fields = secret_fields,
     .check = cfr_config_rules_secret,
-    .doc = "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
-           "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
-           "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
-           "all three.",
+    .doc = CFR_DOC(
+        "A Secret of the cluster, for consumers in other pods and for image pulls: written by server-side apply as "
+        "field manager `credfresh`. An immutable one, one of another type, and one that another program made are "
+        "refused. Takes the verbs get and patch on it, and create if it does not exist yet; resourceNames may limit "
+        "all three."),
 };
 
 #define AT(member) offsetof(struct cfr_config_publish, member)
 static const struct cfr_field publish_fields[] = {
     {FIELD(directory, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and "
-            "`..data` a link that is swapped. It belongs to credfresh alone."},
+     .doc = CFR_DOC("A directory in the layout of a Kubernetes volume: `NAME` is a link to `..data/NAME`, and "
+                    "`..data` a link that is swapped. It belongs to credfresh alone.")},
     {FIELD(directory_mode, MODE),
-     .doc = "Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
-            "other groups reach the files that their own modes let them read."},
+     .doc = CFR_DOC("Permission bits of `directory`, octal and in quotes. Default: \"0755\", so that consumers of "
+                    "other groups reach the files that their own modes let them read.")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = "User name or number that owns `directory`. Default: the user that credfresh runs as."},
+     .doc = CFR_DOC("User name or number that owns `directory`. Default: the user that credfresh runs as.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = "Group name or number that owns `directory`. Default: the group that credfresh runs as."},
+     .doc = CFR_DOC("Group name or number that owns `directory`. Default: the group that credfresh runs as.")},
     {FIELD(files, LIST), .table = &member_table, .min = 1, .max = CFR_CONFIG_FILES_MAX,
-     .doc = "What `directory` holds. May be left out with a mounted Secret that is passed on: then it holds each of "
-            "its keys."},
+     .doc = CFR_DOC(
+         "What `directory` holds. May be left out with a mounted Secret that is passed on: then it holds each of "
+         "its keys.")},
     {FIELD(files_mode, MODE),
-     .doc = "Permission bits of a mounted Secret's keys where `files` is left out, octal and in quotes. Default: "
-            "\"0600\"."},
-    {FIELD(file, MAP), .table = &single_table, .doc = "A single file."},
-    {FIELD(profile, MAP), .table = &profile_table, .doc = "A profile inside a shared AWS file."},
-    {FIELD(secret, MAP), .table = &secret_table, .doc = "A Secret of the cluster."},
+     .doc =
+         CFR_DOC("Permission bits of a mounted Secret's keys where `files` is left out, octal and in quotes. Default: "
+                 "\"0600\".")},
+    {FIELD(file, MAP), .table = &single_table, .doc = CFR_DOC("A single file.")},
+    {FIELD(profile, MAP), .table = &profile_table, .doc = CFR_DOC("A profile inside a shared AWS file.")},
+    {FIELD(secret, MAP), .table = &secret_table, .doc = CFR_DOC("A Secret of the cluster.")},
     {.key = NULL},
 };
 #undef AT
@@ -195,5 +202,5 @@ const struct cfr_table cfr_config_publish_table = {
     .size = sizeof(struct cfr_config_publish),
     .fields = publish_fields,
     .check = cfr_config_rules_publish,
-    .doc = "Where it is written: exactly one of `directory` (with `files`), `file`, `profile` and `secret`.",
+    .doc = CFR_DOC("Where it is written: exactly one of `directory` (with `files`), `file`, `profile` and `secret`."),
 };

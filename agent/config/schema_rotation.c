@@ -7,27 +7,28 @@
 static const struct cfr_field mint_fields[] = {
     {FIELD(provider, ONE_OF), .variant = cfr_rotation_variant},
     {FIELD(with, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
-     .doc = "The credential of this file that may make and remove such keys. It need not be published."},
+     .doc = CFR_DOC("The credential of this file that may make and remove such keys. It need not be published.")},
     {FIELD_AS("expire_after", expire_after_ms, DURATION), .fallback = "720h", .min = CFR_MINUTE_MS,
      .max = 3650 * CFR_DAY_MS,
-     .doc = "The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not move in "
-            "step."},
+     .doc = CFR_DOC("The age at which a key is replaced, or up to a tenth earlier, so that a fleet does not move in "
+                    "step.")},
     {FIELD_AS("grace", grace_ms, DURATION), .fallback = "10m", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = "How long the old key works on at least, once the new one is published."},
+     .doc = CFR_DOC("How long the old key works on at least, once the new one is published.")},
     {FIELD_AS("grace_most", grace_most_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = "How long it works on at most for consumers that acknowledge (`acknowledge`) and have not yet."},
+     .doc = CFR_DOC("How long it works on at most for consumers that acknowledge (`acknowledge`) and have not yet.")},
     {FIELD_AS("settle", settle_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc = "How long a key may take to turn up whose answer was lost; so long it is looked for, to remove it."},
+     .doc =
+         CFR_DOC("How long a key may take to turn up whose answer was lost; so long it is looked for, to remove it.")},
     {FIELD_AS("inactive", inactive_ms, DURATION), .fallback = "24h", .min = CFR_SECOND_MS, .max = 90 * CFR_DAY_MS,
-     .doc = "How long an old key that was still used in the second half of its grace stays deactivated "
-            "before it is deleted: "
-            "a consumer that has not taken the new one fails while the old one can still be brought back."},
+     .doc = CFR_DOC("How long an old key that was still used in the second half of its grace stays deactivated "
+                    "before it is deleted: "
+                    "a consumer that has not taken the new one fails while the old one can still be brought back.")},
     {FIELD_AS("verify_wait", verify_wait_ms, DURATION), .flags = CFR_FIELD_UNSET, .min = 0, .max = CFR_HOUR_MS,
-     .doc = "How long to wait with a new key after it was accepted everywhere, several times in a row. "
-            "Default: 60s for "
-            "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others."},
+     .doc = CFR_DOC("How long to wait with a new key after it was accepted everywhere, several times in a row. "
+                    "Default: 60s for "
+                    "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
-     .doc = "A new key that is not accepted everywhere by then is removed, and the old one stays."},
+     .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
     {.key = NULL},
 };
 #undef AT
@@ -37,9 +38,9 @@ const struct cfr_table cfr_config_mint_table = {
     .size = sizeof(struct cfr_config_mint),
     .fields = mint_fields,
     .check = cfr_config_rules_mint,
-    .doc = "A long-lived key that credfresh makes, and replaces before it is old: the new one is published "
-           "before the old one "
-           "ends. docs/rotation.md tells how. It is published on this machine only, in files; a directory "
-           "also has `" CFR_ROTATION_FILE
-           "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX "`.",
+    .doc = CFR_DOC("A long-lived key that credfresh makes, and replaces before it is old: the new one is published "
+                   "before the old one "
+                   "ends. docs/rotation.md tells how. It is published on this machine only, in files; a directory "
+                   "also has `" CFR_ROTATION_FILE
+                   "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX "`."),
 };

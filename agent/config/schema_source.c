@@ -8,13 +8,15 @@ static const char *const bound_kinds[] = {"Pod", "Secret", "Node", NULL};
 
 #define AT(member) offsetof(struct cfr_config_bound, member)
 static const struct cfr_field bound_fields[] = {
-    {FIELD(kind, ENUM), .fallback = "Pod", .choices = bound_kinds, .doc = "What it is bound to."},
-    {FIELD(name, STRING), .min = 1, .max = 253, .doc = "Its name, in the service account's namespace."},
+    {FIELD(kind, ENUM), .fallback = "Pod", .choices = bound_kinds, .doc = CFR_DOC("What it is bound to.")},
+    {FIELD(name, STRING), .min = 1, .max = 253, .doc = CFR_DOC("Its name, in the service account's namespace.")},
     {FIELD(uid, STRING), .min = 1, .max = 128,
-     .doc = "Its uid: with it, another object of the same name does not do. A node's own credentials must give it."},
+     .doc = CFR_DOC(
+         "Its uid: with it, another object of the same name does not do. A node's own credentials must give it.")},
     {FIELD(name_env, STRING), .min = 1, .max = 128,
-     .doc = "Environment variable that holds the name, such as one that the downward API sets from metadata.name."},
-    {FIELD(uid_env, STRING), .min = 1, .max = 128, .doc = "Environment variable that holds the uid."},
+     .doc = CFR_DOC(
+         "Environment variable that holds the name, such as one that the downward API sets from metadata.name.")},
+    {FIELD(uid_env, STRING), .min = 1, .max = 128, .doc = CFR_DOC("Environment variable that holds the uid.")},
     {.key = NULL},
 };
 #undef AT
@@ -24,26 +26,31 @@ static const struct cfr_table bound_table = {
     .size = sizeof(struct cfr_config_bound),
     .fields = bound_fields,
     .check = cfr_config_rules_bound,
-    .doc = "The object that the token is bound to: the API server (not the clouds) refuses it once that is gone.",
+    .doc =
+        CFR_DOC("The object that the token is bound to: the API server (not the clouds) refuses it once that is gone."),
 };
 
 #define AT(member) offsetof(struct cfr_config_request, member)
 static const struct cfr_field request_fields[] = {
     {FIELD(service_account, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 253,
-     .doc = "Name of the service account. The caller needs the verb `create` on its `serviceaccounts/token`."},
+     .doc = CFR_DOC("Name of the service account. The caller needs the verb `create` on its `serviceaccounts/token`.")},
     {FIELD_AS("namespace", namespace_name, STRING), .min = 1, .max = 63,
-     .doc = "Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in."},
+     .doc = CFR_DOC("Its namespace. Default: that of the kubeconfig's context, or of the pod that credfresh runs in.")},
     {FIELD(audiences, STRINGS), .min = 1, .max = 16,
-     .doc = "What the token is to be for. Default: `audience` of the token, which is then required. Never empty: a "
-            "token without an audience is one for the API server itself."},
+     .doc = CFR_DOC(
+         "What the token is to be for. Default: `audience` of the token, which is then required. Never empty: a "
+         "token without an audience is one for the API server itself.")},
     {FIELD_AS("expiration", expiration_ms, DURATION), .fallback = "1h", .min = 10 * CFR_MINUTE_MS,
      .max = 365 * CFR_DAY_MS,
-     .doc = "The life to ask for, in whole seconds. The server may grant another, and that one counts."},
-    {FIELD(bound_to, MAP), .table = &bound_table, .doc = "The object that the token is bound to. Default: none."},
+     .doc = CFR_DOC("The life to ask for, in whole seconds. The server may grant another, and that one counts.")},
+    {FIELD(bound_to, MAP), .table = &bound_table,
+     .doc = CFR_DOC("The object that the token is bound to. Default: none.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "How to reach the API server, and as whom; a kubelet's on a node. Default: as the pod that credfresh "
-            "runs in. `KUBECONFIG` is not looked at."},
-    {FIELD(context, STRING), .min = 1, .max = 253, .doc = "Which context of `kubeconfig`. Default: its current one."},
+     .doc =
+         CFR_DOC("How to reach the API server, and as whom; a kubelet's on a node. Default: as the pod that credfresh "
+                 "runs in. `KUBECONFIG` is not looked at.")},
+    {FIELD(context, STRING), .min = 1, .max = 253,
+     .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
     {.key = NULL},
 };
 #undef AT
@@ -53,22 +60,25 @@ static const struct cfr_table request_table = {
     .size = sizeof(struct cfr_config_request),
     .fields = request_fields,
     .check = cfr_config_rules_request,
-    .doc = "A token requested from a Kubernetes API server (TokenRequest).",
+    .doc = CFR_DOC("A token requested from a Kubernetes API server (TokenRequest)."),
 };
 
 #define AT(member) offsetof(struct cfr_config_token, member)
 static const struct cfr_field token_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = "The service-account token: a file of a volume that the kubelet projects, or any other that "
-            "another program renews. Read through links, white space around it is dropped, watched for renewal."},
+     .doc =
+         CFR_DOC("The service-account token: a file of a volume that the kubelet projects, or any other that "
+                 "another program renews. Read through links, white space around it is dropped, watched for renewal.")},
     {FIELD(json_field, STRING), .min = 1, .max = 256,
-     .doc = "With `file`: the file is a JSON object, and the token its member of this name, as an external_account "
-            "file's `subject_token_field_name` says. Default: the file holds the token alone."},
+     .doc = CFR_DOC(
+         "With `file`: the file is a JSON object, and the token its member of this name, as an external_account "
+         "file's `subject_token_field_name` says. Default: the file holds the token alone.")},
     {FIELD(audience, STRING), .min = 1, .max = 512,
-     .doc = "What the token's `aud` must contain; a token without it is not used. Default: not looked at."},
+     .doc = CFR_DOC("What the token's `aud` must contain; a token without it is not used. Default: not looked at.")},
     {FIELD(request, MAP), .table = &request_table,
-     .doc = "Ask the API server for the token. Beside `file` it stands in whenever the file is missing, unusable, or "
-            "was not replaced when it should have been, and hands back once the file is renewed."},
+     .doc = CFR_DOC(
+         "Ask the API server for the token. Beside `file` it stands in whenever the file is missing, unusable, or "
+         "was not replaced when it should have been, and hands back once the file is renewed.")},
     {.key = NULL},
 };
 #undef AT
@@ -78,17 +88,17 @@ const struct cfr_table cfr_config_token_table = {
     .size = sizeof(struct cfr_config_token),
     .fields = token_fields,
     .check = cfr_config_rules_token,
-    .doc = "Where the token comes from: `file`, `request`, or both.",
+    .doc = CFR_DOC("Where the token comes from: `file`, `request`, or both."),
 };
 
 #define AT(member) offsetof(struct cfr_config_mounted, member)
 static const struct cfr_field mounted_fields[] = {
     {FIELD(directory, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "Where the Secret is mounted. It may not exist at first, and may change at any moment."},
+     .doc = CFR_DOC("Where the Secret is mounted. It may not exist at first, and may change at any moment.")},
     {FIELD(kind, ENUM), .fallback = "auto", .choices = cfr_mounted_kinds,
-     .doc = "Whose credentials it holds; another Secret is refused. Default: determined from its keys."},
+     .doc = CFR_DOC("Whose credentials it holds; another Secret is refused. Default: determined from its keys.")},
     {FIELD(pass_on, BOOL), .fallback = "false",
-     .doc = "Publish its keys as they are, even where the cloud would give short-lived credentials for them."},
+     .doc = CFR_DOC("Publish its keys as they are, even where the cloud would give short-lived credentials for them.")},
     {.key = NULL},
 };
 #undef AT
@@ -97,9 +107,10 @@ const struct cfr_table cfr_config_mounted_table = {
     .name = "mounted Secret",
     .size = sizeof(struct cfr_config_mounted),
     .fields = mounted_fields,
-    .doc = "A mounted Secret in the forms that OpenShift's cloud credential operator and ccoctl write. The short-lived "
-           "form tells what to exchange and where the token is; a long-lived one is exchanged for a short-lived one "
-           "where the cloud can, else passed on as it is.",
+    .doc = CFR_DOC(
+        "A mounted Secret in the forms that OpenShift's cloud credential operator and ccoctl write. The short-lived "
+        "form tells what to exchange and where the token is; a long-lived one is exchanged for a short-lived one "
+        "where the cloud can, else passed on as it is."),
 };
 
 #define AT(member) offsetof(struct cfr_config_exchange, member)
@@ -114,5 +125,5 @@ const struct cfr_table cfr_config_exchange_table = {
     .size = sizeof(struct cfr_config_exchange),
     .fields = exchange_fields,
     .check = cfr_config_rules_exchange,
-    .doc = "Who gives credentials for the token: exactly one provider.",
+    .doc = CFR_DOC("Who gives credentials for the token: exactly one provider."),
 };

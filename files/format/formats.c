@@ -2,54 +2,61 @@
 /* Table of the output formats. */
 #include "files/format/format_private.h"
 
+#include "base/field.h"
+
 /* Each row once: its name, then the members of its struct cfr_format. */
 #define FORMATS(X)                                                                                                     \
     X("aws-credentials", .render = cfr_format_aws_credentials, .profile = true, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,  \
-      .sdk_variable = "AWS_SHARED_CREDENTIALS_FILE", .doc = "a profile of an AWS shared credentials file")             \
+      .sdk_variable = "AWS_SHARED_CREDENTIALS_FILE", .doc = CFR_DOC("a profile of an AWS shared credentials file"))    \
     X("aws-config", .render = cfr_format_aws_config, .profile = true, .config_file = true,                             \
       .sdk_variable = "AWS_CONFIG_FILE",                                                                               \
-      .doc = "a profile of an AWS config file that makes SDKs use a published token, or run a command")                \
+      .doc = CFR_DOC("a profile of an AWS config file that makes SDKs use a published token, or run a command"))       \
     X("aws-credential-process", .render = cfr_format_aws_credential_process, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,     \
-      .doc = "the JSON that AWS SDKs expect of a credential_process")                                                  \
+      .doc = CFR_DOC("the JSON that AWS SDKs expect of a credential_process"))                                         \
     X("azure-token-json", .render = cfr_format_azure_token_json, .needs = CFR_FIELD_AZURE_ACCESS_TOKEN,                \
-      .doc = "a token in the JSON that Azure's local endpoints (App Service, IMDS) answer")                            \
+      .doc = CFR_DOC("a token in the JSON that Azure's local endpoints (App Service, IMDS) answer"))                   \
     X("azure-env", .render = cfr_format_azure_env, .needs_token_path = true,                                           \
       .sdk_variable = "AZURE_FEDERATED_TOKEN_FILE",                                                                    \
-      .doc = "the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")       \
+      .doc =                                                                                                           \
+          CFR_DOC("the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")) \
     X("gcp-external-account", .render = cfr_format_gcp_external_account, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,          \
       .needs_token_path = true, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS",                                      \
-      .doc = "a Google credential file that makes SDKs exchange a published token by themselves")                      \
+      .doc = CFR_DOC("a Google credential file that makes SDKs exchange a published token by themselves"))             \
     X("gcp-access-token", .render = cfr_format_gcp_access_token, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,                  \
       .sdk_variable = "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE",                                                               \
-      .doc = "the Google access token alone, without a line feed, as gcloud's access_token_file")                      \
+      .doc = CFR_DOC("the Google access token alone, without a line feed, as gcloud's access_token_file"))             \
     X("gcp-token-json", .render = cfr_format_gcp_token_json, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,                      \
-      .doc = "the Google tokens and their expiry as one JSON object")                                                  \
+      .doc = CFR_DOC("the Google tokens and their expiry as one JSON object"))                                         \
     X("gcp-service-account-key", .render = cfr_format_gcp_service_account_key,                                         \
       .needs = CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS",                    \
-      .doc = "a service account's key, as the JSON file that Google's SDKs read (GOOGLE_APPLICATION_CREDENTIALS)")     \
+      .doc = CFR_DOC(                                                                                                  \
+          "a service account's key, as the JSON file that Google's SDKs read (GOOGLE_APPLICATION_CREDENTIALS)"))       \
     X("clouds-yaml", .render = cfr_format_clouds_yaml, .needs = CFR_FIELD_OPENSTACK_TOKEN,                             \
-      .sdk_variable = "OS_CLIENT_CONFIG_FILE", .doc = "a clouds.yaml with one cloud, for OpenStack clients")           \
+      .sdk_variable = "OS_CLIENT_CONFIG_FILE", .doc = CFR_DOC("a clouds.yaml with one cloud, for OpenStack clients"))  \
     X("clouds-conf", .render = cfr_format_clouds_conf, .needs = CFR_FIELD_OPENSTACK_TOKEN,                             \
-      .doc = "the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes")                 \
+      .doc = CFR_DOC("the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes"))        \
     X("openstack-token", .render = cfr_format_openstack_token, .needs = CFR_FIELD_OPENSTACK_TOKEN,                     \
-      .doc = "the Keystone token alone, without a line feed")                                                          \
+      .doc = CFR_DOC("the Keystone token alone, without a line feed"))                                                 \
     X("docker-config", .render = cfr_format_docker_config, .needs = CFR_FIELD_REGISTRY_AUTHS,                          \
-      .sdk_variable = "REGISTRY_AUTH_FILE", .doc = "docker's config.json with logins to container registries")         \
+      .sdk_variable = "REGISTRY_AUTH_FILE",                                                                            \
+      .doc = CFR_DOC("docker's config.json with logins to container registries"))                                      \
     X("oauth-access-token", .render = cfr_format_oauth_access_token, .needs = CFR_FIELD_OAUTH_ACCESS_TOKEN,            \
-      .doc = "the access token of an OAuth server alone, without a line feed")                                         \
+      .doc = CFR_DOC("the access token of an OAuth server alone, without a line feed"))                                \
     X("token", .render = cfr_format_token, .needs = CFR_FIELD_TOKEN, .holds_token = true, .is_token = true,            \
-      .doc = "the token alone, without a line feed")                                                                   \
+      .doc = CFR_DOC("the token alone, without a line feed"))                                                          \
     X("env", .render = cfr_format_env, .holds_token = true,                                                            \
-      .doc = "KEY=value lines for shells, systemd and containers")                                                     \
-    X("json", .render = cfr_format_json, .holds_token = true, .doc = "everything that is known, as one JSON object")   \
+      .doc = CFR_DOC("KEY=value lines for shells, systemd and containers"))                                            \
+    X("json", .render = cfr_format_json, .holds_token = true,                                                          \
+      .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
     X("secret-key", .render = cfr_format_secret_key, .needs = CFR_FIELD_SECRET_PREFIX,                                 \
-      .doc = "one key of a mounted Secret that is passed on, as it is")                                                \
+      .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                                       \
     X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE,                         \
-      .doc = "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs")      \
+      .doc = CFR_DOC(                                                                                                  \
+          "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs"))        \
     X("private-key", .render = cfr_format_private_key, .needs = CFR_FIELD_SERVICE_KEY,                                 \
-      .doc = "the certificate's key in PEM form (PKCS#8)")                                                             \
+      .doc = CFR_DOC("the certificate's key in PEM form (PKCS#8)"))                                                    \
     X("ca-bundle", .render = cfr_format_ca_bundle, .needs = CFR_FIELD_SERVICE_BUNDLE,                                  \
-      .doc = "the certificates by which clients verify what the service CA issues, in PEM form")
+      .doc = CFR_DOC("the certificates by which clients verify what the service CA issues, in PEM form"))
 
 const struct cfr_format cfr_formats[] = {
 #define X(format, ...) {.name = (format), __VA_ARGS__},

@@ -87,11 +87,13 @@ static int check(const void *node, struct cfr_err *err)
 
 #define AT(member) offsetof(struct cfr_sdk_aws_container, member)
 static const struct cfr_field fields[] = {
-    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
-    {FIELD(path, STRING), .min = 2, .max = 128, .doc = "Path of the URL. Default: `/aws/` and the credential's name."},
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
+     .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
+    {FIELD(path, STRING), .min = 2, .max = 128,
+     .doc = CFR_DOC("Path of the URL. Default: `/aws/` and the credential's name.")},
     {FIELD(authorization, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
-     .doc = "What the client's Authorization header must hold; its file is the SDK's "
-            "`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`."},
+     .doc = CFR_DOC("What the client's Authorization header must hold; its file is the SDK's "
+                    "`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`.")},
     {.key = NULL},
 };
 #undef AT
@@ -101,7 +103,8 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_aws_container),
     .fields = fields,
     .check = check,
-    .doc = "AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK asks again in time.",
+    .doc = CFR_DOC(
+        "AWS container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which every AWS SDK asks again in time."),
 };
 
 static const char *path_of(const void *config)
@@ -160,7 +163,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
 
 const struct cfr_sdk_shape cfr_sdk_aws_container_shape = {
     .name = "aws_container",
-    .doc = "AWS container credentials, each with a path of its own.",
+    .doc = CFR_DOC("AWS container credentials, each with a path of its own."),
     .table = &table,
     .most = 256,
     .path = path_of,

@@ -359,12 +359,14 @@ static bool answer_app_service(const void *config, const struct cfr_sdk_endpoint
 
 #define AT(member) offsetof(struct cfr_sdk_azure_identity, member)
 static const struct cfr_field identity_fields[] = {
-    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
+     .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
     {FIELD(client_id, STRING), .min = 1, .max = 64,
-     .doc = "What a client selects it by. Default: that of the exchange."},
-    {FIELD(object_id, STRING), .min = 1, .max = 64, .doc = "As `client_id`. Default: it cannot be selected so."},
+     .doc = CFR_DOC("What a client selects it by. Default: that of the exchange.")},
+    {FIELD(object_id, STRING), .min = 1, .max = 64,
+     .doc = CFR_DOC("As `client_id`. Default: it cannot be selected so.")},
     {FIELD(resource_id, STRING), .min = 1, .max = 1024,
-     .doc = "As `client_id`: `/subscriptions/...`. Default: it cannot be selected so."},
+     .doc = CFR_DOC("As `client_id`: `/subscriptions/...`. Default: it cannot be selected so.")},
     {.key = NULL},
 };
 #undef AT
@@ -373,13 +375,14 @@ static const struct cfr_table identity_table = {
     .name = "identity",
     .size = sizeof(struct cfr_sdk_azure_identity),
     .fields = identity_fields,
-    .doc = "A managed identity.",
+    .doc = CFR_DOC("A managed identity."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_azure, member)
 static const struct cfr_field imds_fields[] = {
     {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
-     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = "The identities. The first one answers where a client selects none."},
+     .max = CFR_SDK_SHAPE_LIST_MAX,
+     .doc = CFR_DOC("The identities. The first one answers where a client selects none.")},
     {.key = NULL},
 };
 #undef AT
@@ -388,17 +391,19 @@ static const struct cfr_table imds_table = {
     .name = "Azure metadata endpoint",
     .size = sizeof(struct cfr_sdk_azure),
     .fields = imds_fields,
-    .doc = "Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). It knows "
-           "no secret "
-           "of the client's: everybody who can connect has the credentials.",
+    .doc = CFR_DOC(
+        "Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). It knows "
+        "no secret "
+        "of the client's: everybody who can connect has the credentials."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_azure, member)
 static const struct cfr_field app_service_fields[] = {
     {FIELD(identities, LIST), .flags = CFR_FIELD_REQUIRED, .table = &identity_table, .min = 1,
-     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = "The identities. The first one answers where a client selects none."},
+     .max = CFR_SDK_SHAPE_LIST_MAX,
+     .doc = CFR_DOC("The identities. The first one answers where a client selects none.")},
     {FIELD(header, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_sdk_client_secret_table,
-     .doc = "What the client's X-IDENTITY-HEADER must hold: the SDK's `IDENTITY_HEADER`."},
+     .doc = CFR_DOC("What the client's X-IDENTITY-HEADER must hold: the SDK's `IDENTITY_HEADER`.")},
     {.key = NULL},
 };
 #undef AT
@@ -407,7 +412,7 @@ static const struct cfr_table app_service_table = {
     .name = "Azure App Service endpoint",
     .size = sizeof(struct cfr_sdk_azure),
     .fields = app_service_fields,
-    .doc = "Managed identities as Azure App Service has them (`IDENTITY_ENDPOINT` with the path /msi/token).",
+    .doc = CFR_DOC("Managed identities as Azure App Service has them (`IDENTITY_ENDPOINT` with the path /msi/token)."),
 };
 
 static void each_identity(const struct cfr_sdk_azure *c, const char *key, cfr_sdk_use_fn *each, void *ctx)
@@ -476,7 +481,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
 
 const struct cfr_sdk_shape cfr_sdk_azure_imds_shape = {
     .name = "azure_imds",
-    .doc = "Azure's instance metadata.",
+    .doc = CFR_DOC("Azure's instance metadata."),
     .table = &imds_table,
     .prefix = "/metadata",
     .each_use = each_imds_use,
@@ -486,7 +491,7 @@ const struct cfr_sdk_shape cfr_sdk_azure_imds_shape = {
 
 const struct cfr_sdk_shape cfr_sdk_azure_app_service_shape = {
     .name = "azure_app_service",
-    .doc = "Azure App Service's managed identities.",
+    .doc = CFR_DOC("Azure App Service's managed identities."),
     .table = &app_service_table,
     .prefix = "/msi",
     .each_use = each_app_service_use,

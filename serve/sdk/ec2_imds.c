@@ -297,12 +297,13 @@ static int check(const void *node, struct cfr_err *err)
 
 #define AT(member) offsetof(struct cfr_sdk_ec2_imds, member)
 static const struct cfr_field fields[] = {
-    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63, .doc = CFR_SDK_SHAPE_DOC_CREDENTIAL},
+    {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
+     .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
     {FIELD(role, STRING), .min = 1, .max = 128,
-     .doc = "The role's name in the listing. Default: that of the role that the credential is of, else the "
-            "credential's name."},
+     .doc = CFR_DOC("The role's name in the listing. Default: that of the role that the credential is of, else the "
+                    "credential's name.")},
     {FIELD(region, STRING), .min = 1, .max = 63,
-     .doc = "The region that it says the machine is in. Default: it says none."},
+     .doc = CFR_DOC("The region that it says the machine is in. Default: it says none.")},
     {.key = NULL},
 };
 #undef AT
@@ -312,9 +313,10 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_ec2_imds),
     .fields = fields,
     .check = check,
-    .doc = "EC2's instance metadata service, version 2, for what knows nothing better. It knows no secret of the "
-           "client's: "
-           "everybody who can connect has the credential.",
+    .doc =
+        CFR_DOC("EC2's instance metadata service, version 2, for what knows nothing better. It knows no secret of the "
+                "client's: "
+                "everybody who can connect has the credential."),
 };
 
 static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)
@@ -351,7 +353,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
 
 const struct cfr_sdk_shape cfr_sdk_ec2_imds_shape = {
     .name = "ec2_imds",
-    .doc = "EC2's instance metadata.",
+    .doc = CFR_DOC("EC2's instance metadata."),
     .table = &table,
     .prefix = ROOT,
     .each_use = each_use,

@@ -99,9 +99,9 @@ static int check_account(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_sdk_gce_identity, member)
 static const struct cfr_field identity_fields[] = {
     {FIELD(audience, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 512,
-     .doc = "The audience that a client asks for."},
+     .doc = CFR_DOC("The audience that a client asks for.")},
     {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
-     .doc = "The credential with the identity token for it (`id_token_audience` of its exchange)."},
+     .doc = CFR_DOC("The credential with the identity token for it (`id_token_audience` of its exchange).")},
     {.key = NULL},
 };
 #undef AT
@@ -110,22 +110,25 @@ static const struct cfr_table identity_table = {
     .name = "identity token",
     .size = sizeof(struct cfr_sdk_gce_identity),
     .fields = identity_fields,
-    .doc = "An identity token of the account.",
+    .doc = CFR_DOC("An identity token of the account."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_gce_account, member)
 static const struct cfr_field account_fields[] = {
     {FIELD(credential, STRING), .min = 1, .max = 63,
-     .doc = "The credential with the access token, by its name. Default: none, the account has identity tokens only."},
+     .doc = CFR_DOC(
+         "The credential with the access token, by its name. Default: none, the account has identity tokens only.")},
     {FIELD(email, STRING), .min = 1, .max = 320,
-     .doc = "The account's name. Default: the credential's service account. Several accounts of one name are one with "
-            "several "
-            "sets of scopes."},
-    {FIELD(aliases, STRINGS), .min = 1, .max = 8, .doc = "Further names. The first account is also `default`."},
+     .doc = CFR_DOC(
+         "The account's name. Default: the credential's service account. Several accounts of one name are one with "
+         "several "
+         "sets of scopes.")},
+    {FIELD(aliases, STRINGS), .min = 1, .max = 8,
+     .doc = CFR_DOC("Further names. The first account is also `default`.")},
     {FIELD(scopes, STRINGS), .min = 1, .max = 16,
-     .doc = "What the access token is good for. Default: `https://www.googleapis.com/auth/cloud-platform`."},
+     .doc = CFR_DOC("What the access token is good for. Default: `https://www.googleapis.com/auth/cloud-platform`.")},
     {FIELD(identities, LIST), .table = &identity_table, .min = 1, .max = CFR_SDK_SHAPE_LIST_MAX,
-     .doc = "Identity tokens, one for each audience."},
+     .doc = CFR_DOC("Identity tokens, one for each audience.")},
     {.key = NULL},
 };
 #undef AT
@@ -135,25 +138,25 @@ static const struct cfr_table account_table = {
     .size = sizeof(struct cfr_sdk_gce_account),
     .fields = account_fields,
     .check = check_account,
-    .doc = "A service account of the machine.",
+    .doc = CFR_DOC("A service account of the machine."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_gce_metadata, member)
 static const struct cfr_field fields[] = {
-    {FIELD(project_id, STRING), .min = 1, .max = 63, .doc = "The project's id. Default: clients find none."},
-    {FIELD(numeric_project_id, STRING), .min = 1, .max = 20, .doc = "The project's number, in quotes."},
-    {FIELD(zone, STRING), .min = 1, .max = 63, .doc = "Such as europe-west1-b."},
+    {FIELD(project_id, STRING), .min = 1, .max = 63, .doc = CFR_DOC("The project's id. Default: clients find none.")},
+    {FIELD(numeric_project_id, STRING), .min = 1, .max = 20, .doc = CFR_DOC("The project's number, in quotes.")},
+    {FIELD(zone, STRING), .min = 1, .max = 63, .doc = CFR_DOC("Such as europe-west1-b.")},
     {FIELD(universe_domain, STRING), .min = 1, .max = 253,
-     .doc = "Default: clients find none, which means googleapis.com."},
-    {FIELD(instance_name, STRING), .min = 1, .max = 63, .doc = "The machine's name."},
+     .doc = CFR_DOC("Default: clients find none, which means googleapis.com.")},
+    {FIELD(instance_name, STRING), .min = 1, .max = 63, .doc = CFR_DOC("The machine's name.")},
     {FIELD(instance_id, STRING), .min = 1, .max = 20,
-     .doc = "The machine's number, in quotes. Default: one that follows from project, zone and name."},
+     .doc = CFR_DOC("The machine's number, in quotes. Default: one that follows from project, zone and name.")},
     {FIELD(cluster_name, STRING), .min = 1, .max = 63,
-     .doc = "The Kubernetes cluster's name, for clients that look for it."},
+     .doc = CFR_DOC("The Kubernetes cluster's name, for clients that look for it.")},
     {FIELD(cluster_location, STRING), .min = 1, .max = 63,
-     .doc = "Its location. Default: the zone, where there is a cluster."},
+     .doc = CFR_DOC("Its location. Default: the zone, where there is a cluster.")},
     {FIELD(accounts, LIST), .flags = CFR_FIELD_REQUIRED, .table = &account_table, .min = 1,
-     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = "The machine's service accounts."},
+     .max = CFR_SDK_SHAPE_LIST_MAX, .doc = CFR_DOC("The machine's service accounts.")},
     {.key = NULL},
 };
 #undef AT
@@ -163,9 +166,10 @@ static const struct cfr_table table = {
     .size = sizeof(struct cfr_sdk_gce_metadata),
     .fields = fields,
     .check = check,
-    .doc = "The metadata server of Google's machines (`GCE_METADATA_HOST`). It knows no secret of the client's: "
-           "everybody who "
-           "can connect has the credentials.",
+    .doc =
+        CFR_DOC("The metadata server of Google's machines (`GCE_METADATA_HOST`). It knows no secret of the client's: "
+                "everybody who "
+                "can connect has the credentials."),
 };
 
 /* Names that resolve nowhere but on Google's machines and where they are pointed here on purpose. */
@@ -274,7 +278,7 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
 
 const struct cfr_sdk_shape cfr_sdk_gce_metadata_shape = {
     .name = "gce_metadata",
-    .doc = "GCE's metadata server.",
+    .doc = CFR_DOC("GCE's metadata server."),
     .table = &table,
     .prefix = CFR_SDK_GCE_PATH,
     .is_host = is_host,

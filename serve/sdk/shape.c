@@ -24,16 +24,17 @@ static int check_client_secret(const void *node, struct cfr_err *err)
 #define AT(member) offsetof(struct cfr_sdk_client_secret, member)
 static const struct cfr_field proof_fields[] = {
     {FIELD(file, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = "The file. It is made with a random content where there is none, and kept over restarts."},
-    {FIELD(mode, MODE), .doc = "Its permission bits, octal and in quotes. Default: \"0600\"."},
+     .doc = CFR_DOC("The file. It is made with a random content where there is none, and kept over restarts.")},
+    {FIELD(mode, MODE), .doc = CFR_DOC("Its permission bits, octal and in quotes. Default: \"0600\".")},
     {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = "User name or number that owns it. Default: the user that credfresh runs as."},
+     .doc = CFR_DOC("User name or number that owns it. Default: the user that credfresh runs as.")},
     {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = "Group name or number that owns it. Default: the group that credfresh runs as."},
+     .doc = CFR_DOC("Group name or number that owns it. Default: the group that credfresh runs as.")},
     {FIELD(existing, BOOL), .fallback = "false",
-     .doc = "Another program makes it (a service-account token, a Secret of the cluster): it is only read, again each "
-            "time it "
-            "changes."},
+     .doc = CFR_DOC(
+         "Another program makes it (a service-account token, a Secret of the cluster): it is only read, again each "
+         "time it "
+         "changes.")},
     {.key = NULL},
 };
 #undef AT
@@ -43,7 +44,7 @@ const struct cfr_table cfr_sdk_client_secret_table = {
     .size = sizeof(struct cfr_sdk_client_secret),
     .fields = proof_fields,
     .check = check_client_secret,
-    .doc = "A file with what a client must show: any process that can read it can have the credential.",
+    .doc = CFR_DOC("A file with what a client must show: any process that can read it can have the credential."),
 };
 
 /* ---- shared by the shapes ---- */

@@ -43,55 +43,65 @@ static const struct cfr_field step_fields[] = {
      .flags = CFR_FIELD_REQUIRED,
      .min = 20,
      .max = 2048,
-     .doc = "ARN of the role to assume with the keys of the step before. Its trust policy must name that "
-            "step's role."},
+     .doc = CFR_DOC("ARN of the role to assume with the keys of the step before. Its trust policy must name that "
+                    "step's role.")},
     {.key = "session_name",
      .type = CFR_FIELD_STRING,
      .offset = STEP(session_name),
      .min = 2,
      .max = 64,
-     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
-            "the session name of the first step."},
+     .doc = CFR_DOC("Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+                    "the session name of the first step.")},
     {.key = "duration",
      .type = CFR_FIELD_DURATION,
      .offset = STEP(duration_ms),
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = HOUR_MS,
-     .doc = "Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
-            "the role's own maximum."},
+     .doc =
+         CFR_DOC("Life of the session, in whole seconds: AWS allows chained sessions no more than one hour, whatever "
+                 "the role's own maximum.")},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = STEP(external_id),
      .min = 2,
      .max = 1224,
-     .doc = DOC_EXTERNAL_ID},
-    {.key = "policy", .type = CFR_FIELD_STRING, .offset = STEP(policy), .min = 1, .max = 16384, .doc = DOC_POLICY},
-    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = STEP(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
-    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = DOC_TAGS},
+     .doc = CFR_DOC(DOC_EXTERNAL_ID)},
+    {.key = "policy",
+     .type = CFR_FIELD_STRING,
+     .offset = STEP(policy),
+     .min = 1,
+     .max = 16384,
+     .doc = CFR_DOC(DOC_POLICY)},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = STEP(policy_arns),
+     .max = 10,
+     .doc = CFR_DOC(DOC_POLICY_ARNS)},
+    {.key = "tags", .type = CFR_FIELD_PAIRS, .offset = STEP(tags), .max = 50, .doc = CFR_DOC(DOC_TAGS)},
     {.key = "transitive_tag_keys",
      .type = CFR_FIELD_STRINGS,
      .offset = STEP(transitive_tag_keys),
      .max = 50,
-     .doc = DOC_TRANSITIVE},
+     .doc = CFR_DOC(DOC_TRANSITIVE)},
     {.key = "source_identity",
      .type = CFR_FIELD_STRING,
      .offset = STEP(source_identity),
      .min = 2,
      .max = 64,
-     .doc = DOC_SOURCE_IDENTITY},
+     .doc = CFR_DOC(DOC_SOURCE_IDENTITY)},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = STEP(region),
      .min = 1,
      .max = 63,
-     .doc = "Region whose STS this step calls. Default: that of the exchange."},
+     .doc = CFR_DOC("Region whose STS this step calls. Default: that of the exchange.")},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = STEP(endpoint),
      .min = 8,
      .max = 511,
-     .doc = "URL that this step calls instead of the region's STS. Default: that of the exchange."},
+     .doc = CFR_DOC("URL that this step calls instead of the region's STS. Default: that of the exchange.")},
     {.key = NULL},
 };
 
@@ -150,7 +160,7 @@ static const struct cfr_table step_table = {
     .size = sizeof(struct cfr_aws_step),
     .fields = step_fields,
     .check = check_step,
-    .doc = "A further role, assumed with the keys of the step before (AssumeRole, signed).",
+    .doc = CFR_DOC("A further role, assumed with the keys of the step before (AssumeRole, signed)."),
 };
 
 static const struct cfr_field aws_fields[] = {
@@ -159,151 +169,156 @@ static const struct cfr_field aws_fields[] = {
      .offset = AWS(role_arn),
      .min = 20,
      .max = 2048,
-     .doc = "ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
-            "accept the "
-            "token's issuer, audience and subject, or the user of the keys. Required, except with keys: "
-            "without it they "
-            "are exchanged for a session of their own user (GetSessionToken)."},
+     .doc = CFR_DOC("ARN of the role to assume, such as `arn:aws:iam::123456789012:role/NAME`. Its trust policy must "
+                    "accept the "
+                    "token's issuer, audience and subject, or the user of the keys. Required, except with keys: "
+                    "without it they "
+                    "are exchanged for a session of their own user (GetSessionToken).")},
     {.key = "access_key_id_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = AWS(access_key_id_file),
-     .doc = "File with the ID of a long-lived access key: the exchange then begins with keys instead of a "
-            "token. Needs "
-            "`secret_access_key_file` and excludes `credentials_file`."},
+     .doc = CFR_DOC("File with the ID of a long-lived access key: the exchange then begins with keys instead of a "
+                    "token. Needs "
+                    "`secret_access_key_file` and excludes `credentials_file`.")},
     {.key = "secret_access_key_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = AWS(secret_access_key_file),
-     .doc = "File with the secret access key that belongs to `access_key_id_file`."},
+     .doc = CFR_DOC("File with the secret access key that belongs to `access_key_id_file`.")},
     {.key = "credentials_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = AWS(credentials_file),
-     .doc = "AWS shared credentials file whose keys the exchange begins with, instead of a token. With "
-            "`role_arn` they "
-            "may be those of a session."},
+     .doc = CFR_DOC("AWS shared credentials file whose keys the exchange begins with, instead of a token. With "
+                    "`role_arn` they "
+                    "may be those of a session.")},
     {.key = "profile",
      .type = CFR_FIELD_STRING,
      .offset = AWS(profile),
      .min = 1,
      .max = 64,
-     .doc = "Profile of `credentials_file` that holds the keys. Default: `default`."},
+     .doc = CFR_DOC("Profile of `credentials_file` that holds the keys. Default: `default`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = AWS(region),
      .min = 1,
      .max = 63,
-     .doc = "Region whose STS is called; it is also published as the consumer's region. Default: "
-            "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
-            "has to be signed (`then_assume`, `verify` and keys sign)."},
+     .doc = CFR_DOC("Region whose STS is called; it is also published as the consumer's region. Default: "
+                    "`AWS_REGION`, then `AWS_DEFAULT_REGION`. One is required unless `endpoint` is given and nothing "
+                    "has to be signed (`then_assume`, `verify` and keys sign).")},
     {.key = "session_name",
      .type = CFR_FIELD_STRING,
      .offset = AWS(session_name),
      .min = 2,
      .max = 64,
-     .doc = "Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
-            "made from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name."},
+     .doc = CFR_DOC("Name of the session, seen in its ARN and in CloudTrail: letters, digits and `_+=,.@-`. Default: "
+                    "made from the token's subject, `NAMESPACE.SERVICEACCOUNT`, else the credential's name.")},
     {.key = "duration",
      .type = CFR_FIELD_DURATION,
      .offset = AWS(duration_ms),
      .fallback = "1h",
      .min = 15 * MINUTE_MS,
      .max = 36 * HOUR_MS,
-     .doc = "Life of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
-            "refuses (it "
-            "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
-            "that refresh by themselves ask all the "
-            "time."},
+     .doc = CFR_DOC("Life of the session, in whole seconds: at most 12h for a role, 36h for keys without one. AWS "
+                    "refuses (it "
+                    "does not shorten) more than the role's maximum session duration. With less than about 30m, SDKs "
+                    "that refresh by themselves ask all the "
+                    "time.")},
     {.key = "policy",
      .type = CFR_FIELD_STRING,
      .offset = AWS(policy),
      .min = 1,
      .max = 4096,
-     .doc = DOC_POLICY " Together with `policy_arns` at most 2048 characters."},
-    {.key = "policy_arns", .type = CFR_FIELD_STRINGS, .offset = AWS(policy_arns), .max = 10, .doc = DOC_POLICY_ARNS},
+     .doc = CFR_DOC(DOC_POLICY " Together with `policy_arns` at most 2048 characters.")},
+    {.key = "policy_arns",
+     .type = CFR_FIELD_STRINGS,
+     .offset = AWS(policy_arns),
+     .max = 10,
+     .doc = CFR_DOC(DOC_POLICY_ARNS)},
     {.key = "external_id",
      .type = CFR_FIELD_STRING,
      .offset = AWS(external_id),
      .min = 2,
      .max = 1224,
-     .doc = DOC_EXTERNAL_ID " Only with keys."},
+     .doc = CFR_DOC(DOC_EXTERNAL_ID " Only with keys.")},
     {.key = "tags",
      .type = CFR_FIELD_PAIRS,
      .offset = AWS(tags),
      .max = 50,
-     .doc = DOC_TAGS " Only with keys: a token carries its own."},
+     .doc = CFR_DOC(DOC_TAGS " Only with keys: a token carries its own.")},
     {.key = "transitive_tag_keys",
      .type = CFR_FIELD_STRINGS,
      .offset = AWS(transitive_tag_keys),
      .max = 50,
-     .doc = DOC_TRANSITIVE},
+     .doc = CFR_DOC(DOC_TRANSITIVE)},
     {.key = "source_identity",
      .type = CFR_FIELD_STRING,
      .offset = AWS(source_identity),
      .min = 2,
      .max = 64,
-     .doc = DOC_SOURCE_IDENTITY " Only with keys."},
+     .doc = CFR_DOC(DOC_SOURCE_IDENTITY " Only with keys.")},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AWS(endpoint),
      .min = 8,
      .max = 511,
-     .doc = "URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a "
-            "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
-            "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
-            "is true. Excludes `fips` and `dual_stack`."},
+     .doc = CFR_DOC("URL to call instead of the region's STS: a VPC endpoint (`https://vpce-...`), a proxy, or a "
+                    "compatible server. https, or http to 127.0.0.0/8, [::1] or localhost. Default: "
+                    "`AWS_ENDPOINT_URL_STS`, then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` "
+                    "is true. Excludes `fips` and `dual_stack`.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = AWS(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = "fips",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(fips),
      .fallback = "environment",
      .choices = switches,
-     .doc = "Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no."},
+     .doc = CFR_DOC("Call the FIPS endpoint. `environment` means `AWS_USE_FIPS_ENDPOINT`, else no.")},
     {.key = "dual_stack",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(dual_stack),
      .fallback = "environment",
      .choices = switches,
-     .doc = "Call the endpoint that has IPv6 addresses too. `environment` means "
-            "`AWS_USE_DUALSTACK_ENDPOINT`, else no."},
+     .doc = CFR_DOC("Call the endpoint that has IPv6 addresses too. `environment` means "
+                    "`AWS_USE_DUALSTACK_ENDPOINT`, else no.")},
     {.key = "sts_regional_endpoints",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(regional),
      .fallback = "environment",
      .choices = regional,
-     .doc = "`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
-            "regions, whose tokens do not work in opt-in regions. `environment` means "
-            "`AWS_STS_REGIONAL_ENDPOINTS`, else regional."},
+     .doc = CFR_DOC("`regional` calls the STS of the region. `legacy` calls sts.amazonaws.com for the oldest "
+                    "regions, whose tokens do not work in opt-in regions. `environment` means "
+                    "`AWS_STS_REGIONAL_ENDPOINTS`, else regional.")},
     {.key = "accept",
      .type = CFR_FIELD_ENUM,
      .offset = AWS(accept),
      .fallback = "xml",
      .choices = accepts,
-     .doc = "The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes."},
+     .doc =
+         CFR_DOC("The form of answer to ask for: `xml` is what AWS documents. Both are understood, whatever comes.")},
     {.key = "then_assume",
      .type = CFR_FIELD_LIST,
      .offset = AWS(then_assume),
      .max = CFR_AWS_STEPS_MAX,
      .table = &step_table,
-     .doc = "Roles to assume one after the other, each with the keys of the one before. The last one's keys "
-            "are published."},
+     .doc = CFR_DOC("Roles to assume one after the other, each with the keys of the one before. The last one's keys "
+                    "are published.")},
     {.key = "verify",
      .type = CFR_FIELD_BOOL,
      .offset = AWS(verify),
      .fallback = "false",
-     .doc = "Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published; if it "
-            "is another "
-            "account or role, or they are not known yet, nothing is."},
+     .doc = CFR_DOC("Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published; if it "
+                    "is another "
+                    "account or role, or they are not known yet, nothing is.")},
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = AWS(ecr),
      .table = &cfr_aws_ecr_table,
-     .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
+     .doc = CFR_DOC("Logins to container registries, got with the session's keys, for the format docker-config.")},
     {.key = NULL},
 };
 
@@ -435,7 +450,7 @@ const struct cfr_table cfr_aws_table = {
     .size = sizeof(struct cfr_aws),
     .fields = aws_fields,
     .check = check_aws,
-    .doc = "Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "
-           "or of long-lived "
-           "keys (AssumeRole, or GetSessionToken without a role) for those of a session.",
+    .doc = CFR_DOC("Exchange of the token at AWS STS (AssumeRoleWithWebIdentity) for the keys of a role's session; "
+                   "or of long-lived "
+                   "keys (AssumeRole, or GetSessionToken without a role) for those of a session."),
 };

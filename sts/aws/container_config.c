@@ -19,56 +19,56 @@ static const struct cfr_field fields[] = {
      .offset = CONTAINER(endpoint),
      .min = 8,
      .max = CFR_URL_MAX,
-     .doc = "URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
-            "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
-            "169.254.170.2, "
-            "then `AWS_CONTAINER_CREDENTIALS_FULL_URI`, then the EKS Pod Identity agent "
-            "at " CFR_AWS_CONTAINER_DEFAULT "."},
+     .doc = CFR_DOC("URL of the endpoint. https, or http to a loopback address or to 169.254.170.2, 169.254.170.23 and "
+                    "[fd00:ec2::23], which AWS gives its own. Default: `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` at "
+                    "169.254.170.2, "
+                    "then `AWS_CONTAINER_CREDENTIALS_FULL_URI`, then the EKS Pod Identity agent "
+                    "at " CFR_AWS_CONTAINER_DEFAULT ".")},
     {.key = "authorization",
      .type = CFR_FIELD_ENUM,
      .offset = CONTAINER(authorization),
      .fallback = "token",
      .choices = authorizations,
-     .doc = "`token` shows the credential's token, as the Pod Identity agent wants it; `none` shows nothing, "
-            "as ECS wants "
-            "it, and no token is needed."},
+     .doc = CFR_DOC("`token` shows the credential's token, as the Pod Identity agent wants it; `none` shows nothing, "
+                    "as ECS wants "
+                    "it, and no token is needed.")},
     {.key = "role_arn",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(role_arn),
      .min = 20,
      .max = 2048,
-     .doc = "ARN of the role that is expected: keys of another are refused. Needs `verify`."},
+     .doc = CFR_DOC("ARN of the role that is expected: keys of another are refused. Needs `verify`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(region),
      .min = 1,
      .max = CFR_AWS_REGION_MAX - 1,
-     .doc = "Region that is published beside the keys, and whose STS `verify` calls. Default: `AWS_REGION`, "
-            "then "
-            "`AWS_DEFAULT_REGION`."},
+     .doc = CFR_DOC("Region that is published beside the keys, and whose STS `verify` calls. Default: `AWS_REGION`, "
+                    "then "
+                    "`AWS_DEFAULT_REGION`.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = "verify",
      .type = CFR_FIELD_BOOL,
      .offset = CONTAINER(verify),
      .fallback = "false",
-     .doc = "Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published."},
+     .doc = CFR_DOC("Ask AWS who the granted keys belong to (GetCallerIdentity) before anything is published.")},
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = CONTAINER(sts_endpoint),
      .min = 8,
      .max = 511,
-     .doc = "URL that `verify` calls instead of the region's STS. Default: `AWS_ENDPOINT_URL_STS`, then "
-            "`AWS_ENDPOINT_URL`, "
-            "unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true."},
+     .doc = CFR_DOC("URL that `verify` calls instead of the region's STS. Default: `AWS_ENDPOINT_URL_STS`, then "
+                    "`AWS_ENDPOINT_URL`, "
+                    "unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true.")},
     {.key = "ecr",
      .type = CFR_FIELD_MAP,
      .offset = CONTAINER(ecr),
      .table = &cfr_aws_ecr_table,
-     .doc = "Logins to container registries, got with the session's keys, for the format docker-config."},
+     .doc = CFR_DOC("Logins to container registries, got with the session's keys, for the format docker-config.")},
     {.key = NULL},
 };
 
@@ -146,6 +146,6 @@ const struct cfr_table cfr_aws_container_table = {
     .size = sizeof(struct cfr_aws_container),
     .fields = fields,
     .check = check,
-    .doc = "Keys of a role from the node's EKS Pod Identity agent, which takes the pod's token (audience "
-           "`pods.eks.amazonaws.com`), or from another endpoint that speaks as ECS's does.",
+    .doc = CFR_DOC("Keys of a role from the node's EKS Pod Identity agent, which takes the pod's token (audience "
+                   "`pods.eks.amazonaws.com`), or from another endpoint that speaks as ECS's does."),
 };

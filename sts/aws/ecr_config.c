@@ -17,33 +17,33 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = ECR(registries),
      .max = CFR_AWS_ECR_REGISTRIES_MAX,
-     .doc = "Hosts of private registries, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`, in at most "
-            "four "
-            "regions. The session needs `ecr:GetAuthorizationToken`."},
+     .doc = CFR_DOC("Hosts of private registries, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`, in at most "
+                    "four "
+                    "regions. The session needs `ecr:GetAuthorizationToken`.")},
     {.key = "public",
      .type = CFR_FIELD_BOOL,
      .offset = ECR(with_public),
      .fallback = "false",
-     .doc = "Log in to public.ecr.aws too. The session needs `ecr-public:GetAuthorizationToken` and "
-            "`sts:GetServiceBearerToken`."},
+     .doc = CFR_DOC("Log in to public.ecr.aws too. The session needs `ecr-public:GetAuthorizationToken` and "
+                    "`sts:GetServiceBearerToken`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
      .offset = ECR(region),
      .min = 1,
      .max = CFR_AWS_ECR_REGION_MAX - 1,
-     .doc = "Region of registries whose name has none, which is possible with `endpoint` only. Default: that "
-            "of the "
-            "exchange."},
+     .doc = CFR_DOC("Region of registries whose name has none, which is possible with `endpoint` only. Default: that "
+                    "of the "
+                    "exchange.")},
     {.key = "endpoint",
      .type = CFR_FIELD_STRING,
      .offset = ECR(endpoint),
      .min = 8,
      .max = 511,
-     .doc = "URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "
-            "only. https, "
-            "or http to 127.0.0.0/8, [::1] or localhost. Default: `AWS_ENDPOINT_URL_ECR` "
-            "(`AWS_ENDPOINT_URL_ECR_PUBLIC`), "
-            "then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true."},
+     .doc = CFR_DOC("URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "
+                    "only. https, "
+                    "or http to 127.0.0.0/8, [::1] or localhost. Default: `AWS_ENDPOINT_URL_ECR` "
+                    "(`AWS_ENDPOINT_URL_ECR_PUBLIC`), "
+                    "then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true.")},
     {.key = NULL},
 };
 
@@ -101,10 +101,10 @@ const struct cfr_table cfr_aws_ecr_table = {
     .size = sizeof(struct cfr_aws_ecr),
     .fields = fields,
     .check = check,
-    .doc = "Logins to Amazon's container registries, got with the session's keys (GetAuthorizationToken), "
-           "for the format "
-           "docker-config. They live 12 hours; the credential is renewed when the first of them, or the "
-           "session, ends.",
+    .doc = CFR_DOC("Logins to Amazon's container registries, got with the session's keys (GetAuthorizationToken), "
+                   "for the format "
+                   "docker-config. They live 12 hours; the credential is renewed when the first of them, or the "
+                   "session, ends."),
 };
 
 static int add(struct cfr_aws_ecr *c, struct cfr_view host, struct cfr_err *err)

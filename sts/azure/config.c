@@ -19,91 +19,91 @@ static const struct cfr_field azure_fields[] = {
      .offset = AZURE(tenant_id),
      .min = 4,
      .max = 253,
-     .doc = "The tenant of the application: its ID (a GUID) or one of its domains; `adfs` for an AD FS of "
-            "your own. "
-            "Default: `AZURE_TENANT_ID`. One of both is required."},
+     .doc = CFR_DOC("The tenant of the application: its ID (a GUID) or one of its domains; `adfs` for an AD FS of "
+                    "your own. "
+                    "Default: `AZURE_TENANT_ID`. One of both is required.")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(client_id),
      .min = 1,
      .max = 256,
-     .doc = "The application (client) ID of the app registration or of the user-assigned managed identity, a "
-            "GUID. "
-            "Default: `AZURE_CLIENT_ID`. One of both is required."},
+     .doc = CFR_DOC("The application (client) ID of the app registration or of the user-assigned managed identity, a "
+                    "GUID. "
+                    "Default: `AZURE_CLIENT_ID`. One of both is required.")},
     {.key = "scopes",
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(scopes),
      .max = CFR_AZURE_STEPS_MAX,
-     .doc = "What the tokens are for, one token for each: a resource with `/.default` after it, which is "
-            "added where it "
-            "is missing. A resource that itself ends in a slash keeps it "
-            "(`https://database.windows.net//.default`). The "
-            "first one's token is what most formats publish. Default: the cloud's Resource Manager, for the "
-            "public cloud "
-            "`https://management.azure.com/.default`."},
+     .doc = CFR_DOC("What the tokens are for, one token for each: a resource with `/.default` after it, which is "
+                    "added where it "
+                    "is missing. A resource that itself ends in a slash keeps it "
+                    "(`https://database.windows.net//.default`). The "
+                    "first one's token is what most formats publish. Default: the cloud's Resource Manager, for the "
+                    "public cloud "
+                    "`https://management.azure.com/.default`.")},
     {.key = "cloud",
      .type = CFR_FIELD_ENUM,
      .offset = AZURE(cloud),
      .fallback = "environment",
      .choices = cloud_names,
-     .doc = "The cloud to ask: it chooses the authority host and the default scope. `environment` means "
-            "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
-            "cloud."},
+     .doc = CFR_DOC("The cloud to ask: it chooses the authority host and the default scope. `environment` means "
+                    "`AZURE_AUTHORITY_HOST`, else the public cloud. Not together with an `authority_host` of another "
+                    "cloud.")},
     {.key = "authority_host",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(authority_host),
      .min = 8,
      .max = 500,
-     .doc = "URL of the authority, without the tenant, for a private or a regional one. https, or http to "
-            "127.0.0.0/8, "
-            "[::1] or localhost. Default: that of `cloud`."},
+     .doc = CFR_DOC("URL of the authority, without the tenant, for a private or a regional one. https, or http to "
+                    "127.0.0.0/8, "
+                    "[::1] or localhost. Default: that of `cloud`.")},
     {.key = "client_secret_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(client_secret_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "File with a client secret (its value, not its ID) to use instead of a token. A new one is taken "
-            "as soon as "
-            "it is written there."},
+     .doc = CFR_DOC("File with a client secret (its value, not its ID) to use instead of a token. A new one is taken "
+                    "as soon as "
+                    "it is written there.")},
     {.key = "certificate_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "PEM file with the certificate that is registered for the application, the leaf first, and its "
-            "RSA private "
-            "key unless `key_file` holds that. Used instead of a token."},
+     .doc = CFR_DOC("PEM file with the certificate that is registered for the application, the leaf first, and its "
+                    "RSA private "
+                    "key unless `key_file` holds that. Used instead of a token.")},
     {.key = "key_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(key_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "PEM file with the private key, not encrypted, if `certificate_file` does not hold it."},
+     .doc = CFR_DOC("PEM file with the private key, not encrypted, if `certificate_file` does not hold it.")},
     {.key = "send_certificate_chain",
      .type = CFR_FIELD_BOOL,
      .offset = AZURE(send_certificate_chain),
      .fallback = "false",
-     .doc = "Send all certificates of `certificate_file` along (`x5c`), for applications that trust a "
-            "subject name and an "
-            "issuer instead of one certificate."},
+     .doc = CFR_DOC("Send all certificates of `certificate_file` along (`x5c`), for applications that trust a "
+                    "subject name and an "
+                    "issuer instead of one certificate.")},
     {.key = "acr",
      .type = CFR_FIELD_STRINGS,
      .offset = AZURE(acr),
      .max = CFR_AZURE_STEPS_MAX - 1,
-     .doc = "Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format "
-            "`docker-config`. The "
-            "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
-            "else that of "
-            "the Resource Manager."},
+     .doc = CFR_DOC("Azure container registries to log in to, such as `myregistry.azurecr.io`, for the format "
+                    "`docker-config`. The "
+                    "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
+                    "else that of "
+                    "the Resource Manager.")},
     {.key = "acr_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(acr_endpoint),
      .min = 8,
      .max = 500,
-     .doc = "URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
-            "compatible server."},
+     .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
+                    "compatible server.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };
 
@@ -199,7 +199,7 @@ const struct cfr_table cfr_azure_table = {
     .size = sizeof(struct cfr_azure),
     .fields = azure_fields,
     .check = check_azure,
-    .doc = "Access tokens of Microsoft Entra ID (Azure AD) for an application or a managed identity, in "
-           "exchange for the "
-           "token (workload identity federation), a client secret or a certificate.",
+    .doc = CFR_DOC("Access tokens of Microsoft Entra ID (Azure AD) for an application or a managed identity, in "
+                   "exchange for the "
+                   "token (workload identity federation), a client secret or a certificate."),
 };

@@ -22,7 +22,7 @@
 #define HINT_INSPECT "Entra ID does not take this token; look at it with `credfresh inspect`"
 #define HINT_SCOPE   "correct `scopes`: each element must be one resource with /.default after it"
 #define HINT_RESOURCE                                                                                                  \
-    "the resource of `scopes` does not exist in this tenant; correct it, or have an administrator add the "               \
+    "the resource of `scopes` does not exist in this tenant; correct it, or have an administrator add the "            \
     "resource's "                                                                                                      \
     "service principal"
 #define HINT_CLIENT   "there is no such application in this tenant; check `client_id`, `tenant_id` and the cloud"

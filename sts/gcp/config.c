@@ -19,155 +19,155 @@ static const struct cfr_field gcp_fields[] = {
      .offset = GCP(audience),
      .min = 3,
      .max = 512,
-     .doc = "Full name of the identity provider that takes the token, with the project's number: "
-            "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
-            "PROVIDER`, or that of a workforce pool. Required unless `credentials_file` is given."},
+     .doc = CFR_DOC("Full name of the identity provider that takes the token, with the project's number: "
+                    "`//iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/"
+                    "PROVIDER`, or that of a workforce pool. Required unless `credentials_file` is given.")},
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = GCP(subject_token_type),
      .min = 5,
      .max = 128,
-     .doc = "What the token is. Default: `" CFR_GCP_TYPE_JWT "`; for a workforce pool `" CFR_GCP_TYPE_ID
-            "`; with `certificate_file` `" CFR_GCP_TYPE_MTLS "`."},
+     .doc = CFR_DOC("What the token is. Default: `" CFR_GCP_TYPE_JWT "`; for a workforce pool `" CFR_GCP_TYPE_ID
+                    "`; with `certificate_file` `" CFR_GCP_TYPE_MTLS "`.")},
     {.key = "scopes",
      .type = CFR_FIELD_STRINGS,
      .offset = GCP(scopes),
      .max = 50,
-     .doc = "Scopes of the access token. Default: `" CFR_GCP_SCOPE "`."},
+     .doc = CFR_DOC("Scopes of the access token. Default: `" CFR_GCP_SCOPE "`.")},
     {.key = "service_account",
      .type = CFR_FIELD_STRING,
      .offset = GCP(service_account),
      .min = 3,
      .max = 254,
-     .doc = "Email address (or numeric id) of a service account to impersonate: its access token is "
-            "published in place of the federated one."},
+     .doc = CFR_DOC("Email address (or numeric id) of a service account to impersonate: its access token is "
+                    "published in place of the federated one.")},
     {.key = "delegates",
      .type = CFR_FIELD_STRINGS,
      .offset = GCP(delegates),
      .max = 10,
-     .doc = "Service accounts on the way to the one that is impersonated, by email address; each may create "
-            "tokens for the next one, and the first one's is granted to the caller."},
+     .doc = CFR_DOC("Service accounts on the way to the one that is impersonated, by email address; each may create "
+                    "tokens for the next one, and the first one's is granted to the caller.")},
     {.key = "lifetime",
      .type = CFR_FIELD_DURATION,
      .offset = GCP(lifetime_ms),
      .flags = CFR_FIELD_UNSET,
      .min = 10 * MINUTE_MS,
      .max = 12 * HOUR_MS,
-     .doc = "Life of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
-            "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
-            "the account."},
+     .doc = CFR_DOC("Life of the impersonated account's access token, in whole seconds. Default: 1h; more only where "
+                    "the organization's policy constraints/iam.allowServiceAccountCredentialLifetimeExtension lists "
+                    "the account.")},
     {.key = "access_token",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(access_token),
      .fallback = "true",
-     .doc = "False: publish the ID token only, and never ask for an access token of the service account."},
+     .doc = CFR_DOC("False: publish the ID token only, and never ask for an access token of the service account.")},
     {.key = "id_token_audience",
      .type = CFR_FIELD_STRING,
      .offset = GCP(id_token_audience),
      .min = 1,
      .max = 2048,
-     .doc = "Get an ID token of the service account for this audience too, such as the URL of a Cloud Run "
-            "service. Published as `gcp_id_token`."},
+     .doc = CFR_DOC("Get an ID token of the service account for this audience too, such as the URL of a Cloud Run "
+                    "service. Published as `gcp_id_token`.")},
     {.key = "include_email",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(include_email),
-     .doc = "Whether the ID token of an impersonated account has its email address. Default: false."},
+     .doc = CFR_DOC("Whether the ID token of an impersonated account has its email address. Default: false.")},
     {.key = "universe_domain",
      .type = CFR_FIELD_STRING,
      .offset = GCP(universe_domain),
      .min = 3,
      .max = 253,
-     .doc = "Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
-            "it."},
+     .doc = CFR_DOC("Domain of the cloud's services where it is not `googleapis.com`. The audience is not changed by "
+                    "it.")},
     {.key = "location",
      .type = CFR_FIELD_STRING,
      .offset = GCP(location),
      .min = 1,
      .max = 63,
-     .doc = "Region whose token service is called, such as `europe-west1`. Default: `global`, which is "
-            "sts.googleapis.com."},
+     .doc = CFR_DOC("Region whose token service is called, such as `europe-west1`. Default: `global`, which is "
+                    "sts.googleapis.com.")},
     {.key = "mtls",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(mtls),
-     .doc = "Call the hosts that ask for a client certificate (sts.mtls.googleapis.com). Needs "
-            "`certificate_file`; implied when the certificate is the credential. Default: false."},
+     .doc = CFR_DOC("Call the hosts that ask for a client certificate (sts.mtls.googleapis.com). Needs "
+                    "`certificate_file`; implied when the certificate is the credential. Default: false.")},
     {.key = "sts_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = GCP(sts_endpoint),
      .min = 8,
      .max = CFR_URL_MAX,
-     .doc = "URL to call instead of the token service (or of a key's token_uri): a private endpoint, or a "
-            "compatible server. Without a path `/v1/token` (for a key `/token`) is added. https, or http to "
-            "127.0.0.0/8, [::1] or "
-            "localhost."},
+     .doc = CFR_DOC("URL to call instead of the token service (or of a key's token_uri): a private endpoint, or a "
+                    "compatible server. Without a path `/v1/token` (for a key `/token`) is added. https, or http to "
+                    "127.0.0.0/8, [::1] or "
+                    "localhost.")},
     {.key = "iam_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = GCP(iam_endpoint),
      .min = 8,
      .max = 1024,
-     .doc = "URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
-            "`/v1/projects/...`."},
+     .doc = CFR_DOC("URL to call instead of https://iamcredentials.googleapis.com for impersonation, without "
+                    "`/v1/projects/...`.")},
     {.key = "user_project",
      .type = CFR_FIELD_STRING,
      .offset = GCP(user_project),
      .min = 1,
      .max = 32,
-     .doc = "Project that quota and billing are counted on; for workforce pools only."},
+     .doc = CFR_DOC("Project that quota and billing are counted on; for workforce pools only.")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = GCP(client_id),
      .min = 1,
      .max = 512,
-     .doc = "OAuth client that the token service is called as, for workforce pools with one. Needs "
-            "`client_secret_file`."},
+     .doc = CFR_DOC("OAuth client that the token service is called as, for workforce pools with one. Needs "
+                    "`client_secret_file`.")},
     {.key = "client_secret_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(client_secret_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "File with the secret of `client_id`. It is read before each exchange."},
+     .doc = CFR_DOC("File with the secret of `client_id`. It is read before each exchange.")},
     {.key = "certificate_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(certificate_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "Certificate (PEM, the leaf first, then the chain that the pool's trust store does not have). It "
-            "is the credential, in place of a token, unless `subject_token_type` says otherwise. It is read "
-            "before each exchange."},
+     .doc = CFR_DOC("Certificate (PEM, the leaf first, then the chain that the pool's trust store does not have). It "
+                    "is the credential, in place of a token, unless `subject_token_type` says otherwise. It is read "
+                    "before each exchange.")},
     {.key = "key_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(key_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "Private key (PEM) of `certificate_file`. It is read before each exchange."},
+     .doc = CFR_DOC("Private key (PEM) of `certificate_file`. It is read before each exchange.")},
     {.key = "credentials_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(credentials_file),
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "A credential file in Google's JSON: an external_account (it then says audience, service account "
-            "and the rest; the token in it still comes from `token`), or a service account's key. It is read "
-            "before each exchange."},
+     .doc = CFR_DOC("A credential file in Google's JSON: an external_account (it then says audience, service account "
+                    "and the rest; the token in it still comes from `token`), or a service account's key. It is read "
+                    "before each exchange.")},
     {.key = "self_signed",
      .type = CFR_FIELD_BOOL,
      .offset = GCP(self_signed),
-     .doc = "With a service account's key: sign the access token here instead of asking Google for one. Not "
-            "every API takes such a token. Default: false; always so where `universe_domain` is not "
-            "googleapis.com."},
+     .doc = CFR_DOC("With a service account's key: sign the access token here instead of asking Google for one. Not "
+                    "every API takes such a token. Default: false; always so where `universe_domain` is not "
+                    "googleapis.com.")},
     {.key = "subject",
      .type = CFR_FIELD_STRING,
      .offset = GCP(subject),
      .min = 3,
      .max = 320,
-     .doc = "With a service account's key: email address of the user to act for (domain-wide delegation, "
-            "which the domain's administrator grants)."},
+     .doc = CFR_DOC("With a service account's key: email address of the user to act for (domain-wide delegation, "
+                    "which the domain's administrator grants).")},
     {.key = "artifact_registry",
      .type = CFR_FIELD_STRINGS,
      .offset = GCP(artifact_registry),
      .max = 32,
-     .doc = "Hosts of container registries to log in to with the access token, such as "
-            "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config."},
+     .doc = CFR_DOC("Hosts of container registries to log in to with the access token, such as "
+                    "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(ca_file),
      .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };
 
@@ -404,7 +404,7 @@ const struct cfr_table cfr_gcp_table = {
     .fields = gcp_fields,
     .check = check_gcp,
     .late = true,
-    .doc = "Exchange of the token (or of a certificate, or a service account's key) for Google Cloud access "
-           "and ID "
-           "tokens.",
+    .doc = CFR_DOC("Exchange of the token (or of a certificate, or a service account's key) for Google Cloud access "
+                   "and ID "
+                   "tokens."),
 };

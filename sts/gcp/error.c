@@ -10,7 +10,7 @@
 #define HINT_BUG   "the service does not understand the request; check `sts_endpoint` and `iam_endpoint`"
 #define HINT_SCOPE "correct `scopes`: Google does not know one of them, or the caller may not have it"
 #define HINT_NUMBER                                                                                                    \
-    "correct `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"               \
+    "correct `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"            \
     "providers/PROVIDER, with the project's NUMBER, not its id"
 
 /* What any of the services may say. */

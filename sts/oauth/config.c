@@ -34,119 +34,119 @@ static const struct cfr_field fields[] = {
      .offset = OAUTH(token_url),
      .min = 8,
      .max = CFR_URL_MAX,
-     .doc = "The server's token endpoint: https, or http to a loopback address."},
+     .doc = CFR_DOC("The server's token endpoint: https, or http to a loopback address.")},
     {.key = "grant",
      .type = CFR_FIELD_ENUM,
      .offset = OAUTH(grant),
      .fallback = "token-exchange",
      .choices = grants,
-     .doc = "How the token is offered: `token-exchange` (RFC 8693) as the subject token, `jwt-bearer` (RFC "
-            "7523) as the "
-            "assertion, `client-credentials` (RFC 6749) not at all, unless `client_authentication: token` "
-            "shows it."},
+     .doc = CFR_DOC("How the token is offered: `token-exchange` (RFC 8693) as the subject token, `jwt-bearer` (RFC "
+                    "7523) as the "
+                    "assertion, `client-credentials` (RFC 6749) not at all, unless `client_authentication: token` "
+                    "shows it.")},
     {.key = "audience",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(audience),
      .max = 10,
-     .doc = "Names of the services that the new token is for (RFC 8693); one `audience` parameter each."},
+     .doc = CFR_DOC("Names of the services that the new token is for (RFC 8693); one `audience` parameter each.")},
     {.key = "resource",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(resource),
      .max = 10,
-     .doc = "URIs of the services that the new token is for (RFC 8707); one `resource` parameter each."},
+     .doc = CFR_DOC("URIs of the services that the new token is for (RFC 8707); one `resource` parameter each.")},
     {.key = "scopes",
      .type = CFR_FIELD_STRINGS,
      .offset = OAUTH(scopes),
      .max = 100,
-     .doc = "Scopes to ask for. Default: what the server gives by itself."},
+     .doc = CFR_DOC("Scopes to ask for. Default: what the server gives by itself.")},
     {.key = "subject_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(subject_token_type),
      .min = 1,
      .max = 256,
-     .doc = "With token-exchange: type of the token that is offered, a URI or short `jwt`, `id_token`, "
-            "`access_token`, "
-            "`refresh_token`, `saml1`, `saml2`. Default: `jwt`."},
+     .doc = CFR_DOC("With token-exchange: type of the token that is offered, a URI or short `jwt`, `id_token`, "
+                    "`access_token`, "
+                    "`refresh_token`, `saml1`, `saml2`. Default: `jwt`.")},
     {.key = "requested_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(requested_token_type),
      .min = 1,
      .max = 256,
-     .doc = "With token-exchange: type of the token that is asked for, written like `subject_token_type`. "
-            "Default: what "
-            "the server gives by itself."},
+     .doc = CFR_DOC("With token-exchange: type of the token that is asked for, written like `subject_token_type`. "
+                    "Default: what "
+                    "the server gives by itself.")},
     {.key = "actor_token_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(actor_token_file),
-     .doc = "With token-exchange: file with the token of the party that acts for the subject."},
+     .doc = CFR_DOC("With token-exchange: file with the token of the party that acts for the subject.")},
     {.key = "actor_token_type",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(actor_token_type),
      .min = 1,
      .max = 256,
-     .doc = "Type of the actor's token, written like `subject_token_type`. Default: `jwt`."},
+     .doc = CFR_DOC("Type of the actor's token, written like `subject_token_type`. Default: `jwt`.")},
     {.key = "client_authentication",
      .type = CFR_FIELD_ENUM,
      .offset = OAUTH(client_authentication),
      .fallback = "none",
      .choices = clients,
-     .doc = "How the client proves itself: `none`, `basic` or `post` with `client_secret_file`, "
-            "`private_key_jwt` with "
-            "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523)."},
+     .doc = CFR_DOC("How the client proves itself: `none`, `basic` or `post` with `client_secret_file`, "
+                    "`private_key_jwt` with "
+                    "`client_key_file`, or `token` with the credential's own token as its assertion (RFC 7523).")},
     {.key = "client_id",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(client_id),
      .min = 1,
      .max = 512,
-     .doc = "The client's ID at the server."},
+     .doc = CFR_DOC("The client's ID at the server.")},
     {.key = "client_secret_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(client_secret_file),
-     .doc = "File with the client's secret, for `basic` and `post`."},
+     .doc = CFR_DOC("File with the client's secret, for `basic` and `post`.")},
     {.key = "client_key_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .offset = OAUTH(client_key_file),
-     .doc = "File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA signs with "
-            "RS256, P-256 "
-            "with ES256."},
+     .doc = CFR_DOC("File with the client's private key (PEM, not encrypted), for `private_key_jwt`: RSA signs with "
+                    "RS256, P-256 "
+                    "with ES256.")},
     {.key = "client_key_id",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(client_key_id),
      .min = 1,
      .max = 256,
-     .doc = "ID of that key at the server, for the assertion's `kid`. Default: none is sent."},
+     .doc = CFR_DOC("ID of that key at the server, for the assertion's `kid`. Default: none is sent.")},
     {.key = "assertion_audience",
      .type = CFR_FIELD_STRING,
      .offset = OAUTH(assertion_audience),
      .min = 1,
      .max = CFR_URL_MAX,
-     .doc = "Audience of the client's assertion with `private_key_jwt`: some servers want their issuer here. "
-            "Default: "
-            "`token_url`."},
+     .doc = CFR_DOC("Audience of the client's assertion with `private_key_jwt`: some servers want their issuer here. "
+                    "Default: "
+                    "`token_url`.")},
     {.key = "parameters",
      .type = CFR_FIELD_PAIRS,
      .offset = OAUTH(parameters),
      .max = 20,
-     .doc = "Further parameters of the request, for what a server wants beyond the standards. They are no "
-            "place for "
-            "secrets."},
+     .doc = CFR_DOC("Further parameters of the request, for what a server wants beyond the standards. They are no "
+                    "place for "
+                    "secrets.")},
     {.key = "default_lifetime",
      .type = CFR_FIELD_DURATION,
      .flags = CFR_FIELD_UNSET,
      .offset = OAUTH(default_lifetime_ms),
      .min = 60 * SECOND_MS,
      .max = 30 * DAY_MS,
-     .doc = "Life to assume, in whole seconds, when the server's answer has no `expires_in`. Default: such "
-            "an answer is "
-            "refused."},
+     .doc = CFR_DOC("Life to assume, in whole seconds, when the server's answer has no `expires_in`. Default: such "
+                    "an answer is "
+                    "refused.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .flags = CFR_FIELD_PATH,
      .offset = OAUTH(ca_file),
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's."},
+     .doc = CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's.")},
     {.key = NULL},
 };
 
@@ -315,6 +315,6 @@ const struct cfr_table cfr_oauth_table = {
     .size = sizeof(struct cfr_oauth),
     .fields = fields,
     .check = check,
-    .doc = "Exchange at any OAuth 2 server: token exchange (RFC 8693), JWT bearer grant (RFC 7523) or client "
-           "credentials.",
+    .doc = CFR_DOC("Exchange at any OAuth 2 server: token exchange (RFC 8693), JWT bearer grant (RFC 7523) or client "
+                   "credentials."),
 };

@@ -303,7 +303,8 @@ const struct cfr_sts_provider cfr_oauth_provider = {
     .name = "oauth",
     .family = "oauth",
     .table = &cfr_oauth_table,
-    .doc = "Any OAuth 2 server: token exchange (RFC 8693), JWT bearer grants and client credentials (RFC 7523).",
+    .doc =
+        CFR_DOC("Any OAuth 2 server: token exchange (RFC 8693), JWT bearer grants and client credentials (RFC 7523)."),
     .consumer_window_ms = CONSUMER_WINDOW_MS,
     .needs_token = needs_token,
     .build = build,

@@ -18,65 +18,70 @@ static const char *const systems[] = {"none", "all", NULL};
 #define PATH(member) .key = #member, .type = CFR_FIELD_STRING, .offset = offsetof(struct cfr_openstack, member)
 
 static const struct cfr_field fields[] = {
-    {TEXT(auth_url, CFR_URL_MAX), .doc = "URL of Keystone, with or without its last part `/v3`, such as "
-                                         "`https://keystone.example.com:5000/v3`. "
-                                         "https, or http to 127.0.0.0/8, [::1] or localhost. Required, "
-                                         "except beside a `secret` that says it."},
-    {TEXT(application_credential_id, ID_MAX), .doc = "Id of the application credential to authenticate with. "
-                                                     "It is bound to one user and project, so no other "
-                                                     "key names them."},
-    {TEXT(application_credential_name, NAME_MAX), .doc = "Name of the application credential, where its id is "
-                                                         "not known. Needs its owner beside it: `user_id`, or "
-                                                         "`username` with the user's domain."},
+    {TEXT(auth_url, CFR_URL_MAX), .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`, such as "
+                                                 "`https://keystone.example.com:5000/v3`. "
+                                                 "https, or http to 127.0.0.0/8, [::1] or localhost. Required, "
+                                                 "except beside a `secret` that says it.")},
+    {TEXT(application_credential_id, ID_MAX), .doc = CFR_DOC("Id of the application credential to authenticate with. "
+                                                             "It is bound to one user and project, so no other "
+                                                             "key names them.")},
+    {TEXT(application_credential_name, NAME_MAX), .doc = CFR_DOC("Name of the application credential, where its id is "
+                                                                 "not known. Needs its owner beside it: `user_id`, or "
+                                                                 "`username` with the user's domain.")},
     {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "File that holds the secret of the application credential. It is read before every exchange."},
-    {TEXT(user_id, ID_MAX), .doc = "Id of the user: who logs in with a password, or who owns the application "
-                                   "credential that is given by name."},
+     .doc = CFR_DOC("File that holds the secret of the application credential. It is read before every exchange.")},
+    {TEXT(user_id, ID_MAX), .doc = CFR_DOC("Id of the user: who logs in with a password, or who owns the application "
+                                           "credential that is given by name.")},
     {TEXT(username, NAME_MAX),
-     .doc = "Name of the user, in place of `user_id`. Needs `user_domain_id` or `user_domain_name`."},
-    {TEXT(user_domain_id, ID_MAX), .doc = "Id of the domain that `username` belongs to, often `default`."},
-    {TEXT(user_domain_name, ID_MAX), .doc = "Name of the domain that `username` belongs to, often `Default`."},
+     .doc = CFR_DOC("Name of the user, in place of `user_id`. Needs `user_domain_id` or `user_domain_name`.")},
+    {TEXT(user_domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that `username` belongs to, often `default`.")},
+    {TEXT(user_domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that `username` belongs to, often `Default`.")},
     {PATH(password_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
-     .doc = "File that holds the user's password. It is read before every exchange. An application "
-            "credential is the "
-            "better choice: it can be limited, and revoked alone."},
-    {TEXT(identity_provider, ID_MAX), .doc = "Id of the identity provider in Keystone that stands for the "
-                                             "issuer of the credential's `token:`. The token "
-                                             "is exchanged as `v3oidcaccesstoken` does it."},
+     .doc = CFR_DOC("File that holds the user's password. It is read before every exchange. An application "
+                    "credential is the "
+                    "better choice: it can be limited, and revoked alone.")},
+    {TEXT(identity_provider, ID_MAX), .doc = CFR_DOC("Id of the identity provider in Keystone that stands for the "
+                                                     "issuer of the credential's `token:`. The token "
+                                                     "is exchanged as `v3oidcaccesstoken` does it.")},
     {TEXT(protocol, ID_MAX),
-     .doc = "Id of the federation protocol of `identity_provider`, often `openid` or `mapped`."},
-    {TEXT(project_id, ID_MAX), .doc = "Id of the project that the token is for. Not with an application credential, "
-                                      "which has its own."},
-    {TEXT(project_name, ID_MAX), .doc = "Name of the project that the token is for. Needs `project_domain_id` or "
-                                        "`project_domain_name`."},
-    {TEXT(project_domain_id, ID_MAX), .doc = "Id of the domain that `project_name` belongs to, often `default`."},
-    {TEXT(project_domain_name, ID_MAX), .doc = "Name of the domain that `project_name` belongs to, often `Default`."},
-    {TEXT(domain_id, ID_MAX), .doc = "Id of the domain that the token is for, in place of a project."},
-    {TEXT(domain_name, ID_MAX), .doc = "Name of the domain that the token is for, in place of a project."},
+     .doc = CFR_DOC("Id of the federation protocol of `identity_provider`, often `openid` or `mapped`.")},
+    {TEXT(project_id, ID_MAX),
+     .doc = CFR_DOC("Id of the project that the token is for. Not with an application credential, "
+                    "which has its own.")},
+    {TEXT(project_name, ID_MAX),
+     .doc = CFR_DOC("Name of the project that the token is for. Needs `project_domain_id` or "
+                    "`project_domain_name`.")},
+    {TEXT(project_domain_id, ID_MAX),
+     .doc = CFR_DOC("Id of the domain that `project_name` belongs to, often `default`.")},
+    {TEXT(project_domain_name, ID_MAX),
+     .doc = CFR_DOC("Name of the domain that `project_name` belongs to, often `Default`.")},
+    {TEXT(domain_id, ID_MAX), .doc = CFR_DOC("Id of the domain that the token is for, in place of a project.")},
+    {TEXT(domain_name, ID_MAX), .doc = CFR_DOC("Name of the domain that the token is for, in place of a project.")},
     {.key = "system_scope",
      .type = CFR_FIELD_ENUM,
      .offset = offsetof(struct cfr_openstack, system_scope),
      .fallback = "none",
      .choices = systems,
-     .doc = "`all` asks for a token for the deployment itself, in place of a project."},
+     .doc = CFR_DOC("`all` asks for a token for the deployment itself, in place of a project.")},
     {TEXT(region_name, NAME_MAX),
-     .doc = "Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf."},
+     .doc = CFR_DOC("Region whose services the consumer uses; written by the formats clouds-yaml and clouds-conf.")},
     {.key = "interface",
      .type = CFR_FIELD_ENUM,
      .offset = offsetof(struct cfr_openstack, interface),
      .fallback = "public",
      .choices = cfr_openstack_interfaces,
-     .doc = "Which of the services' endpoints the consumer uses; written by the formats clouds-yaml and "
-            "clouds-conf."},
+     .doc = CFR_DOC("Which of the services' endpoints the consumer uses; written by the formats clouds-yaml and "
+                    "clouds-conf.")},
     {PATH(ca_file), .flags = CFR_FIELD_PATH,
-     .doc = "Certificates (PEM) to trust for this exchange instead of the system's. The formats clouds-yaml and "
-            "clouds-conf name this file too, unless they have a `cacert` of their own."},
+     .doc =
+         CFR_DOC("Certificates (PEM) to trust for this exchange instead of the system's. The formats clouds-yaml and "
+                 "clouds-conf name this file too, unless they have a `cacert` of their own.")},
     {.key = "catalog",
      .type = CFR_FIELD_BOOL,
      .offset = offsetof(struct cfr_openstack, catalog),
      .fallback = "false",
-     .doc = "Also ask for the catalog of services, and refuse a token whose catalog has no endpoint with this "
-            "`interface` in `region_name`."},
+     .doc = CFR_DOC("Also ask for the catalog of services, and refuse a token whose catalog has no endpoint with this "
+                    "`interface` in `region_name`.")},
     {.key = NULL},
 };
 
@@ -303,7 +308,7 @@ const struct cfr_table cfr_openstack_table = {
     .fields = fields,
     .check = check_openstack,
     .late = true,
-    .doc = "Authentication at OpenStack Keystone (v3) for a token of a project: by an application "
-           "credential, by a "
-           "password, or by exchange of the credential's `token:` where Keystone federates with its issuer.",
+    .doc = CFR_DOC("Authentication at OpenStack Keystone (v3) for a token of a project: by an application "
+                   "credential, by a "
+                   "password, or by exchange of the credential's `token:` where Keystone federates with its issuer."),
 };
