@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""embed.py FROM TO: writes the text file FROM as the elements of a C array, compressed for agent/cmd/pages.c.
+"""embed.py TO FROM...: writes the text files FROM as the elements of a C array, compressed as one for agent/cmd/pages.c:
+much of one page is in the others, too.
 
-Four bytes of size (least first), then tokens: a byte below 128 precedes that many literal bytes and one more; any other
-one, with 124 taken from it, is the length of a copy, and the next two bytes are the distance back to its source."""
+First four bytes for the size of each text, least first. Then tokens: a byte below 128 precedes that many literal bytes and
+one more; in any other one, bits 0 to 5 are the length of a copy, less 4, and bit 6 is bit 16 of the distance back to its
+source, of which the next two bytes are the rest."""
 import collections
 import sys
 
-LEAST, LONGEST, WINDOW, TRIES = 4, 131, 65535, 256
+LEAST, LONGEST, WINDOW, TRIES = 4, 67, 131071, 256
 
 
 def tokens(data):
@@ -26,7 +28,8 @@ def tokens(data):
                 yield bytes([len(literals) - 1]) + literals
             literals = bytearray()
         if best >= LEAST:
-            yield bytes([best + 124]) + (at - source).to_bytes(2, "little")
+            back = at - source
+            yield bytes([128 | back >> 16 << 6 | best - LEAST]) + (back & 65535).to_bytes(2, "little")
         else:
             literals.append(data[at])
         for i in range(at, at + step):
@@ -36,9 +39,11 @@ def tokens(data):
         yield bytes([len(literals) - 1]) + literals
 
 
-with open(sys.argv[1], "rb") as file:
-    text = file.read()
-packed = len(text).to_bytes(4, "little") + b"".join(tokens(text))
-with open(sys.argv[2], "w", encoding="ascii") as file:
+texts = []
+for path in sys.argv[2:]:
+    with open(path, "rb") as file:
+        texts.append(file.read())
+packed = b"".join(len(text).to_bytes(4, "little") for text in texts) + b"".join(tokens(b"".join(texts)))
+with open(sys.argv[1], "w", encoding="ascii") as file:
     for i in range(0, len(packed), 20):
         file.write("".join(f"{byte}," for byte in packed[i:i + 20]) + "\n")

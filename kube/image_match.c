@@ -161,7 +161,7 @@ static struct cfr_view strip_brackets(const struct reference *p)
 
 static bool host_matches(struct cfr_view glob, struct cfr_view host)
 {
-    struct cfr_view g;
+    struct cfr_view g = {NULL, 0};
     struct cfr_view h;
 
     for (;;) {
