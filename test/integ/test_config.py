@@ -299,8 +299,10 @@ def test_online_when_the_wait_itself_fails(machine):
     with socket.create_server(("127.0.0.1", 0)) as server:
         machine.write("{sts}", f"https://127.0.0.1:{server.getsockname()[1]}")
         with subprocess.Popen([CREDFRESH, "check", "--online", "-c", str(machine.path)], stdout=subprocess.PIPE,
-                              text=True, cwd=machine.dir) as process:
+                              text=True, cwd=machine.dir,
+                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}) as process:  # takes descriptors
             connection, _ = server.accept()
+            assert connection.recv(1), "a handshake has begun: from now on the program waits for the answer"
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
             out = process.communicate(timeout=30)[0]
             connection.close()
