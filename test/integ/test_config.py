@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import AS_NOBODY, CREDFRESH, ROLE
+from conftest import AS_NOBODY, CREDFRESH, ROLE, eventually
 
 BASE = """\
 version: 1
@@ -302,7 +302,9 @@ def test_online_when_the_wait_itself_fails(machine):
                               text=True, cwd=machine.dir,
                               env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}) as process:  # takes descriptors
             connection, _ = server.accept()
-            assert connection.recv(1), "a handshake has begun: from now on the program waits for the answer"
+            assert connection.recv(1)  # the handshake has begun; libcurl now reads the CA file, and then waits
+            eventually(lambda: pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S",
+                       "waiting for the answer")
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
             out = process.communicate(timeout=30)[0]
             connection.close()
