@@ -27,7 +27,7 @@ def figures(program, directory, threads):
 
 
 def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/dev") / "reload"
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/dev") / "libcredfresh"
     good = True
     with scratch() as directory:
         volume = Volume(directory / "volume")
