@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct cfr_grant_kind cfr_grant_kinds[] = {
+    {.field = CFR_FIELD_AWS_ACCESS_KEY_ID, .kind = "aws"},
+    {.field = CFR_FIELD_GCP_ACCESS_TOKEN, .kind = "gcp", .token = true, .cluster = 3},
+    {.field = CFR_FIELD_AZURE_ACCESS_TOKEN, .kind = "azure", .token = true, .cluster = 2},
+    {.field = CFR_FIELD_OPENSTACK_TOKEN, .kind = "openstack", .token = true},
+    {.field = CFR_FIELD_OPENSTACK_AUTH_URL, .kind = "openstack"},
+    {.field = CFR_FIELD_OAUTH_ACCESS_TOKEN, .kind = "oauth", .token = true, .cluster = 4},
+    {.field = CFR_FIELD_GCP_ID_TOKEN, .kind = "gcp", .token = true, .subject = 3},
+    {.field = CFR_FIELD_OAUTH_ID_TOKEN, .kind = "oauth", .token = true, .subject = 2, .cluster = 1},
+    {.field = CFR_FIELD_REGISTRY_AUTHS, .kind = "registry"},
+    {.field = CFR_FIELD_TOKEN, .kind = "token", .token = true, .subject = 1, .cluster = 5},
+    {.field = NULL}};
+
 /* Index of the field, or field_count. */
 static size_t find(const struct cfr_grant *g, const char *name)
 {

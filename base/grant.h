@@ -57,6 +57,21 @@
 /* A mounted Secret that is passed on: one field for each of its keys, the name with this before it. */
 #define CFR_FIELD_SECRET_PREFIX "secret:"
 
+/* What a granted field says about a grant: the rows by which readers that know no cloud name a grant's kind and choose
+ * its token. */
+struct cfr_grant_kind {
+    const char *field;
+    const char *kind; /* of a grant that has the field */
+    bool token;       /* the field's value alone is the credential; false: several fields belong together */
+    /* Order of preference, from 1; 0 = not for this use. */
+    uint8_t subject; /* as the subject token of another exchange */
+    uint8_t cluster; /* to log in to a Kubernetes API server */
+};
+
+/* Ends with field == NULL. The first row whose field a grant has counts: what was granted precedes the subject token
+ * that it was exchanged for. */
+extern const struct cfr_grant_kind cfr_grant_kinds[];
+
 struct cfr_grant_field {
     char *name; /* heap */
     struct cfr_secret value;

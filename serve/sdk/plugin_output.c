@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "base/writer.h"
 
-#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 /* ---- the agent's answer ---- */
 
-static int take_expiry(const struct cfr_json *doc, struct cfr_grant *out, struct cfr_err *err)
+static int read_expiry(const struct cfr_json *doc, struct cfr_grant *out, struct cfr_err *err)
 {
     const struct cfr_json *expires = cfr_json_get(doc, "expires");
     struct cfr_view text;
@@ -42,7 +42,7 @@ int cfr_sdk_plugin_read(struct cfr_view answer, struct cfr_grant *out, struct cf
     if (!cfr_json_is_object(fields) || cfr_json_members(fields) == 0)
         rc = cfr_err_set(err, CFR_E_ANSWER, "the agent's answer has no fields: is it another version of credfresh?");
     if (rc == 0)
-        rc = take_expiry(doc, out, err);
+        rc = read_expiry(doc, out, err);
     for (const struct cfr_json *f = cfr_json_first(fields); rc == 0 && f != NULL; f = cfr_json_next(f)) {
         char name[CFR_GRANT_IDENTITY_MAX];
         struct cfr_view value;
@@ -59,27 +59,6 @@ int cfr_sdk_plugin_read(struct cfr_view answer, struct cfr_grant *out, struct cf
 
 /* ---- which token ---- */
 
-static const char secret_token[] = CFR_FIELD_SECRET_PREFIX "token";
-static const char *const any[] = {CFR_FIELD_GCP_ACCESS_TOKEN,
-                                  CFR_FIELD_AZURE_ACCESS_TOKEN,
-                                  CFR_FIELD_OPENSTACK_TOKEN,
-                                  CFR_FIELD_OAUTH_ACCESS_TOKEN,
-                                  CFR_FIELD_GCP_ID_TOKEN,
-                                  CFR_FIELD_OAUTH_ID_TOKEN,
-                                  CFR_FIELD_TOKEN,
-                                  secret_token,
-                                  NULL};
-static const char *const subject[] = {CFR_FIELD_TOKEN, CFR_FIELD_OAUTH_ID_TOKEN, CFR_FIELD_GCP_ID_TOKEN, secret_token,
-                                      NULL};
-static const char *const cluster[] = {CFR_FIELD_OAUTH_ID_TOKEN,
-                                      CFR_FIELD_AZURE_ACCESS_TOKEN,
-                                      CFR_FIELD_GCP_ACCESS_TOKEN,
-                                      CFR_FIELD_OAUTH_ACCESS_TOKEN,
-                                      CFR_FIELD_TOKEN,
-                                      secret_token,
-                                      NULL};
-static const char *const *const wanted[] = {any, subject, cluster};
-
 static const struct cfr_grant_field *find(const struct cfr_grant *g, const char *name)
 {
     for (size_t i = 0; i < g->field_count; i++) {
@@ -89,14 +68,48 @@ static const struct cfr_grant_field *find(const struct cfr_grant *g, const char 
     return NULL;
 }
 
-/* Where keys or logins are what was granted, the token that they were traded for is not. */
-static bool is_more(const struct cfr_grant *g)
+/* True if G is more than a token, such as keys or logins: the token that they were exchanged for is not what was
+ * granted. */
+static bool has_more(const struct cfr_grant *g)
 {
-    return find(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY) != NULL || find(g, CFR_FIELD_OPENSTACK_AUTH_URL) != NULL ||
-           find(g, CFR_FIELD_REGISTRY_AUTHS) != NULL;
+    for (const struct cfr_grant_kind *k = cfr_grant_kinds; k->field != NULL; k++) {
+        if (!k->token && find(g, k->field) != NULL)
+            return true;
+    }
+    return false;
 }
 
-static int tell_fields(const struct cfr_grant *g, const char *field, struct cfr_err *err)
+/* The place of KIND among the tokens for USE, lower is better; 0 = not for this use. */
+static int rank_kind(const struct cfr_grant_kind *kind, enum cfr_sdk_plugin_use use)
+{
+    if (!kind->token)
+        return 0;
+    if (use == CFR_SDK_PLUGIN_ANY)
+        return 1 + (int)(kind - cfr_grant_kinds);
+    return use == CFR_SDK_PLUGIN_SUBJECT ? kind->subject : kind->cluster;
+}
+
+/* The token of G for USE, or NULL. */
+static const struct cfr_grant_field *find_token(const struct cfr_grant *g, enum cfr_sdk_plugin_use use)
+{
+    const struct cfr_grant_field *best = NULL;
+    int best_rank = INT_MAX;
+
+    for (const struct cfr_grant_kind *k = cfr_grant_kinds; k->field != NULL; k++) {
+        const struct cfr_grant_field *f = find(g, k->field);
+        int rank = rank_kind(k, use);
+
+        if (f == NULL || rank == 0 || rank >= best_rank)
+            continue;
+        if (use != CFR_SDK_PLUGIN_SUBJECT && strcmp(k->field, CFR_FIELD_TOKEN) == 0 && has_more(g))
+            continue;
+        best = f;
+        best_rank = rank;
+    }
+    return best != NULL ? best : find(g, CFR_FIELD_SECRET_PREFIX "token");
+}
+
+static int report_fields(const struct cfr_grant *g, const char *field, struct cfr_err *err)
 {
     struct cfr_str names = {.limit = 320};
     int rc;
@@ -113,12 +126,8 @@ static int tell_fields(const struct cfr_grant *g, const char *field, struct cfr_
 int cfr_sdk_plugin_field(const struct cfr_grant *g, enum cfr_sdk_plugin_use use, const char *field,
                          const struct cfr_grant_field **out, struct cfr_err *err)
 {
-    *out = field != NULL ? find(g, field) : NULL;
-    for (const char *const *name = wanted[use]; field == NULL && *name != NULL && *out == NULL; name++) {
-        if (use == CFR_SDK_PLUGIN_SUBJECT || strcmp(*name, CFR_FIELD_TOKEN) != 0 || !is_more(g))
-            *out = find(g, *name);
-    }
-    return *out != NULL ? 0 : tell_fields(g, field, err);
+    *out = field != NULL ? find(g, field) : find_token(g, use);
+    return *out != NULL ? 0 : report_fields(g, field, err);
 }
 
 int64_t cfr_sdk_plugin_early(int64_t expires_s, int64_t now_s)

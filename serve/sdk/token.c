@@ -12,25 +12,6 @@
 #define PREFIX         "/v1/token/"
 #define NAME_MAX_BYTES 63 /* of a credential's name */
 
-/* What tells a kind, and the one token of it; the first that is there counts. The subject token comes last: beside what
- * it was exchanged for it is not what is meant. */
-static const struct {
-    const char *field;
-    const char *kind;
-    bool token;
-} kinds[] = {
-    {CFR_FIELD_AWS_ACCESS_KEY_ID, "aws", false},
-    {CFR_FIELD_GCP_ACCESS_TOKEN, "gcp", true},
-    {CFR_FIELD_AZURE_ACCESS_TOKEN, "azure", true},
-    {CFR_FIELD_OPENSTACK_TOKEN, "openstack", true},
-    {CFR_FIELD_OPENSTACK_AUTH_URL, "openstack", false},
-    {CFR_FIELD_OAUTH_ACCESS_TOKEN, "oauth", true},
-    {CFR_FIELD_GCP_ID_TOKEN, "gcp", true},
-    {CFR_FIELD_OAUTH_ID_TOKEN, "oauth", true},
-    {CFR_FIELD_REGISTRY_AUTHS, "registry", false},
-    {CFR_FIELD_TOKEN, "token", true},
-};
-
 static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *code, const char *text)
 {
     struct cfr_writer w = cfr_sdk_endpoint_json(out, status, JSON_TYPE);
@@ -45,22 +26,22 @@ static void refuse(struct cfr_sdk_endpoint_answer *out, int status, const char *
     cfr_sdk_endpoint_end(out, &w);
 }
 
-/* Index into kinds, or -1. */
-static int kind_of(const struct cfr_grant *g)
+/* The row that decides what G is, or NULL. */
+static const struct cfr_grant_kind *find_kind(const struct cfr_grant *g)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (cfr_grant_get(g, kinds[i].field).n != 0)
-            return (int)i;
+    for (const struct cfr_grant_kind *k = cfr_grant_kinds; k->field != NULL; k++) {
+        if (cfr_grant_get(g, k->field).n != 0)
+            return k;
     }
-    return -1;
+    return NULL;
 }
 
 static const char *kind_name(const struct cfr_grant *g)
 {
-    int kind = kind_of(g);
+    const struct cfr_grant_kind *kind = find_kind(g);
 
-    if (kind >= 0)
-        return kinds[kind].kind;
+    if (kind != NULL)
+        return kind->kind;
     for (size_t i = 0; i < g->field_count; i++) {
         if (strncmp(g->fields[i].name, CFR_FIELD_SECRET_PREFIX, sizeof CFR_FIELD_SECRET_PREFIX - 1) == 0)
             return "secret";
@@ -93,15 +74,15 @@ static void give_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer 
 
 static void give_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
 {
-    int kind = kind_of(o->grant);
+    const struct cfr_grant_kind *kind = find_kind(o->grant);
 
-    if (kind < 0 || !kinds[kind].token) {
+    if (kind == NULL || !kind->token) {
         refuse(out, 406, "not-acceptable", "this credential is more than one token: ask for application/json");
         out->refused = "text/plain was asked of a credential that is not one token";
         return;
     }
     cfr_sdk_endpoint_start(out, 200, TEXT_TYPE);
-    cfr_sdk_endpoint_add(out, cfr_grant_get(o->grant, kinds[kind].field));
+    cfr_sdk_endpoint_add(out, cfr_grant_get(o->grant, kind->field));
 }
 
 /* Cuts the next item off a list with SEPARATOR. */

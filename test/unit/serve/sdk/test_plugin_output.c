@@ -41,6 +41,9 @@ static void fields(void **state)
     static const char *const oauth[] = {"oauth_access_token", "a", "oauth_id_token", "i", "token", "t", NULL};
     static const char *const docker[] = {"registry_auths", "secret-value", "token", "t", NULL};
     static const char *const secret[] = {"secret:token", "t", "secret:ca.crt", "c", NULL};
+    static const char *const azure[] = {"gcp_access_token", "g", "azure_access_token", "a", "token", "t", NULL};
+    static const char *const ids[] = {"gcp_id_token", "g", "oauth_id_token", "o", "secret:token", "t", NULL};
+    static const char *const keystone[] = {"openstack_auth_url", "u", "openstack_token", "o", "token", "t", NULL};
     static const char *const empty[] = {"token", "", NULL};
 
     (void)state;
@@ -59,6 +62,13 @@ static void fields(void **state)
     expect_field(docker, CFR_SDK_PLUGIN_ANY, NULL, NULL);
     expect_field(secret, CFR_SDK_PLUGIN_ANY, NULL, "secret:token");
     expect_field(secret, CFR_SDK_PLUGIN_SUBJECT, NULL, "secret:token");
+    expect_field(azure, CFR_SDK_PLUGIN_ANY, NULL, "gcp_access_token");
+    expect_field(azure, CFR_SDK_PLUGIN_CLUSTER, NULL, "azure_access_token");
+    expect_field(ids, CFR_SDK_PLUGIN_ANY, NULL, "gcp_id_token");
+    expect_field(ids, CFR_SDK_PLUGIN_SUBJECT, NULL, "oauth_id_token");
+    expect_field(keystone, CFR_SDK_PLUGIN_ANY, NULL, "openstack_token");
+    expect_field(keystone, CFR_SDK_PLUGIN_CLUSTER, NULL, NULL);
+    expect_field(keystone, CFR_SDK_PLUGIN_SUBJECT, NULL, "token");
     expect_field(empty, CFR_SDK_PLUGIN_ANY, NULL, NULL);
     expect_field(plain, CFR_SDK_PLUGIN_ANY, "tokens", NULL);
 }
