@@ -5,30 +5,35 @@
 #include "agent/config/config.h"
 #include "files/format/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* What only some formats understand. FORMATS has a blank around each name. */
+/* A key that only some formats take. */
 struct option {
     const char *key;
     bool given;
-    const char *formats;
+    enum cfr_format_option option;
 };
 
-static bool knows(const struct option *o, const char *format)
+/* Refuses the options that FORMAT does not take, naming the formats that do: of a profile only those that can be one.
+ */
+static int check_options(const struct option *options, size_t count, const struct cfr_format *format, bool profile,
+                         struct cfr_err *err)
 {
-    const char *at = strstr(o->formats, format);
+    char names[256] = "";
 
-    return at != NULL && at[-1] == ' ' && at[strlen(format)] == ' ';
-}
-
-static int check_stray(const struct option *options, size_t count, const char *format, struct cfr_err *err)
-{
     for (size_t i = 0; i < count; i++) {
         const struct option *o = &options[i];
+        size_t used = 0;
 
-        if (o->given && !knows(o, format))
-            return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%.*s; remove it", o->key,
-                               format, (int)strlen(o->formats) - 1, o->formats);
+        if (!o->given || (format->options & o->option) != 0)
+            continue;
+        for (const struct cfr_format *f = cfr_formats; f->name != NULL && used < sizeof names; f++) {
+            if ((f->options & o->option) != 0 && (!profile || f->profile))
+                used += (size_t)snprintf(names + used, sizeof names - used, " %s", f->name);
+        }
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: is of no use with format %s, only with:%s; remove it", o->key,
+                           format->name, names);
     }
     return 0;
 }
@@ -50,37 +55,37 @@ static int check_aws_config(const char *role_arn, const char *token_path, const 
     return 0;
 }
 
-static int check_section(int format, const char *profile, struct cfr_err *err)
+static int check_section(const struct cfr_format *format, const char *profile, struct cfr_err *err)
 {
     char section[CFR_FORMAT_SECTION_MAX];
 
-    return profile != NULL ? cfr_format_section(&cfr_formats[format], profile, section, err) : 0;
+    return profile != NULL ? cfr_format_section(format, profile, section, err) : 0;
 }
 
 int cfr_config_rules_file(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_file *f = node;
-    const char *format = cfr_formats[f->format].name;
+    const struct cfr_format *format = &cfr_formats[f->format];
     const struct option options[] = {
-        {"role_arn", f->role_arn != NULL, " aws-config "},
-        {"session_name", f->session_name != NULL, " aws-config "},
-        {"token_path", f->token_path != NULL, " aws-config azure-env gcp-external-account "},
-        {"region", f->region != NULL, " aws-config env clouds-yaml clouds-conf "},
-        {"command", f->command != NULL, " aws-config "},
-        {"key", f->key != NULL, " secret-key "},
-        {"scope", f->scope != NULL, " azure-token-json "},
-        {"cloud", f->cloud != NULL, " clouds-yaml "},
-        {"cacert", f->cacert != NULL, " clouds-yaml clouds-conf "},
-        {"clouds_auth", f->clouds_auth != 0, " clouds-yaml "},
+        {"role_arn", f->role_arn != NULL, CFR_FORMAT_ROLE_ARN},
+        {"session_name", f->session_name != NULL, CFR_FORMAT_SESSION_NAME},
+        {"token_path", f->token_path != NULL, CFR_FORMAT_TOKEN_PATH},
+        {"region", f->region != NULL, CFR_FORMAT_REGION},
+        {"command", f->command != NULL, CFR_FORMAT_COMMAND},
+        {"key", f->key != NULL, CFR_FORMAT_KEY},
+        {"scope", f->scope != NULL, CFR_FORMAT_SCOPE},
+        {"cloud", f->cloud != NULL, CFR_FORMAT_CLOUD},
+        {"cacert", f->cacert != NULL, CFR_FORMAT_CACERT},
+        {"clouds_auth", f->clouds_auth != 0, CFR_FORMAT_CLOUDS_AUTH},
     };
     int rc;
 
-    if (f->profile != NULL && !cfr_formats[f->format].profile)
-        return cfr_err_set(err, CFR_E_CONFIG, "profile: format %s has no profiles; remove it", format);
-    rc = check_stray(options, sizeof options / sizeof options[0], format, err);
-    if (rc == 0 && check_section(f->format, f->profile, err) != 0)
+    if (f->profile != NULL && !format->profile)
+        return cfr_err_set(err, CFR_E_CONFIG, "profile: format %s has no profiles; remove it", format->name);
+    rc = check_options(options, sizeof options / sizeof options[0], format, false, err);
+    if (rc == 0 && check_section(format, f->profile, err) != 0)
         rc = cfr_err_prefix(err, "profile");
-    if (rc == 0 && strcmp(format, "aws-config") == 0)
+    if (rc == 0 && format->config_file)
         rc = check_aws_config(f->role_arn, f->token_path, f->session_name, f->command, err);
     return rc;
 }
@@ -88,24 +93,24 @@ int cfr_config_rules_file(const void *node, struct cfr_err *err)
 int cfr_config_rules_profile(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_profile *p = node;
-    const char *format = cfr_formats[p->format].name;
+    const struct cfr_format *format = &cfr_formats[p->format];
     const struct option options[] = {
-        {"role_arn", p->role_arn != NULL, " aws-config "},
-        {"session_name", p->session_name != NULL, " aws-config "},
-        {"token_path", p->token_path != NULL, " aws-config "},
-        {"region", p->region != NULL, " aws-config "},
-        {"command", p->command != NULL, " aws-config "},
+        {"role_arn", p->role_arn != NULL, CFR_FORMAT_ROLE_ARN},
+        {"session_name", p->session_name != NULL, CFR_FORMAT_SESSION_NAME},
+        {"token_path", p->token_path != NULL, CFR_FORMAT_TOKEN_PATH},
+        {"region", p->region != NULL, CFR_FORMAT_REGION},
+        {"command", p->command != NULL, CFR_FORMAT_COMMAND},
     };
     int rc;
 
-    if (!cfr_formats[p->format].profile)
+    if (!format->profile)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config",
-                           format);
-    rc = check_stray(options, sizeof options / sizeof options[0], format, err);
-    if (rc == 0 && check_section(p->format, p->name, err) != 0)
+                           format->name);
+    rc = check_options(options, sizeof options / sizeof options[0], format, true, err);
+    if (rc == 0 && check_section(format, p->name, err) != 0)
         rc = cfr_err_prefix(err, "name");
-    if (rc == 0 && strcmp(format, "aws-config") == 0)
+    if (rc == 0 && format->config_file)
         rc = check_aws_config(p->role_arn, p->token_path, p->session_name, p->command, err);
     return rc;
 }

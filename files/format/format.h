@@ -46,12 +46,27 @@ struct cfr_format_input {
     bool section_header;              /* false: only the body lines, for merging into a profile */
 };
 
+/* The configuration keys that only some formats take. */
+enum cfr_format_option {
+    CFR_FORMAT_ROLE_ARN = 1,
+    CFR_FORMAT_SESSION_NAME = 1 << 1,
+    CFR_FORMAT_TOKEN_PATH = 1 << 2,
+    CFR_FORMAT_REGION = 1 << 3,
+    CFR_FORMAT_COMMAND = 1 << 4,
+    CFR_FORMAT_KEY = 1 << 5,
+    CFR_FORMAT_SCOPE = 1 << 6,
+    CFR_FORMAT_CLOUD = 1 << 7,
+    CFR_FORMAT_CACERT = 1 << 8,
+    CFR_FORMAT_CLOUDS_AUTH = 1 << 9
+};
+
 struct cfr_format {
     const char *name;
     /* Appends to OUT (limit CFR_FORMAT_OUTPUT_MAX). CFR_E_CONFIG if the grant or the input has not what the
      * format needs, naming it, or if a configured value cannot stand in this format; CFR_E_ANSWER if a
      * granted value cannot (a line feed in an ini file). After an error OUT may hold a part. */
     int (*render)(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
+    unsigned options;      /* enum cfr_format_option, those that it takes */
     bool profile;          /* can be merged as a profile */
     bool config_file;      /* its sections are those of an AWS config file: [profile NAME] */
     bool holds_token;      /* the subject token is in what it writes */

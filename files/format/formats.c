@@ -8,19 +8,22 @@
 #define FORMATS(X)                                                                                                     \
     X("aws-credentials", .render = cfr_format_aws_credentials, .profile = true, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,  \
       .sdk_variable = "AWS_SHARED_CREDENTIALS_FILE", .doc = CFR_DOC("a profile of an AWS shared credentials file"))    \
-    X("aws-config", .render = cfr_format_aws_config, .profile = true, .config_file = true,                             \
-      .sdk_variable = "AWS_CONFIG_FILE",                                                                               \
+    X("aws-config", .render = cfr_format_aws_config,                                                                   \
+      .options = CFR_FORMAT_ROLE_ARN | CFR_FORMAT_SESSION_NAME | CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_REGION |           \
+                 CFR_FORMAT_COMMAND,                                                                                   \
+      .profile = true, .config_file = true, .sdk_variable = "AWS_CONFIG_FILE",                                         \
       .doc = CFR_DOC("a profile of an AWS config file that makes SDKs use a published token, or run a command"))       \
     X("aws-credential-process", .render = cfr_format_aws_credential_process, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,     \
       .doc = CFR_DOC("the JSON that AWS SDKs expect of a credential_process"))                                         \
-    X("azure-token-json", .render = cfr_format_azure_token_json, .needs = CFR_FIELD_AZURE_ACCESS_TOKEN,                \
+    X("azure-token-json", .render = cfr_format_azure_token_json, .options = CFR_FORMAT_SCOPE,                          \
+      .needs = CFR_FIELD_AZURE_ACCESS_TOKEN,                                                                           \
       .doc = CFR_DOC("a token in the JSON that Azure's local endpoints (App Service, IMDS) answer"))                   \
-    X("azure-env", .render = cfr_format_azure_env, .needs_token_path = true,                                           \
+    X("azure-env", .render = cfr_format_azure_env, .options = CFR_FORMAT_TOKEN_PATH, .needs_token_path = true,         \
       .sdk_variable = "AZURE_FEDERATED_TOKEN_FILE",                                                                    \
       .doc =                                                                                                           \
           CFR_DOC("the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")) \
-    X("gcp-external-account", .render = cfr_format_gcp_external_account, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,          \
-      .needs_token_path = true, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS",                                      \
+    X("gcp-external-account", .render = cfr_format_gcp_external_account, .options = CFR_FORMAT_TOKEN_PATH,             \
+      .needs = CFR_FIELD_GCP_ACCESS_TOKEN, .needs_token_path = true, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS", \
       .doc = CFR_DOC("a Google credential file that makes SDKs exchange a published token by themselves"))             \
     X("gcp-access-token", .render = cfr_format_gcp_access_token, .needs = CFR_FIELD_GCP_ACCESS_TOKEN,                  \
       .sdk_variable = "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE",                                                               \
@@ -31,9 +34,12 @@
       .needs = CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, .sdk_variable = "GOOGLE_APPLICATION_CREDENTIALS",                    \
       .doc = CFR_DOC(                                                                                                  \
           "a service account's key, as the JSON file that Google's SDKs read (GOOGLE_APPLICATION_CREDENTIALS)"))       \
-    X("clouds-yaml", .render = cfr_format_clouds_yaml, .needs = CFR_FIELD_OPENSTACK_TOKEN,                             \
-      .sdk_variable = "OS_CLIENT_CONFIG_FILE", .doc = CFR_DOC("a clouds.yaml with one cloud, for OpenStack clients"))  \
-    X("clouds-conf", .render = cfr_format_clouds_conf, .needs = CFR_FIELD_OPENSTACK_TOKEN,                             \
+    X("clouds-yaml", .render = cfr_format_clouds_yaml,                                                                 \
+      .options = CFR_FORMAT_REGION | CFR_FORMAT_CLOUD | CFR_FORMAT_CACERT | CFR_FORMAT_CLOUDS_AUTH,                    \
+      .needs = CFR_FIELD_OPENSTACK_TOKEN, .sdk_variable = "OS_CLIENT_CONFIG_FILE",                                     \
+      .doc = CFR_DOC("a clouds.yaml with one cloud, for OpenStack clients"))                                           \
+    X("clouds-conf", .render = cfr_format_clouds_conf, .options = CFR_FORMAT_REGION | CFR_FORMAT_CACERT,               \
+      .needs = CFR_FIELD_OPENSTACK_TOKEN,                                                                              \
       .doc = CFR_DOC("the [Global] section of the configuration of OpenStack's cloud provider for Kubernetes"))        \
     X("openstack-token", .render = cfr_format_openstack_token, .needs = CFR_FIELD_OPENSTACK_TOKEN,                     \
       .doc = CFR_DOC("the Keystone token alone, without a line feed"))                                                 \
@@ -44,11 +50,11 @@
       .doc = CFR_DOC("the access token of an OAuth server alone, without a line feed"))                                \
     X("token", .render = cfr_format_token, .needs = CFR_FIELD_TOKEN, .holds_token = true, .is_token = true,            \
       .doc = CFR_DOC("the token alone, without a line feed"))                                                          \
-    X("env", .render = cfr_format_env, .holds_token = true,                                                            \
+    X("env", .render = cfr_format_env, .options = CFR_FORMAT_REGION, .holds_token = true,                              \
       .doc = CFR_DOC("KEY=value lines for shells, systemd and containers"))                                            \
     X("json", .render = cfr_format_json, .holds_token = true,                                                          \
       .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
-    X("secret-key", .render = cfr_format_secret_key, .needs = CFR_FIELD_SECRET_PREFIX,                                 \
+    X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \
       .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                                       \
     X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE,                         \
       .doc = CFR_DOC(                                                                                                  \

@@ -82,7 +82,12 @@ static void formats(void **state)
         {HEAD FILES "command: /bin/x}]}\n", "f:5: credential a: publish.files.command: is of no use with "
                                             "format token, only with: aws-config; remove it\n"},
         {HEAD FILES "region: x}]}\n", "f:5: credential a: publish.files.region: is of no use with format "
-                                      "token, only with: aws-config env clouds-yaml clouds-conf; remove it\n"},
+                                      "token, only with: aws-config clouds-yaml clouds-conf env; remove it\n"},
+        {HEAD AWS "    publish: {profile: {path: /p, token_path: /t}}\n",
+         "f:6: credential a: publish.profile.token_path: is of no use with format aws-credentials, only with: "
+         "aws-config; remove it\n"},
+        {HEAD FILES "cacert: /ca, key: k}]}\n",
+         "f:5: credential a: publish.files.key: is of no use with format token, only with: secret-key; remove it\n"},
         {HEAD AWS "    publish: {profile: {path: /p, format: json}}\n",
          "f:6: credential a: publish.profile.format: json cannot be merged into a file as a profile; write "
          "aws-credentials or aws-config\n"},
