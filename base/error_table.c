@@ -12,12 +12,13 @@
 #define HINT_MAX     320
 #define CODE_MAX     64
 #define REQUEST_MAX  96 /* room for two ids */
-#define FRAME_MAX    40 /* what stands between the parts */
+#define FRAME_MAX    40 /* the text between the parts */
 
 #define HINT_REFUSED "the server refuses; check its URL, and the token, key or secret that it is shown"
 
 static const struct cfr_error_table_row redirect = {
-    NULL, NULL, 0, CFR_E_REDIRECT, "this service never redirects; check its URL, and that no proxy stands between"};
+    NULL, NULL, 0, CFR_E_REDIRECT,
+    "this service never redirects; check its URL, and that no proxy answers in its place"};
 static const struct cfr_error_table_row unexpected = {NULL, NULL, 0, CFR_E_ANSWER,
                                                       "such an answer was not expected; check the service's URL"};
 static const struct cfr_error_table_row unavailable = {NULL, NULL, 0, CFR_E_UNAVAILABLE,
@@ -93,7 +94,7 @@ static void write_hint(const char *hint, const struct cfr_error_table *r, char o
     (void)snprintf(out, HINT_MAX, "%.*s%s%s", (int)(at - hint), hint, who, at + strlen("{who}"));
 }
 
-/* The message is what gives way when the text would be too long: the advice stands behind it. */
+/* The message is truncated when the text would be too long, so that the advice after it is kept. */
 static void make_room(char *message, size_t taken)
 {
     size_t room = taken < CFR_ERR_TEXT_MAX ? CFR_ERR_TEXT_MAX - taken : 0;

@@ -278,7 +278,7 @@ static bool octal(struct cfr_view text, unsigned *out)
     return true;
 }
 
-/* True for what people write: the owner may read, and nobody may do more than those before. */
+/* True for common modes: the owner may read, and group and others have no permission that the class before lacks. */
 static bool sensible(unsigned mode)
 {
     unsigned u = mode >> 6 & 7;
@@ -319,7 +319,7 @@ static int store_mode(int64_t *to, struct cfr_view text, bool quoted, struct cfr
         return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" has more than permission bits; write \"%04o\"",
                            cfr_view_show(text, buf, sizeof buf), mode & 0775);
     if ((mode & 2) != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" lets everybody write; write \"%04o\"",
+        return cfr_err_set(err, CFR_E_CONFIG, "\"%s\" is world-writable; write \"%04o\"",
                            cfr_view_show(text, buf, sizeof buf), mode & 0775);
     *to = mode;
     return 0;

@@ -32,7 +32,7 @@ enum cfr_field_flag {
     CFR_FIELD_REQUIRED = 1,
     CFR_FIELD_PATH = 2,      /* must be absolute, without `.` and `..` components */
     CFR_FIELD_FILE_NAME = 4, /* one path component: no `/`, not `.` or `..`, does not begin with `..` */
-    CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that 0 can be told from it */
+    CFR_FIELD_UNSET = 8,     /* INT, DURATION: -1 when absent, so that it differs from 0 */
     /* What is redone when the key changes, where that is not everything, from the exchange on. */
     CFR_FIELD_REDO_PUBLISH = 32, /* what is granted stays as it is */
     CFR_FIELD_REDO_HOOKS = 64,   /* and so do the published bytes */

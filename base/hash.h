@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FNV-1a, 64 bits: a fingerprint that tells contents apart, without protection against forgery. Pure. The values are
+/* FNV-1a, 64 bits: a fingerprint of contents, without protection against forgery. Pure. The values are
  * kept on disk, so they never change. */
 #ifndef CFR_BASE_HASH_H
 #define CFR_BASE_HASH_H

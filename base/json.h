@@ -15,7 +15,7 @@ struct cfr_json; /* a value inside a parsed document */
 void cfr_json_setup(void);
 /* Parses one whole document (trailing white space allowed, anything else is an error). On success *OUT is to be
  * freed with cfr_json_free. CFR_E_ANSWER with the offset of the error (a string with a NUL is one), or CFR_E_NOMEM
- * (told apart only after cfr_json_setup). */
+ * (distinguished only after cfr_json_setup). */
 int cfr_json_parse(struct cfr_view text, struct cfr_json **out, struct cfr_err *err);
 void cfr_json_free(struct cfr_json *doc);
 
@@ -27,7 +27,7 @@ bool cfr_json_is_object(const struct cfr_json *value);
 bool cfr_json_is_array(const struct cfr_json *value);
 bool cfr_json_is_null(const struct cfr_json *value);
 size_t cfr_json_count(const struct cfr_json *array);
-/* How many members an object has; a key that stands twice counts twice. */
+/* How many members an object has; a repeated key counts each time. */
 size_t cfr_json_members(const struct cfr_json *object);
 const struct cfr_json *cfr_json_at(const struct cfr_json *array, size_t index);
 /* Walks an object's members or an array's items in their order: the first one, and the one after VALUE; NULL where

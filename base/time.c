@@ -214,7 +214,7 @@ char *cfr_time_words(int64_t ms, char buf[CFR_TIME_WORDS_MAX])
     while (i < UNITS - 1 && left < units[i].ms)
         i++;
     first = left / units[i].ms;
-    /* Milliseconds beside seconds would be noise. */
+    /* Milliseconds after seconds would be noise. */
     second = i + 1 < UNITS - 1 ? left % units[i].ms / units[i + 1].ms : 0;
     if (second != 0)
         (void)snprintf(buf, CFR_TIME_WORDS_MAX, "%s%" PRId64 " %s %" PRId64 " %s", sign, first, units[i].word, second,

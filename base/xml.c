@@ -24,7 +24,7 @@ struct reader {
     struct cfr_err *err;
 };
 
-/* The first refusal stands; expat may still deliver a callback or two after it. */
+/* The first refusal is kept; expat may still deliver a callback or two after it. */
 static void stop(struct reader *r, int rc)
 {
     if (r->rc != 0)
@@ -84,7 +84,7 @@ static void XMLCALL on_text(void *user, const XML_Char *text, int n)
     struct reader *r = user;
     int rc;
 
-    /* What stands between child elements is layout. */
+    /* Text between child elements is layout. */
     if (r->rc != 0 || !r->is_leaf)
         return;
     rc = cfr_secret_append(&r->text, (struct cfr_view){text, (size_t)n}, r->err);

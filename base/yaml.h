@@ -35,7 +35,7 @@ void cfr_yaml_free(struct cfr_yaml *doc);
 
 /* True for a value that is not there: nothing, ~ or null, without quotes. */
 bool cfr_yaml_is_null(const struct cfr_yaml_node *node);
-/* The value of KEY in a mapping, or NULL; *KEY_LINE (may be NULL) is where the key stands. */
+/* The value of KEY in a mapping, or NULL; *KEY_LINE (may be NULL) is the line of the key. */
 const struct cfr_yaml_node *cfr_yaml_get(const struct cfr_yaml_node *map, const char *key, int *key_line);
 
 /* The version of libyaml, as in "0.2.5". */

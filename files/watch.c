@@ -278,7 +278,7 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     return 0;
 }
 
-/* A path that ends with it stands for everything in its directory. */
+/* A path that ends with it means everything in its directory. */
 static bool is_whole_directory(const struct entry *e)
 {
     return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;

@@ -22,7 +22,7 @@ void cfr_watch_close(struct cfr_watch *w);
 int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute, copied) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
  * the name, for writing in place and for a changed timestamp. A directory that does not exist yet is watched for
- * through its nearest existing parent. A path that ends with ..data stands for its whole directory, in which, outside
+ * through its nearest existing parent. A path that ends with ..data means its whole directory, in which, outside
  * of the kubelet's volumes, any entry may change. Several owners may watch one path, and one owner several. CFR_E_LIMIT
  * when no inotify watch is left for the user (the error says what to raise), or another error if the directory cannot
  * be watched: the file's changes are then only found by cfr_watch_rescan. Only after CFR_E_NOMEM and CFR_E_PATH (PATH

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/view.h"
 
-/* True if IMAGE matches PATTERN: as many parts of the host name, in each of which an asterisk stands for
+/* True if IMAGE matches PATTERN: as many parts of the host name, in each of which an asterisk matches
  * any number of characters (`*.dkr.ecr.*.amazonaws.com`, `app*.example.net`); the same port, or none in both;
  * and a path that begins with PATTERN's. The kubelet compares paths as text: `reg.example.net/team` also
  * matches `reg.example.net/teamwork`. A pattern that cfr_k8s_image_match_check refuses matches no image. */

@@ -196,7 +196,7 @@ static bool pair_known(struct cfr_config_diagnostics *ps, const struct cfr_field
 {
     for (size_t i = 0; i < to->count; i++) {
         if (cfr_view_is(key->text, to->items[i].key)) {
-            problem(ps, scope, key->line, f->key, "%.64s stands twice in it; remove one", to->items[i].key);
+            problem(ps, scope, key->line, f->key, "%.64s occurs twice; remove one", to->items[i].key);
             return true;
         }
     }

@@ -37,7 +37,7 @@
 #define CFR_MINT_OLD_SUFFIX        ".old"   /* of the files that hold what was published before */
 #define CFR_ROTATION_FILE          "minted" /* when the published key was minted, and which it is */
 
-#define CFR_MINT_FILES_MAX         31 /* of a directory: each has another beside it */
+#define CFR_MINT_FILES_MAX         31 /* of a directory: each has an old one next to it */
 
 enum cfr_bound_kind { CFR_BOUND_POD, CFR_BOUND_SECRET, CFR_BOUND_NODE };
 
@@ -63,7 +63,7 @@ struct cfr_config_request {
     char *context;
 };
 
-/* A file, or a request, or a file that a request stands in for. */
+/* A file, a request, or a file with a request that takes over when it is not renewed. */
 struct cfr_config_token {
     struct cfr_node node;
     char *file;       /* absolute path; NULL = none */
@@ -80,7 +80,7 @@ struct cfr_config_mounted {
     bool pass_on; /* no exchange, whatever the cloud can do */
 };
 
-/* Whom the token is exchanged with. */
+/* The provider that the token is exchanged with. */
 struct cfr_config_exchange {
     struct cfr_node node;
     struct cfr_one_of provider; /* of struct cfr_sts_provider; absent only while the configuration is being checked */
@@ -228,7 +228,7 @@ struct cfr_config_credential {
     struct cfr_list reload;                     /* of struct cfr_config_hook */
     struct cfr_list acknowledge;                /* of struct cfr_config_acknowledge */
     int64_t keep_previous_ms;                   /* -1: the file's default */
-    struct cfr_config_allow *allow;             /* NULL: nobody but root and ourselves */
+    struct cfr_config_allow *allow;             /* NULL: only root and the agent's own user */
     bool served;              /* an endpoint or ALLOW wants it in memory; follows from the whole file */
     uint64_t digest;          /* of what hooks and consumers hang on: without required, keep_previous, allow */
     uint64_t digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
@@ -300,9 +300,9 @@ struct cfr_config {
     int64_t max_concurrent_exchanges;
     int64_t keep_previous_ms;
     int64_t stop_grace_ms;
-    struct cfr_config_exit *exit_with;        /* NULL = nobody's */
+    struct cfr_config_exit *exit_with;        /* NULL = no process's */
     struct cfr_config_service_ca *service_ca; /* NULL = none */
-    struct cfr_list credentials;       /* of struct cfr_config_credential; may be empty beside image_credentials */
+    struct cfr_list credentials;       /* of struct cfr_config_credential; may be empty if image_credentials are not */
     struct cfr_list endpoints;         /* of struct cfr_config_endpoint */
     struct cfr_list image_credentials; /* of struct cfr_config_image */
 };

@@ -51,7 +51,7 @@ static void check_names(const struct cfr_config *config, struct cfr_config_diagn
     free(sorted);
 }
 
-/* The order decides which of several on one path stand beside each other. */
+/* Claims on one path are sorted in this order, so that those to compare are adjacent. */
 enum claim_kind {
     CLAIM_DIRECTORY,
     CLAIM_FILE,

@@ -118,7 +118,7 @@ static void check_secret_place(void *ctx, const struct cfr_config_endpoint *e, c
         (p->owner != NULL || p->group != NULL || (p->mode != -1 && (p->mode & 077) != 0)))
         cfr_config_diagnostics_add(
             w->ps, p->node.line,
-            "endpoint %s: %.200s lies in state_dir, which nobody but the agent's user can enter; choose another path",
+            "endpoint %s: %.200s lies in state_dir, which only the agent's user can enter; choose another path",
             name_of(e), p->file);
 }
 
@@ -145,7 +145,7 @@ static void check_sockets(const struct cfr_config *config, struct cfr_config_dia
     if (in_state_dir(config, config->token_socket))
         cfr_config_diagnostics_add(
             ps, config->node.line,
-            "token_socket: %.100s lies in state_dir, which nobody else can enter; choose another path",
+            "token_socket: %.100s lies in state_dir, which only the agent's user can enter; choose another path",
             config->token_socket);
 }
 

@@ -131,11 +131,10 @@ static void check_all_keys(const struct cfr_config_credential *c, const struct c
                            struct cfr_config_diagnostics *ps)
 {
     if (p->directory != NULL && p->files.count == 0 && c->secret == NULL)
-        cfr_config_diagnostics_add(
-            ps, p->node.line,
-            "credential %s: publish.directory: needs `files` beside it, such as - {name: token, format: "
-            "token}",
-            c->name);
+        cfr_config_diagnostics_add(ps, p->node.line,
+                                   "credential %s: publish.directory: needs `files`, such as - {name: token, format: "
+                                   "token}",
+                                   c->name);
     if (p->secret != NULL && p->secret->keys.count == 0 && c->secret == NULL)
         cfr_config_diagnostics_add(
             ps, p->secret->node.line,
@@ -173,14 +172,13 @@ static void check_provider(const struct cfr_config_credential *c, const char *(*
     struct cfr_err err = {0};
     int rc = 0;
 
-    /* Beside a mounted Secret it is only a part, and is checked with the rest when that is read. */
+    /* With a mounted Secret it is only a part, and is checked with the rest when the Secret is read. */
     if (provider != NULL && c->secret == NULL && provider->table->late)
         rc = provider->table->check(config, &err);
     if (rc == 0 && provider != NULL && provider->check != NULL && c->secret == NULL)
         rc = provider->check(config, env, &err);
     if (rc == 0 && provider != NULL && c->token == NULL && c->secret == NULL && cfr_sts_needs_token(provider, config))
-        rc = cfr_err_set(&err, CFR_E_CONFIG,
-                         "begins with a token, and there is none; write `token:` beside `exchange:`");
+        rc = cfr_err_set(&err, CFR_E_CONFIG, "begins with a token, and there is none; add `token:`");
     if (rc == CFR_E_NOMEM)
         ps->nomem = true;
     else if (rc != 0)

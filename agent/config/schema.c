@@ -76,7 +76,7 @@ static const struct cfr_field hook_fields[] = {
     {FIELD(signal, MAP), .table = &signal_table, .doc = CFR_DOC("Send a signal.")},
     {FIELD(exec, STRINGS), .min = 1, .max = 64,
      .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
-                    "success. Its environment tells what was published, but never a secret.")},
+                    "success. Its environment says what was published and never holds a secret.")},
     {FIELD(http, MAP), .table = &http_table, .doc = CFR_DOC("Make an HTTP request.")},
     {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
      .doc = CFR_DOC("How long it may take; an exec's process group is then killed.")},
@@ -135,11 +135,12 @@ static const struct cfr_field credential_fields[] = {
     {FIELD(token, MAP), .table = &cfr_config_token_table,
      .doc =
          CFR_DOC("The token that it begins with. Not needed by an exchange that begins with something else (a client "
-                 "secret, a key), nor beside a `secret` that says where the token is.")},
+                 "secret, a key), nor with a `secret` that says where the token is.")},
     {FIELD(secret, MAP), .table = &cfr_config_mounted_table, .doc = CFR_DOC("A mounted Secret that it begins with.")},
     {FIELD(exchange, MAP), .table = &cfr_config_exchange_table,
-     .doc = CFR_DOC("What the token is traded for. Default: nothing, the token itself is published; beside a `secret`, "
-                    "whatever follows from that, and what stands here wins over what it says.")},
+     .doc =
+         CFR_DOC("What the token is exchanged for. Default: nothing, the token itself is published; with a `secret`, "
+                 "whatever follows from the Secret. Keys set here take precedence over the Secret's.")},
     {FIELD(certificate, MAP), .table = &cfr_config_certificate_table,
      .doc = CFR_DOC("A serving certificate that `service_ca` issues, with its key and the bundle. Default: none.")},
     {FIELD(ca_bundle, BOOL), .fallback = "false",
@@ -156,7 +157,7 @@ static const struct cfr_field credential_fields[] = {
          "the "
          "user that credfresh runs as, when they ask.")},
     {FIELD(reload, LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &hook_table, .min = 1, .max = CFR_CONFIG_HOOKS_MAX,
-     .doc = CFR_DOC("Who is notified after a publish, in this order. Default: nobody.")},
+     .doc = CFR_DOC("What is notified after a publish, in this order. Default: nothing.")},
     {FIELD(acknowledge, ONE_OR_LIST), .flags = CFR_FIELD_REDO_HOOKS, .table = &acknowledge_table, .min = 1,
      .max = CFR_CONFIG_ACKNOWLEDGE_MAX,
      .doc = CFR_DOC("How consumers say which generation they have in use. Default: they do not say.")},
@@ -233,10 +234,10 @@ static const struct cfr_field root_fields[] = {
      .doc = CFR_DOC("Unix socket for `credfresh status`, `rotate`, `wait` and `reload`. Default: `control.sock` in "
                     "`state_dir`.")},
     {FIELD(token_socket, STRING), .flags = CFR_FIELD_PATH, .min = 1, .max = SOCKET_PATH_MAX,
-     .doc = CFR_DOC(
-         "Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
-         "/v1/token/NAME`. Everybody may connect; each request is judged by the kernel's word on who asks. Default: "
-         "none.")},
+     .doc = CFR_DOC("Unix socket where processes of this machine get the credentials that `allow` lets them have: `GET "
+                    "/v1/token/NAME`. Any process may connect; each request is allowed or refused by the peer's "
+                    "credentials from the kernel. Default: "
+                    "none.")},
     {FIELD(listen, STRING), .min = 1, .max = 64,
      .doc = CFR_DOC("ADDRESS:PORT, [ADDRESS]:PORT or :PORT for `/livez`, `/readyz` and `/metrics`. Default: none.")},
     {FIELD(log, MAP), .table = &log_table, .doc = CFR_DOC("Logging.")},

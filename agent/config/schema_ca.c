@@ -6,7 +6,7 @@
 #define AT(member) offsetof(struct cfr_config_force, member)
 static const struct cfr_field force_fields[] = {
     {FIELD(reason, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CA_REASON_MAX,
-     .doc = CFR_DOC("Why, in any words. Each reason rotates once, however long it stands here.")},
+     .doc = CFR_DOC("Why, in any words. Each reason rotates once, however long it stays configured.")},
     {FIELD_AS("validity", validity_ms, DURATION), .min = 10 * CFR_SECOND_MS, .max = 3650 * CFR_DAY_MS,
      .doc = CFR_DOC("How long the CA that is made for it lives. Default: as long as every other.")},
     {.key = NULL},

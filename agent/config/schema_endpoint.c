@@ -39,5 +39,6 @@ const struct cfr_table cfr_config_allow_table = {
     .name = "list of who may ask",
     .size = sizeof(struct cfr_config_allow),
     .fields = allow_fields,
-    .doc = CFR_DOC("Who may have the credential from `token_socket`, beside root and the user that credfresh runs as."),
+    .doc =
+        CFR_DOC("Who may have the credential from `token_socket`, besides root and the user that credfresh runs as."),
 };

@@ -9,11 +9,9 @@ static const struct cfr_field image_fields[] = {
                     "letter or a "
                     "digit.")},
     {FIELD(match, STRINGS), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = CFR_CONFIG_MATCHES_MAX,
-     .doc =
-         CFR_DOC("Which images it is for, by the rule of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
-                 "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` stands for characters within one "
-                 "part of "
-                 "the host's name.")},
+     .doc = CFR_DOC("Which images it is for, by the rule of the kubelet's `matchImages`: `*.dkr.ecr.*.amazonaws.com`, "
+                    "`europe-docker.pkg.dev/project`, `registry.example.net:5000`. `*` matches characters within one "
+                    "part of the host's name.")},
     {FIELD(exchange, MAP), .flags = CFR_FIELD_REQUIRED, .table = &cfr_config_exchange_table,
      .doc = CFR_DOC("Who gives the login: a provider that knows registries (aws, aws_container, gcp, azure). Where "
                     "it names no "

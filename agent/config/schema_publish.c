@@ -4,7 +4,7 @@
 #include "files/format/format.h"
 
 #define DOC_FORMAT       "What is written. The formats are listed at the end of this page."
-#define DOC_MODE         "Permission bits, octal and in quotes. Neither writable for everybody nor setuid, setgid or sticky."
+#define DOC_MODE         "Permission bits, octal and in quotes. Neither world-writable nor setuid, setgid or sticky."
 #define DOC_OWNER        "User name or number that owns it. Default: the user that credfresh runs as."
 #define DOC_GROUP        "Group name or number that owns it. Default: the group that credfresh runs as."
 #define DOC_ROLE_ARN     "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
@@ -70,8 +70,8 @@ static const struct cfr_field single_fields[] = {
      .doc = CFR_DOC("The file, which is replaced by rename.")},
     FILE_FIELDS,
     {FIELD(in_place, BOOL), .fallback = "false",
-     .doc = CFR_DOC("Allow overwriting the content where it stands if the file is a mount point, onto which nothing "
-                    "can be renamed. A reader may then see a torn file.")},
+     .doc = CFR_DOC("Allow overwriting the content in place if the file is a mount point, onto which nothing "
+                    "can be renamed. A reader may then see a partial file.")},
     {.key = NULL},
 };
 #undef AT

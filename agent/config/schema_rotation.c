@@ -40,7 +40,7 @@ const struct cfr_table cfr_config_mint_table = {
     .check = cfr_config_rules_mint,
     .doc = CFR_DOC("A long-lived key that credfresh makes, and replaces before it is old: the new one is published "
                    "before the old one "
-                   "ends. docs/rotation.md tells how. It is published on this machine only, in files; a directory "
+                   "ends. See docs/rotation.md. It is published on this machine only, in files; a directory "
                    "also has `" CFR_ROTATION_FILE
                    "` and, for each file, what it held before under its name with `" CFR_MINT_OLD_SUFFIX "`."),
 };

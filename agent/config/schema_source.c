@@ -46,9 +46,9 @@ static const struct cfr_field request_fields[] = {
     {FIELD(bound_to, MAP), .table = &bound_table,
      .doc = CFR_DOC("The object that the token is bound to. Default: none.")},
     {FIELD(kubeconfig, STRING), .flags = CFR_FIELD_PATH,
-     .doc =
-         CFR_DOC("How to reach the API server, and as whom; a kubelet's on a node. Default: as the pod that credfresh "
-                 "runs in. `KUBECONFIG` is not looked at.")},
+     .doc = CFR_DOC(
+         "How to reach the API server, and as which user; a kubelet's on a node. Default: as the pod that credfresh "
+         "runs in. `KUBECONFIG` is not looked at.")},
     {FIELD(context, STRING), .min = 1, .max = 253,
      .doc = CFR_DOC("Which context of `kubeconfig`. Default: its current one.")},
     {.key = NULL},
@@ -76,9 +76,9 @@ static const struct cfr_field token_fields[] = {
     {FIELD(audience, STRING), .min = 1, .max = 512,
      .doc = CFR_DOC("What the token's `aud` must contain; a token without it is not used. Default: not looked at.")},
     {FIELD(request, MAP), .table = &request_table,
-     .doc = CFR_DOC(
-         "Ask the API server for the token. Beside `file` it stands in whenever the file is missing, unusable, or "
-         "was not replaced when it should have been, and hands back once the file is renewed.")},
+     .doc = CFR_DOC("Ask the API server for the token. With `file`, the request takes over whenever the file is "
+                    "missing, unusable, or "
+                    "was not replaced when it should have been, and ends once the file is renewed.")},
     {.key = NULL},
 };
 #undef AT
@@ -109,7 +109,7 @@ const struct cfr_table cfr_config_mounted_table = {
     .fields = mounted_fields,
     .doc = CFR_DOC(
         "A mounted Secret in the forms that OpenShift's cloud credential operator and ccoctl write. The short-lived "
-        "form tells what to exchange and where the token is; a long-lived one is exchanged for a short-lived one "
+        "form says what to exchange and where the token is; a long-lived one is exchanged for a short-lived one "
         "where the cloud can, else passed on as it is."),
 };
 

@@ -134,7 +134,7 @@ int cfr_config_rules_hook(const void *node, struct cfr_err *err)
     if (h->http != NULL && h->http->acknowledge_header != NULL && h->on_first == CFR_ON_FIRST_SKIP)
         return cfr_err_set(
             err, CFR_E_CONFIG,
-            "on_first: skip asks nobody after the first publish, so that acknowledge_header cannot be answered; "
+            "on_first: skip makes no request after the first publish, so that acknowledge_header cannot be answered; "
             "remove one of the two");
     return 0;
 }
@@ -145,8 +145,8 @@ int cfr_config_rules_signal(const void *node, struct cfr_err *err)
 
     if ((s->pid_file != NULL) == (s->executable != NULL))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           s->pid_file == NULL ? "says not to whom; write `pid_file` or `executable`"
-                                               : "executable: cannot stand beside pid_file; keep one of the two");
+                           s->pid_file == NULL ? "has no process; write `pid_file` or `executable`"
+                                               : "executable: cannot be used with pid_file; keep one of the two");
     if (s->executable != NULL && s->executable[0] != '/' && strchr(s->executable, '/') != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "executable: write an absolute path, or the bare name of the program without /");
@@ -184,7 +184,7 @@ int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "says not how; write `file`, or `hooks: true` for hooks that have `acknowledge_header`");
     if (a->file != NULL && a->hooks)
-        return cfr_err_set(err, CFR_E_CONFIG, "hooks: cannot stand beside file; write a list with one in each item");
+        return cfr_err_set(err, CFR_E_CONFIG, "hooks: cannot be used with file; write a list with one in each item");
     return 0;
 }
 
@@ -224,7 +224,7 @@ int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct 
         for (size_t j = 0; j < i; j++) {
             if (all[i].hooks && all[j].hooks)
                 return cfr_err_set(err, CFR_E_CONFIG,
-                                   "acknowledge: hooks: stands on lines %d and %d; keep one of the two",
+                                   "acknowledge: hooks: occurs on lines %d and %d; keep one of the two",
                                    all[j].node.line, all[i].node.line);
         }
     }

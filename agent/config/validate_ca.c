@@ -25,7 +25,7 @@ int cfr_config_rules_certificate(const void *node, struct cfr_err *err)
     const struct cfr_config_certificate *c = node;
 
     if (c->dns_names.count == 0 && c->ip_addresses.count == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "is for nobody; write `dns_names`, `ip_addresses` or both");
+        return cfr_err_set(err, CFR_E_CONFIG, "has no name; write `dns_names`, `ip_addresses` or both");
     for (size_t i = 0; i < c->dns_names.count; i++) {
         if (cfr_cert_check_dns_name(c->dns_names.items[i], err) != 0)
             return cfr_err_prefix(err, "dns_names");

@@ -31,7 +31,7 @@ static int check_port(const char *text, struct cfr_err *err)
         port <= 65535)
         return 0;
     return cfr_err_set(err, CFR_E_CONFIG,
-                       "listen: \"%.16s\" is no port that clients could be told; write one from 1 to 65535", text);
+                       "listen: \"%.16s\" is not a port that clients can connect to; write one from 1 to 65535", text);
 }
 
 /* In the one spelling that inet_ntop gives it, so that two endpoints with one address are seen to have one. */

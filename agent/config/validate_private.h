@@ -37,9 +37,9 @@ struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
 /* The name of a header of HTTP. */
 int cfr_config_rules_header(const char *name, struct cfr_err *err);
-/* agent/config/validate_ca.c: what C has beside a `certificate` or `ca_bundle`. */
+/* agent/config/validate_ca.c: what C has besides a `certificate` or `ca_bundle`. */
 int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_err *err);
-/* agent/config/validate_rotation.c: what C has beside a `mint`. */
+/* agent/config/validate_rotation.c: what C has besides a `mint`. */
 int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_err *err);
 /* Everything that the consumers of C acknowledge by. */
 int cfr_config_rules_acknowledges(const struct cfr_config_credential *c, struct cfr_err *err);

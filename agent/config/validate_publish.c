@@ -42,16 +42,15 @@ static int check_aws_config(const char *role_arn, const char *token_path, const 
                             struct cfr_err *err)
 {
     if (role_arn != NULL && token_path == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: needs token_path beside it, where the SDK finds the token");
+        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: needs token_path, where the SDK finds the token");
     if (token_path != NULL && role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "token_path: needs role_arn beside it, the role that the SDK assumes");
+        return cfr_err_set(err, CFR_E_CONFIG, "token_path: needs role_arn, the role that the SDK assumes");
     if (session_name != NULL && role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "session_name: needs role_arn and token_path beside it");
+        return cfr_err_set(err, CFR_E_CONFIG, "session_name: needs role_arn and token_path");
     if (command != NULL && role_arn != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "command: cannot stand beside role_arn; keep one of the two");
+        return cfr_err_set(err, CFR_E_CONFIG, "command: cannot be used with role_arn; keep one of the two");
     if (command == NULL && role_arn == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "format: aws-config needs `role_arn` and `token_path` beside it, or `command`");
+        return cfr_err_set(err, CFR_E_CONFIG, "format: aws-config needs `role_arn` and `token_path`, or `command`");
     return 0;
 }
 
@@ -140,14 +139,14 @@ int cfr_config_rules_secret(const void *node, struct cfr_err *err)
     const struct cfr_config_secret *s = node;
 
     if (s->context != NULL && s->kubeconfig == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; write `kubeconfig` beside it");
+        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
     return check_names("keys", &s->keys, err);
 }
 
 static int check_directory(const struct cfr_config_publish *p, struct cfr_err *err)
 {
     if (p->directory == NULL && p->files.count != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "files: needs `directory` beside it, where they are published");
+        return cfr_err_set(err, CFR_E_CONFIG, "files: needs `directory`, where they are published");
     if (p->directory == NULL && p->directory_mode != -1)
         return cfr_err_set(err, CFR_E_CONFIG, "directory_mode: belongs to `directory`; write `mode` in the file");
     if (p->directory == NULL && (p->owner != NULL || p->group != NULL))

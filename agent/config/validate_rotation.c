@@ -21,7 +21,7 @@ int cfr_config_rules_mint(const void *node, struct cfr_err *err)
     return 0;
 }
 
-/* The names that are ours beside those of the files. */
+/* Refuses file names that credfresh itself writes in a rotated directory. */
 static int check_files(const struct cfr_config_publish *p, struct cfr_err *err)
 {
     const struct cfr_config_file *files = p->files.items;
@@ -45,7 +45,7 @@ static int check_files(const struct cfr_config_publish *p, struct cfr_err *err)
                                " is where the time of minting is put; choose another name");
         if (length > 255 - n)
             return cfr_err_set(err, CFR_E_CONFIG,
-                               "publish.files: %.40s... is too long for a name beside it with " CFR_MINT_OLD_SUFFIX,
+                               "publish.files: %.40s... is too long for its copy with " CFR_MINT_OLD_SUFFIX,
                                files[i].name);
     }
     return 0;

@@ -11,9 +11,9 @@ int cfr_config_rules_bound(const void *node, struct cfr_err *err)
     if ((b->name == NULL) == (b->name_env == NULL))
         return cfr_err_set(err, CFR_E_CONFIG,
                            b->name == NULL ? "says not to which object; write `name`, or `name_env`"
-                                           : "name_env: cannot stand beside name; keep one of the two");
+                                           : "name_env: cannot be used with name; keep one of the two");
     if (b->uid != NULL && b->uid_env != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "uid_env: cannot stand beside uid; keep one of the two");
+        return cfr_err_set(err, CFR_E_CONFIG, "uid_env: cannot be used with uid; keep one of the two");
     return 0;
 }
 
@@ -22,7 +22,7 @@ int cfr_config_rules_request(const void *node, struct cfr_err *err)
     const struct cfr_config_request *r = node;
 
     if (r->context != NULL && r->kubeconfig == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; write `kubeconfig` beside it");
+        return cfr_err_set(err, CFR_E_CONFIG, "context: is one of a kubeconfig; add `kubeconfig`");
     if (r->expiration_ms % 1000 != 0)
         return cfr_err_set(err, CFR_E_CONFIG, "expiration: it must be in whole seconds");
     for (size_t i = 0; i < r->audiences.count; i++) {
@@ -40,7 +40,7 @@ int cfr_config_rules_token(const void *node, struct cfr_err *err)
     if (t->file == NULL && t->request == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "says not where it comes from; write `file`, `request`, or both");
     if (t->json_field != NULL && t->file == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "json_field: belongs to a file; write `file` beside it");
+        return cfr_err_set(err, CFR_E_CONFIG, "json_field: belongs to a file; add `file`");
     if (t->request != NULL && t->audience == NULL && t->request->audiences.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "audience: is needed for a request; a token without an audience would be one for the API "

@@ -66,7 +66,7 @@ static int add_previous(const struct cfr_config_publish *t, size_t i, struct cfr
     return 0;
 }
 
-/* The old key still works for a while, and the time tells a consumer which of the two to expect. */
+/* The old key still works for a while, and from the time a consumer knows which of the two to expect. */
 static int add_minted(const struct cfr_config_publish *t, const struct cfr_publish_minted *minted,
                       struct cfr_target_content *out, struct cfr_err *err)
 {

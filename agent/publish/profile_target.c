@@ -67,7 +67,7 @@ static int check_present(const struct cfr_target *t, struct cfr_err *err)
     return rc != 0 ? rc : cfr_profile_verify(t->config->profile->path, section, err);
 }
 
-/* Other programs may have rewritten the file around the section: the record of its inode tells nothing. */
+/* Other programs may have rewritten the file around the section: its inode proves nothing. */
 static int verify_profile(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
 {
     (void)record;

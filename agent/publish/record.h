@@ -21,7 +21,7 @@ struct cfr_publish_record {
     uint64_t digest_material; /* of the configuration it was made by */
     int64_t token_issued_s;
     int64_t token_expires_s;
-    uint64_t token_mark; /* tells the tokens apart: FNV-1a of header and claims, not of the signature */
+    uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
     char *identity;
     struct cfr_file_mark targets[CFR_CONFIG_TARGETS_MAX]; /* single files, in configuration order */
     size_t target_count;

@@ -64,7 +64,7 @@ struct cfr_target_ops {
     int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
     /* Wipes the previous generation. */
     int (*retire)(const struct cfr_target *t, struct cfr_err *err);
-    /* True if the long-lived key ID is there. NULL: the kind cannot tell. */
+    /* True if the long-lived key ID is there. NULL: the kind does not know. */
     bool (*holds_key)(const struct cfr_target *t, const char *id);
 };
 

@@ -24,7 +24,7 @@ struct cfr_publish_job {
 };
 
 /* Renders every file of every target first, so that a grant that does not fit one of them changes nothing; then
- * publishes target by target. *CHANGED tells whether anything was written, or handed to the delivery. The marks in
+ * publishes target by target. *CHANGED says whether anything was written, or handed to the delivery. The marks in
  * RECORD are brought up to date. On error targets before the failing one may have been published; each by itself is
  * complete. */
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_job *job,
@@ -39,7 +39,7 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_p
                        struct cfr_err *err);
 /* 0 if every target on this machine has something complete, whatever wrote it; else what is missing. */
 int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
-/* True if every target holds the long-lived key ID. Only directories can tell. */
+/* True if every target holds the long-lived key ID. Only directories know. */
 bool cfr_publish_holds_key(const struct cfr_config_credential *c, const char *id);
 /* The highest generation found in any target directory; 0 if there is none. */
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c);

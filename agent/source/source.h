@@ -29,7 +29,7 @@ struct cfr_source_watching {
 
 struct cfr_source_ops {
     const char *name;    /* shown by `credfresh status` as the provider, where there is no other */
-    bool ages;           /* what it grants begins a life that its inputs do not tell, and is renewed for its age */
+    bool ages;           /* its grant has a lifetime that its inputs do not state, and is renewed by age */
     bool names_provider; /* its content decides on the provider, and on further files to watch */
     bool replaces;       /* what it grants replaces what is published, however long that lives */
     /* True if C begins with this source; the first row that says so is C's. */

@@ -63,7 +63,7 @@ enum cfr_format_option {
 struct cfr_format {
     const char *name;
     /* Appends to OUT (limit CFR_FORMAT_OUTPUT_MAX). CFR_E_CONFIG if the grant or the input has not what the
-     * format needs, naming it, or if a configured value cannot stand in this format; CFR_E_ANSWER if a
+     * format needs, naming it, or if this format cannot represent a configured value; CFR_E_ANSWER if a
      * granted value cannot (a line feed in an ini file). After an error OUT may hold a part. */
     int (*render)(const struct cfr_format_input *in, struct cfr_secret *out, struct cfr_err *err);
     unsigned options;      /* enum cfr_format_option, those that it takes */

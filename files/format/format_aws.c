@@ -83,7 +83,7 @@ int cfr_format_aws_config(const struct cfr_format_input *in, struct cfr_secret *
     struct cfr_writer p = {.secret = out, .err = err};
 
     if (cfr_format_given(in->token_path) && !cfr_format_given(in->role_arn))
-        return cfr_err_set(err, CFR_E_CONFIG, "the format aws-config needs a role_arn beside the token's path");
+        return cfr_err_set(err, CFR_E_CONFIG, "the format aws-config needs a role_arn with the token's path");
     if (!cfr_format_given(in->token_path) && !cfr_format_given(in->command))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "the format aws-config needs the path of a published token, with a role_arn, or a command");

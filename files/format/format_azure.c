@@ -9,7 +9,7 @@
 
 #define DEFAULT_SUFFIX "/.default"
 
-/* What stands before the suffix is the resource, a slash at its end included. */
+/* The text before the suffix is the resource, including a slash at its end. */
 static struct cfr_view resource_of(struct cfr_view scope)
 {
     size_t n = strlen(DEFAULT_SUFFIX);

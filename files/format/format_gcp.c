@@ -65,7 +65,7 @@ int cfr_format_gcp_external_account(const struct cfr_format_input *in, struct cf
         return p.rc;
     cfr_writer_object(&p, NULL);
     cfr_writer_string(&p, "type", cfr_view_of("external_account"));
-    /* As gcloud writes it: only where it is not what everybody knows. */
+    /* As gcloud writes it: only where it is not the default. */
     if (cfr_format_given(g->universe_domain) && strcmp(g->universe_domain, "googleapis.com") != 0)
         cfr_writer_optional(&p, "universe_domain", cfr_view_of(g->universe_domain));
     cfr_writer_optional(&p, "audience", cfr_view_of(g->audience));

@@ -192,7 +192,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What RFC 3986, 3.3 lets stand in a path segment by itself. */
+/* The characters that RFC 3986, 3.3 allows unescaped in a path segment. */
 static bool segment_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

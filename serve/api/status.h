@@ -50,10 +50,10 @@ struct cfr_api_status_mint {
         *state; /* "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED"; NULL: this credential is no such key */
     const char *step;      /* "rest", "published", ... */
     const char *waits_for; /* in words, or NULL */
-    const char *error;     /* of what is done beside publishing, or NULL */
+    const char *error;     /* of work other than publishing, or NULL */
     const char *subject;   /* whose keys these are: "aws/robot" */
     const char *key;       /* id of the published one; NULL = none yet */
-    const char *old_key;   /* id of the one that still works beside it, or NULL */
+    const char *old_key;   /* id of the previous key, which still works, or NULL */
     int64_t minted_s;      /* 0 = none */
     int64_t due_s;
     uint64_t rotation;  /* number of the present or last one */
@@ -77,7 +77,7 @@ struct cfr_api_status_credential {
     int64_t last_success_s; /* 0 = never */
     int64_t token_issued_s; /* of the subject token last read; 0 = unknown */
     int64_t token_expires_s;
-    bool token_overdue;     /* past 80 % of its life and nobody replaced it */
+    bool token_overdue;     /* past 80 % of its life and not replaced */
     bool token_requested;   /* requested from the API server, by itself or in place of a file */
     const char *token_note; /* e.g. that it is a subPath mount; or NULL */
     const char *error;      /* last error in words, NULL when the last attempt went well */

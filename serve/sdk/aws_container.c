@@ -25,8 +25,9 @@ static bool authorized(const struct cfr_sdk_aws_container *c, const struct cfr_s
     }
     wanted = w->secret_file(w->ctx, c->authorization->file);
     if (wanted.n == 0) {
-        cfr_sdk_aws_error(out, 503, "AuthorizationUnavailable",
-                          "the authorization file is empty or cannot be read now, so that nobody can be authorized");
+        cfr_sdk_aws_error(
+            out, 503, "AuthorizationUnavailable",
+            "the authorization file is empty or cannot be read now, so that no request can be authorized");
         cfr_sdk_endpoint_header(out, "Retry-After", cfr_view_of("1"));
         out->refused = "the authorization file is empty or cannot be read";
         return false;

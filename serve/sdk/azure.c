@@ -257,7 +257,7 @@ static void write_date(struct cfr_writer *w, const char *key, int64_t unix_s)
     cfr_writer_string(w, key, cfr_view_of(text));
 }
 
-/* Clients check that the answer names whom they asked for. */
+/* Clients check that the answer names the identity that they requested. */
 static void write_identity(const struct ask *a, struct cfr_writer *w)
 {
     cfr_writer_optional(w, "client_id", client_of(a->identity, &a->offer));
@@ -394,7 +394,7 @@ static const struct cfr_table imds_table = {
     .doc = CFR_DOC(
         "Azure's instance metadata service for managed identities (`AZURE_POD_IDENTITY_AUTHORITY_HOST`). It knows "
         "no secret "
-        "of the client's: everybody who can connect has the credentials."),
+        "of the client's: every process that can connect has the credentials."),
 };
 
 #define AT(member) offsetof(struct cfr_sdk_azure, member)

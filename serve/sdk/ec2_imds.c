@@ -111,7 +111,7 @@ static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpo
     struct cfr_writer w;
     char role[SEGMENT_MAX];
 
-    /* The credential's name is always taken: it was listed if there was no grant then to tell a better one. */
+    /* The credential's name is always accepted: it was listed if no grant named a role then. */
     if (!cfr_sdk_endpoint_decode(name, role, sizeof role) ||
         (!cfr_view_is(role_name(a, look(a).grant), role) && strcmp(role, a->config->credential) != 0)) {
         not_found(out);
@@ -316,7 +316,7 @@ static const struct cfr_table table = {
     .doc =
         CFR_DOC("EC2's instance metadata service, version 2, for what knows nothing better. It knows no secret of the "
                 "client's: "
-                "everybody who can connect has the credential."),
+                "every process that can connect has the credential."),
 };
 
 static void each_use(const void *config, cfr_sdk_use_fn *each, void *ctx)

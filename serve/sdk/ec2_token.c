@@ -20,7 +20,7 @@ static const char digits[] = "0123456789abcdef";
 
 struct cfr_ec2_signer {
     EVP_MAC_CTX *mac;
-    struct cfr_secret key; /* empty where the library begins anew without being given it again */
+    struct cfr_secret key; /* empty where the library starts over without the key */
 };
 
 static int sign(struct cfr_ec2_signer *s, struct cfr_view claim, unsigned char digest[DIGEST])

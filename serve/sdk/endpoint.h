@@ -36,7 +36,7 @@ struct cfr_sdk_endpoint_request {
     const char *peer; /* who asks, in words: "127.0.0.1" or "uid 1000" */
 };
 
-/* What a shape may look at beside the request. */
+/* What a shape may read besides the request. */
 struct cfr_sdk_endpoint_world {
     int64_t now_s;
     /* False if there is no such credential (which the configuration's check excludes). */

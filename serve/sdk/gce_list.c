@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be read of the GCE metadata shape beside tokens: listings, values, and whole subtrees as JSON or text. */
+/* The GCE metadata shape except tokens: listings, values, and whole subtrees as JSON or text. */
 #include "serve/sdk/gce_private.h"
 
 #define DEPTH_MAX 8
@@ -27,7 +27,7 @@ void cfr_sdk_gce_list_names(const struct cfr_sdk_gce_tree *t, size_t node, struc
     }
 }
 
-/* True if TEXT stands in JSON as the number that it is. */
+/* True if TEXT is written to JSON as a number. */
 static bool is_number(struct cfr_view text)
 {
     for (size_t i = 0; i < text.n; i++) {

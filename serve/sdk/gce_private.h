@@ -24,7 +24,7 @@ enum cfr_sdk_gce_kind {
     CFR_SDK_GCE_IDENTITY
 };
 
-/* Nodes stand in preorder: the children of a directory follow it with a depth of one more. */
+/* Nodes are in preorder: the children of a directory follow it with a depth of one more. */
 struct cfr_sdk_gce_node {
     enum cfr_sdk_gce_kind kind;
     unsigned depth;

@@ -64,7 +64,7 @@ static int check(const void *node, struct cfr_err *err)
     if (rc == 0)
         rc = check_digits("instance_id", g->instance_id, err);
     if (rc == 0 && g->cluster_location != NULL && g->cluster_name == NULL)
-        rc = cfr_err_set(err, CFR_E_CONFIG, "cluster_location: is that of a cluster; write `cluster_name` beside it");
+        rc = cfr_err_set(err, CFR_E_CONFIG, "cluster_location: is that of a cluster; add `cluster_name`");
     return rc != 0 ? rc : check_names(&g->accounts, err);
 }
 
@@ -82,7 +82,7 @@ static int check_account(const void *node, struct cfr_err *err)
     if (a->credential == NULL && a->identities.count == 0)
         return cfr_err_set(err, CFR_E_CONFIG, "has nothing to serve; write `credential`, `identities` or both");
     if (a->credential == NULL && a->scopes.count != 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "scopes: are those of an access token; write `credential` beside them");
+        return cfr_err_set(err, CFR_E_CONFIG, "scopes: are those of an access token; add `credential`");
     for (size_t i = 0; i < a->identities.count; i++) {
         const struct cfr_sdk_gce_identity *all = a->identities.items;
 

@@ -82,7 +82,7 @@ static struct cfr_view token_in(struct cfr_sdk_gce_ask *a, const struct cfr_offe
     return (struct cfr_view){NULL, 0};
 }
 
-/* Tells one token from the next without being made of it. */
+/* Distinguishes one token from the next without revealing it. */
 static uint64_t etag_of(const struct cfr_offer *offer, const char *audience)
 {
     char life[64];
@@ -120,7 +120,7 @@ static bool has_scope(const struct cfr_sdk_gce_account *entry, struct cfr_view s
     return entry->scopes.count == 0 && cfr_view_is(scope, cloud_platform);
 }
 
-/* 2 if ENTRY has every one of SCOPES by name, 1 if it has cloud-platform, which stands for all, else 0. */
+/* 2 if ENTRY has every one of SCOPES by name, 1 if it has cloud-platform, which includes all, else 0. */
 static int covers(const struct cfr_sdk_gce_account *entry, struct cfr_view scopes)
 {
     struct cfr_view scope;

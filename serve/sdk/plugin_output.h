@@ -7,12 +7,13 @@
 #include "base/grant.h"
 
 #define CFR_SDK_PLUGIN_ANSWER_MAX 2097152 /* of the agent's answer, and of what is printed */
-#define CFR_SDK_PLUGIN_EARLY_S    60      /* who knows no margin of its own is told an end so much earlier */
+#define CFR_SDK_PLUGIN_EARLY_S    60      /* a client without a margin of its own gets an end this much earlier */
 
 /* What the token is for, which decides between several. */
 enum cfr_sdk_plugin_use {
     CFR_SDK_PLUGIN_ANY,     /* what the exchange gave, else the token that it began with */
-    CFR_SDK_PLUGIN_SUBJECT, /* to be traded at a cloud: the token that the exchange began with, else what names somebody
+    CFR_SDK_PLUGIN_SUBJECT, /* to be exchanged at a cloud: the token that the exchange began with, else what names
+                             * somebody
                              */
     CFR_SDK_PLUGIN_CLUSTER  /* to log in to a Kubernetes API server */
 };
@@ -34,7 +35,7 @@ int cfr_sdk_plugin_gcp(struct cfr_view token, const char *token_type, int64_t ex
                        struct cfr_err *err);
 /* The answer to a revocation, which there is nothing to do for. */
 int cfr_sdk_plugin_gcp_revoked(struct cfr_secret *out, struct cfr_err *err);
-/* The answer that tells of a failure. */
+/* The answer that reports a failure. */
 int cfr_sdk_plugin_gcp_failed(const struct cfr_err *why, struct cfr_secret *out, struct cfr_err *err);
 
 #endif

@@ -14,7 +14,7 @@ static int check_client_secret(const void *node, struct cfr_err *err)
     const struct cfr_sdk_client_secret *p = node;
 
     if (p->existing && (p->mode != -1 || p->owner != NULL || p->group != NULL))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: is for a file that credfresh makes; leave it out beside `existing`",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: is for a file that credfresh makes; leave it out with `existing`",
                            p->mode != -1      ? "mode"
                            : p->owner != NULL ? "owner"
                                               : "group");

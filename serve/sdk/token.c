@@ -78,7 +78,7 @@ static void give_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer 
 
     if (kind == NULL || !kind->token) {
         refuse(out, 406, "not-acceptable", "this credential is more than one token: ask for application/json");
-        out->refused = "text/plain was asked of a credential that is not one token";
+        out->refused = "text/plain was requested for a credential that is not one token";
         return;
     }
     cfr_sdk_endpoint_start(out, 200, TEXT_TYPE);

@@ -24,7 +24,7 @@ struct cfr_aws_answer {
     int64_t expires_s;                        /* 0 = none, or not understood */
 };
 
-/* Reads the answer to OPERATION ("AssumeRole"): a grant, an error, or both absent. The form is told from the
+/* Reads the answer to OPERATION ("AssumeRole"): a grant, an error, or both absent. The form is detected from the
  * first byte, since servers other than AWS mislabel theirs; CONTENT_TYPE is for the error text. CFR_E_ANSWER:
  * neither XML nor JSON, malformed, or an element twice; CFR_E_NOMEM. The caller frees OUT in every case. */
 int cfr_aws_answer_read(const char *operation, struct cfr_view content_type, struct cfr_view body,

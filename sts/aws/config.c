@@ -340,7 +340,7 @@ static int check_keys(const struct cfr_aws *c, struct cfr_err *err)
     bool secret = c->secret_access_key_file != NULL;
 
     if (c->credentials_file != NULL && (id || secret))
-        return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: it cannot stand beside %s; keep one of the two",
+        return cfr_err_set(err, CFR_E_CONFIG, "credentials_file: it cannot be used with %s; keep one of the two",
                            id ? "access_key_id_file" : "secret_access_key_file");
     if (id != secret)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it is missing; a key is an ID and a secret",

@@ -43,7 +43,7 @@ static const struct cfr_field fields[] = {
      .offset = CONTAINER(region),
      .min = 1,
      .max = CFR_AWS_REGION_MAX - 1,
-     .doc = CFR_DOC("Region that is published beside the keys, and whose STS `verify` calls. Default: `AWS_REGION`, "
+     .doc = CFR_DOC("Region that is published with the keys, and whose STS `verify` calls. Default: `AWS_REGION`, "
                     "then "
                     "`AWS_DEFAULT_REGION`.")},
     {.key = "ca_file",
@@ -129,7 +129,7 @@ static int check(const void *node, struct cfr_err *err)
     if (rc != 0)
         return rc;
     if (c->role_arn != NULL && !c->verify)
-        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: only `verify: true` can tell whose keys they are; add it");
+        return cfr_err_set(err, CFR_E_CONFIG, "role_arn: only `verify: true` can check whose keys they are; add it");
     if (c->sts_endpoint != NULL && !c->verify)
         return cfr_err_set(err, CFR_E_CONFIG, "sts_endpoint: it has no effect without `verify: true`; leave it out");
     if (c->region != NULL && !cfr_wire_aws_region_ok(cfr_view_of(c->region)))

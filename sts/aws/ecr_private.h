@@ -14,7 +14,7 @@
 
 extern const struct cfr_table cfr_aws_ecr_table;
 
-/* Makes *ECR (made if it is NULL) log in to HOST if it names no registry; an empty HOST stands for any.
+/* Makes *ECR (made if it is NULL) log in to HOST if it names no registry; an empty HOST means any.
  * CFR_E_CONFIG: HOST is none of ECR's; CFR_E_NOMEM. */
 int cfr_aws_ecr_add(struct cfr_aws_ecr **ecr, struct cfr_view host, struct cfr_err *err);
 

@@ -131,7 +131,7 @@ static int check_keys(const struct cfr_aws *c, const struct cfr_wire_aws_keys *k
     if (cfr_view_starts(keys->id, "ASIA") && keys->session_token.n == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "%s: the access key ID begins with ASIA, so it belongs to a session and needs a session "
-                           "token beside it; give long-lived keys (AKIA...)",
+                           "token; give long-lived keys (AKIA...)",
                            where);
     if (keys->session_token.n != 0 && c->role_arn == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,

@@ -17,7 +17,7 @@ static bool alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* The class `[\w+=,.@-]` of session names and source identities, with MORE characters beside it. */
+/* The class `[\w+=,.@-]` of session names and source identities, and the characters of MORE. */
 static bool name_char(char c, const char *more)
 {
     return c != '\0' && (alnum(c) || strchr("_+=,.@-", c) != NULL || strchr(more, c) != NULL);

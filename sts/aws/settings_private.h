@@ -16,7 +16,7 @@ int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char 
 int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),
                              struct cfr_wire_aws_endpoint *out, struct cfr_err *err);
 /* The region of the workload (configuration, AWS_REGION, AWS_DEFAULT_REGION, else what the endpoint's name
- * says), or an empty text: what is published beside the keys. BUF holds it. */
+ * says), or an empty text: what is published with the keys. BUF holds it. */
 const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*env)(const char *),
                                     char buf[CFR_AWS_REGION_MAX]);
 

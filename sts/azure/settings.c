@@ -74,7 +74,7 @@ int cfr_azure_settings_check_tenant(const char *key, const char *tenant, struct 
     if (strcasecmp(tenant, "common") == 0 || strcasecmp(tenant, "organizations") == 0 ||
         strcasecmp(tenant, "consumers") == 0)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: `%s` stands for any tenant, and an application's token belongs to one; write the "
+                           "%s: `%s` means any tenant, and an application's token belongs to one; write the "
                            "tenant's ID",
                            key, tenant);
     for (const char *p = tenant; *p != '\0'; p++) {
@@ -214,7 +214,7 @@ static int take_authority(const struct cfr_azure *config, const char *(*env)(con
     if (chosen < CLOUDS && found != chosen)
         return cfr_err_set(err, CFR_E_CONFIG, "authority_host: it is no host of the cloud `%s`; leave one of both out",
                            clouds[chosen].name);
-    /* What is no cloud of Microsoft's own may stand in front of one: a gateway, or a test. */
+    /* A host that is not Microsoft's may be a proxy of one: a gateway, or a test. */
     out->arm = clouds[found < CLOUDS ? found : 0].arm;
     return 0;
 }
@@ -322,7 +322,7 @@ int cfr_azure_settings_registry_scope(const struct cfr_azure *config, const stru
     for (size_t i = cfr_azure_settings_scopes(config); i-- > 0;) {
         struct cfr_view s = cfr_view_of(cfr_azure_settings_scope(config, place, i, scope));
 
-        /* Registries can be told to refuse tokens for the Resource Manager. */
+        /* Registries can be configured to refuse tokens for the Resource Manager. */
         if (cfr_view_starts(s, "https://containerregistry."))
             return (int)i;
         if (cfr_view_starts(s, "https://management."))

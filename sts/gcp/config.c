@@ -222,12 +222,11 @@ static int check_beside_none(const struct cfr_gcp *c, struct cfr_err *err)
 static int check_pairs(const struct cfr_gcp *c, struct cfr_err *err)
 {
     if ((c->client_id == NULL) != (c->client_secret_file == NULL))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s beside it",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s",
                            c->client_id != NULL ? "client_id" : "client_secret_file",
                            c->client_id != NULL ? "client_secret_file" : "client_id");
     if ((c->certificate_file == NULL) != (c->key_file == NULL))
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s beside it",
-                           c->key_file != NULL ? "key_file" : "certificate_file",
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: it needs %s", c->key_file != NULL ? "key_file" : "certificate_file",
                            c->key_file != NULL ? "certificate_file" : "key_file");
     if (c->client_id != NULL && strchr(c->client_id, ':') != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "client_id: it must not have a colon");
@@ -343,7 +342,7 @@ static int check_lists(const struct cfr_gcp *c, struct cfr_err *err)
 
         if (!cfr_docker_auths_host_ok(cfr_view_of(host)))
             rc = cfr_err_set(err, CFR_E_CONFIG,
-                             "artifact_registry: \"%.80s\" is no registry's host; write it as it stands before "
+                             "artifact_registry: \"%.80s\" is not a registry's host; write it as it is before "
                              "the first `/` of an image's name",
                              host);
         for (size_t k = 0; rc == 0 && k < i; k++) {

@@ -30,7 +30,7 @@ static const struct member external_members[] = {
     {"audience", TEXT(audience)},
     {"subject_token_type", TEXT(subject_token_type)},
     {"token_url", TEXT(token_url)},
-    {"token_info_url", SKIP}, /* introspection, which nobody asks for here */
+    {"token_info_url", SKIP}, /* introspection, which is not used here */
     {"service_account_impersonation_url", SKIP},
     {"service_account_impersonation", SKIP},
     {"credential_source", SKIP},

@@ -25,7 +25,7 @@ struct cfr_gcp_file {
     struct cfr_view audience;
     struct cfr_view subject_token_type;
     struct cfr_view token_url;
-    struct cfr_view iam_url;         /* of the impersonation URL: what stands before /v1/projects/-/serviceAccounts/ */
+    struct cfr_view iam_url;         /* of the impersonation URL: the part before /v1/projects/-/serviceAccounts/ */
     struct cfr_view service_account; /* the email (or unique id) in the impersonation URL */
     int64_t lifetime_s;              /* of the impersonated token; 0 = not given */
     struct cfr_view client_id;

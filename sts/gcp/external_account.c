@@ -39,7 +39,7 @@ static int check(const struct cfr_gcp_plan *p, struct cfr_err *err)
                            "account's key; publish gcp-access-token instead");
     if (p->certificate)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "an external_account file with a published token cannot stand for a certificate; "
+                           "an external_account file with a published token cannot replace a certificate; "
                            "publish gcp-access-token instead");
     if (p->config->delegates.count != 0)
         return cfr_err_set(err, CFR_E_CONFIG,

@@ -15,7 +15,7 @@
 /* The widest window of the SDKs (5 min), and time for an outage in front of it. */
 #define CONSUMER_WINDOW_MS INT64_C(600000)
 
-/* A credential file may be a key; only its content tells. */
+/* A credential file may be a key; only its content says so. */
 static bool needs_token(const void *config)
 {
     const struct cfr_gcp *c = config;
@@ -98,7 +98,7 @@ static int keep(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const 
                 struct cfr_err *err)
 {
     const char *other = token->id ? CFR_FIELD_GCP_ACCESS_TOKEN : CFR_FIELD_GCP_ID_TOKEN;
-    /* An access token beside an ID token is final only if it was not a means to get it. */
+    /* An access token with an ID token is final only if it was not a means to get the ID token. */
     bool both = cfr_grant_get(&x->grant, other).n != 0 && (!token->id || (p->local && !p->impersonates));
     int rc = cfr_grant_set(&x->grant, token->id ? CFR_FIELD_GCP_ID_TOKEN : CFR_FIELD_GCP_ACCESS_TOKEN,
                            cfr_secret_view(&token->value), err);

@@ -27,7 +27,7 @@ struct cfr_gcp_plan {
     bool certificate; /* begins with a certificate */
     bool impersonates;
     char *token_url; /* heap: the token service, or a key's token endpoint */
-    char *iam_url;   /* heap: what stands before /v1/projects/ */
+    char *iam_url;   /* heap: the part before /v1/projects/ */
     /* Borrowed from the configuration, its files' contents, and FILE. */
     struct cfr_view audience;
     struct cfr_view subject_token_type;
@@ -35,7 +35,7 @@ struct cfr_gcp_plan {
     struct cfr_view user_project;
     struct cfr_view client_id;
     struct cfr_view client_secret;
-    struct cfr_view account; /* whom the IAM steps are about; else empty */
+    struct cfr_view account; /* the account of the IAM steps; else empty */
     struct cfr_view certificate_pem;
     struct cfr_view key_pem;
     int64_t lifetime_s;

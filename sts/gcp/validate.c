@@ -166,6 +166,6 @@ int cfr_gcp_check_endpoint(const char *url, struct cfr_err *err)
     int rc = cfr_url_parse(url, &parsed, err);
 
     if (rc == 0 && cfr_view_find(parsed.path, "?") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out what stands from the ? on");
+        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out everything from the ? on");
     return rc;
 }

@@ -186,7 +186,7 @@ static int check_types(const struct cfr_oauth *c, struct cfr_err *err)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect with `grant: %s`; leave it out", only_exchange,
                            grants[c->grant]);
     if (c->actor_token_type != NULL && c->actor_token_file == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "actor_token_type: it needs actor_token_file beside it");
+        return cfr_err_set(err, CFR_E_CONFIG, "actor_token_type: it needs actor_token_file");
     return 0;
 }
 

@@ -66,7 +66,7 @@ static int take_times(const struct cfr_json *token, struct cfr_grant *g, struct 
     return 0;
 }
 
-/* Sets NAME unless VALUE is empty. An id that could not stand in a header or a file is no id. */
+/* Sets NAME unless VALUE is empty. An id with characters that a header or a file cannot hold is refused. */
 static int set_id(struct cfr_grant *g, const char *name, struct cfr_view value, struct cfr_err *err)
 {
     if (value.n == 0)

@@ -21,12 +21,12 @@ static const struct cfr_field fields[] = {
     {TEXT(auth_url, CFR_URL_MAX), .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`, such as "
                                                  "`https://keystone.example.com:5000/v3`. "
                                                  "https, or http to 127.0.0.0/8, [::1] or localhost. Required, "
-                                                 "except beside a `secret` that says it.")},
+                                                 "except with a `secret` that has it.")},
     {TEXT(application_credential_id, ID_MAX), .doc = CFR_DOC("Id of the application credential to authenticate with. "
                                                              "It is bound to one user and project, so no other "
                                                              "key names them.")},
     {TEXT(application_credential_name, NAME_MAX), .doc = CFR_DOC("Name of the application credential, where its id is "
-                                                                 "not known. Needs its owner beside it: `user_id`, or "
+                                                                 "not known. Needs its owner: `user_id`, or "
                                                                  "`username` with the user's domain.")},
     {PATH(application_credential_secret_file), .flags = CFR_FIELD_PATH | CFR_FIELD_CONTENT,
      .doc = CFR_DOC("File that holds the secret of the application credential. It is read before every exchange.")},
@@ -40,7 +40,7 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("File that holds the user's password. It is read before every exchange. An application "
                     "credential is the "
                     "better choice: it can be limited, and revoked alone.")},
-    {TEXT(identity_provider, ID_MAX), .doc = CFR_DOC("Id of the identity provider in Keystone that stands for the "
+    {TEXT(identity_provider, ID_MAX), .doc = CFR_DOC("Id of the identity provider in Keystone that represents the "
                                                      "issuer of the credential's `token:`. The token "
                                                      "is exchanged as `v3oidcaccesstoken` does it.")},
     {TEXT(protocol, ID_MAX),
@@ -129,17 +129,16 @@ static int check_named(const struct named *n, struct cfr_err *err)
     bool domain = n->domain_id != NULL || n->domain_name != NULL;
 
     if (n->id != NULL && n->name != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them", n->name_key,
-                           n->id_key);
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s says the same; remove one of them", n->name_key, n->id_key);
     if (n->domain_id != NULL && n->domain_name != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s beside it says the same; remove one of them", n->domain_name_key,
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: %s says the same; remove one of them", n->domain_name_key,
                            n->domain_id_key);
     if (domain && n->name == NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "%s: it has no effect without %s; remove it", domain_key, n->name_key);
     if (n->name != NULL && !domain)
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s: names are unique in a domain only; write %s or %s beside it, or %s in its place",
-                           n->name_key, n->domain_id_key, n->domain_name_key, n->id_key);
+                           "%s: names are unique in a domain only; add %s or %s, or write %s instead", n->name_key,
+                           n->domain_id_key, n->domain_name_key, n->id_key);
     return 0;
 }
 
@@ -185,7 +184,7 @@ static int check_application_credential(const struct cfr_openstack *c, struct cf
                            scope);
     if (c->application_credential_id != NULL && c->application_credential_name != NULL)
         return refuse(err, "application_credential_name",
-                      "application_credential_id beside it says the same; remove one of them");
+                      "application_credential_id says the same; remove one of them");
     if (c->application_credential_id != NULL)
         return first_key(&user) == NULL
                    ? 0
@@ -198,7 +197,7 @@ static int check_application_credential(const struct cfr_openstack *c, struct cf
                       "it is missing; write it, or application_credential_name with its owner");
     if (c->user_id == NULL && c->username == NULL)
         return refuse(err, "application_credential_name",
-                      "names are unique for a user only; write user_id, or username with user_domain_name, beside it");
+                      "names are unique for a user only; add user_id, or username with user_domain_name");
     return check_named(&user, err);
 }
 
@@ -208,9 +207,7 @@ static int check_password(const struct cfr_openstack *c, struct cfr_err *err)
     int rc;
 
     if (c->user_id == NULL && c->username == NULL)
-        return refuse(err, "password_file",
-                      "whose it is must be known; write user_id, or username with "
-                      "user_domain_name, beside it");
+        return refuse(err, "password_file", "its user is missing; add user_id, or username with user_domain_name");
     rc = check_named(&user, err);
     return rc != 0 ? rc : check_scope(c, err);
 }
@@ -228,9 +225,9 @@ static int check_federation(const struct cfr_openstack *c, struct cfr_err *err)
     struct named user = user_of(c);
 
     if (c->identity_provider == NULL)
-        return refuse(err, "identity_provider", "it is missing; protocol needs it beside it");
+        return refuse(err, "identity_provider", "it is missing; protocol needs it");
     if (c->protocol == NULL)
-        return refuse(err, "protocol", "it is missing; identity_provider needs it beside it");
+        return refuse(err, "protocol", "it is missing; identity_provider needs it");
     if (!path_segment(c->identity_provider))
         return refuse(err, "identity_provider", letters);
     if (!path_segment(c->protocol))
@@ -254,7 +251,7 @@ static int check_way(const struct cfr_openstack *c, struct cfr_err *err)
         break;
     }
     return refuse(err, "auth_url",
-                  "there must be exactly one way of authentication beside it: application_credential_id with "
+                  "needs exactly one way of authentication: application_credential_id with "
                   "application_credential_secret_file, or user_id with password_file, or identity_provider with "
                   "protocol and a `token:`");
 }
@@ -274,7 +271,7 @@ int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err)
     if (c->ca_file != NULL && !url.tls)
         return refuse(err, "ca_file", "it has no effect with an http auth_url; leave it out");
     if (c->catalog && c->region_name == NULL)
-        return refuse(err, "catalog", "it is looked at for the region; write region_name beside it, or leave it out");
+        return refuse(err, "catalog", "its endpoints are chosen by region; add region_name, or leave it out");
     return check_way(c, err);
 }
 

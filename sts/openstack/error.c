@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/error_table.h"
 
-/* The code that stands for an answer which asks for a second factor: such a one has no error in it. */
+/* The code for an answer that requests a second factor: such an answer has no error in it. */
 #define RECEIPT     "receipt"
 
 #define HINT_METHOD "this Keystone does not take this kind of login; its operator must add it to [auth] methods"
@@ -17,7 +17,7 @@ static const struct cfr_error_table_row keystone[] = {
     {RECEIPT, NULL, 401, CFR_E_DENIED,
      "{who} has to show more than one factor, which no agent can; use an application credential"},
     {NULL, "unsupported method", 401, CFR_E_REJECTED, HINT_METHOD},
-    {NULL, NULL, 400, CFR_E_REJECTED, "Keystone does not understand the request; check the keys beside `auth_url`"},
+    {NULL, NULL, 400, CFR_E_REJECTED, "Keystone does not understand the request; check the keys next to `auth_url`"},
     {0},
 };
 
@@ -57,7 +57,7 @@ static const struct cfr_error_table_row federation[] = {
     {NULL, "protocol", 404, CFR_E_REJECTED, "the identity provider has no such protocol; check `protocol`"},
     {NULL, NULL, 404, CFR_E_REJECTED, "what the message names does not exist; check it"},
     {NULL, NULL, 401, CFR_E_DENIED,
-     "the web server tells Keystone no issuer (see its remote_id_attribute), or the mapping makes no user of "
+     "the web server passes no issuer to Keystone (see its remote_id_attribute), or the mapping makes no user of "
      "{who}"},
     {NULL, NULL, 403, CFR_E_DENIED,
      "the identity provider is disabled, the token's issuer is not among its remote ids, or the mapping "
@@ -95,8 +95,8 @@ static const struct cfr_error_table_row scoping[] = {
 /* Answers that are not Keystone's own. */
 static const struct cfr_error_table_row web[] = {
     {NULL, NULL, 300, CFR_E_REDIRECT, "this is a list of the API's versions; write an `auth_url` that ends in /v3"},
-    {NULL, NULL, 401, CFR_E_DENIED, "what stands in front of Keystone refuses; check `auth_url`"},
-    {NULL, NULL, 403, CFR_E_DENIED, "what stands in front of Keystone refuses; check `auth_url`"},
+    {NULL, NULL, 401, CFR_E_DENIED, "a proxy in front of Keystone refuses; check `auth_url`"},
+    {NULL, NULL, 403, CFR_E_DENIED, "a proxy in front of Keystone refuses; check `auth_url`"},
     {NULL, NULL, 404, CFR_E_REJECTED, HINT_URL},
     {NULL, NULL, 405, CFR_E_REJECTED, HINT_URL},
     {0},

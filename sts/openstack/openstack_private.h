@@ -14,7 +14,7 @@ extern const struct cfr_table cfr_openstack_table;
 #define CFR_OPENSTACK_PASSWORD_KEY "password_file"
 #define CFR_OPENSTACK_TOKEN_HEADER "X-Subject-Token"
 
-/* Takes auth_url apart: BASE is what stands before `/v3`. CFR_E_CONFIG, without naming the key. */
+/* Parses auth_url: BASE is the part before `/v3`. CFR_E_CONFIG, without naming the key. */
 int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struct cfr_view *base, struct cfr_err *err);
 /* The one request of a federated exchange that shows the subject token, and not the one for the scoped token.
  */

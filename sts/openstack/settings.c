@@ -35,11 +35,11 @@ int cfr_openstack_base(const struct cfr_openstack *c, struct cfr_url *url, struc
     if (rc != 0)
         return rc;
     if (cfr_view_find(url->path, "?") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out what stands from the ? on");
+        return cfr_err_set(err, CFR_E_CONFIG, "it has a query; leave out everything from the ? on");
     while (text.p[text.n - 1] == '/')
         text.n--;
     if (cfr_view_find(text, "/v3/") >= 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "it goes on after /v3; leave out what stands behind");
+        return cfr_err_set(err, CFR_E_CONFIG, "it goes on after /v3; leave out the rest");
     if (ends(text, "/v2.0"))
         return cfr_err_set(err, CFR_E_CONFIG,
                            "it names version 2.0 of the Identity API, which is gone; write /v3 in its place");

@@ -72,7 +72,7 @@ MISTAKES = {
     "a socket path that is too long": ("keep_previous: 10m", "control_socket: /" + "s" * 120, "control_socket",
                                        ["longer than 107"]),
     "no role": ("        role_arn: {role}\n", "", "        region", ["role_arn", "is missing"]),
-    "no token": ("    token:\n      file: {token}\n", "", "role_arn", ["begins with a token", "write `token:`"]),
+    "no token": ("    token:\n      file: {token}\n", "", "role_arn", ["begins with a token", "add `token:`"]),
     "a key without value": ("keep_previous: 10m", "keep_previous:", "keep_previous", ["has no value"]),
     "an empty list": ("exec: [/bin/true]", "exec: []", "exec", ["is empty"]),
     "an anchor": ("keep_previous: 10m", "keep_previous: &k 10m", "keep_previous", ["anchors", "write the value out"]),

@@ -319,7 +319,7 @@ REFUSED = [
     ("nothing issued", CA, {"name": "t", "token": {"file": "/t"}, "publish": {"file": {"path": "/x/t", "format": "token"}}},
      "issues nothing"),
     ("a subject of two lines", {**CA, "subject": "one\ntwo"}, TLS, "control characters"),
-    ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "is for nobody"),
+    ("no names", CA, {**TLS, "certificate": {"validity": "1d"}}, "has no name"),
     ("no DNS name", CA, {**TLS, "certificate": {"dns_names": ["a b"]}}, "not a DNS name"),
     ("an address as a name", CA, {**TLS, "certificate": {"dns_names": ["10.0.0.1"]}}, "ip_addresses"),
     ("no address", CA, {**TLS, "certificate": {"ip_addresses": ["1.2.3"]}}, "not an address"),

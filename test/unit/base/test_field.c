@@ -254,7 +254,7 @@ static void bad_values_say_what_to_write(void **state)
         {"mode", {"4755", 4}, true, "write \"0755\""},
         {"mode", {"1777", 4}, true, "write \"0775\""},
         {"mode", {"0666", 4}, true, "write \"0664\""},
-        {"mode", {"0002", 4}, true, "everybody"},
+        {"mode", {"0002", 4}, true, "world-writable"},
         {"colour", {"Red", 3}, false, "did you mean red?"},
         {"colour", {"dark_blue", 9}, false, "did you mean dark-blue?"},
         {"colour", {"gren", 4}, false, "did you mean green?"},

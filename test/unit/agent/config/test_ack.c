@@ -59,21 +59,21 @@ static void what_cannot_be(void **state)
 {
     static const char *const cases[][2] = {
         {ACK "{wait: true}\n", "acknowledge: says not how; write `file`, or `hooks: true`"},
-        {ACK "{file: /c/x, hooks: true}\n", "acknowledge.hooks: cannot stand beside file"},
+        {ACK "{file: /c/x, hooks: true}\n", "acknowledge.hooks: cannot be used with file"},
         {ACK "{file: in-use}\n", "acknowledge.file"},
         {ACK "{file: /c/x, limit: 8d}\n", "acknowledge.limit"},
         {ACK "{file: /c/x, behind_after: 0s}\n", "acknowledge.behind_after"},
         {ACK "[]\n", "acknowledge"},
         {ACK "{hooks: true}\n", "acknowledge: hooks: no hook has an acknowledge_header"},
         {HEAD PUB HOOK "    acknowledge: [{hooks: true}, {hooks: true}]\n",
-         "acknowledge: hooks: stands on lines 8 and 8"},
+         "acknowledge: hooks: occurs on lines 8 and 8"},
         {ACK "[{file: /c/x}, {file: /c/x}]\n", "acknowledge.file: /c/x is the acknowledgement file of credential a"},
         {ACK "{file: /d/in-use}\n", "acknowledge.file: /d/in-use lies in the directory of credential a"},
         {ACK "{file: /t/token}\n", "acknowledge.file: /t/token is the token file of credential a"},
         {HEAD PUB "    reload: [{http: {url: \"http://127.0.0.1/\", acknowledge_header: \"X: y\"}}]\n",
          "acknowledge_header: is no name of a header"},
         {HEAD PUB "    reload: [{on_first: skip, http: {url: \"http://127.0.0.1/\", acknowledge_header: X}}]\n",
-         "on_first: skip asks nobody after the first publish"},
+         "on_first: skip makes no request after the first publish"},
     };
 
     (void)state;

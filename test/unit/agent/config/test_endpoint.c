@@ -120,7 +120,8 @@ static void test_who_may_ask(void **state)
         {"token_socket: /run/t.sock\n" HEAD PLAIN,
          "f:1: token_socket: serves nothing; write `allow` in the credentials that are to be had there\n"},
         {"token_socket: /run/credfresh/t.sock\n" HEAD "  - {name: b, " TOKEN ", allow: {}}\n",
-         "f:1: token_socket: /run/credfresh/t.sock lies in state_dir, which nobody else can enter; choose another "
+         "f:1: token_socket: /run/credfresh/t.sock lies in state_dir, which only the agent's user can enter; choose "
+         "another "
          "path\n"},
         {"token_socket: /run/p\n" HEAD "  - {name: p, " TOKEN
          ", allow: {}, publish: {file: {path: /run/p, format: token}}}\n",
@@ -146,7 +147,8 @@ static void test_addresses(void **state)
     "169.254.170.2, "                                                                                                  \
     "169.254.170.23, [fd00:ec2::23], 169.254.169.254, [fd00:ec2::254]\n"
 #define NO_PORT(port)                                                                                                  \
-    "f:5: endpoint number 1: listen: \"" port "\" is no port that clients could be told; write one from 1 to 65535\n"
+    "f:5: endpoint number 1: listen: \"" port                                                                          \
+    "\" is not a port that clients can connect to; write one from 1 to 65535\n"
     ALL_REFUSED(((const struct refusal[]){
         {LISTEN("0.0.0.0:80"), "f:5: endpoint number 1: listen: 0.0.0.0" OTHERS},
         {LISTEN("10.0.0.1:80"), "f:5: endpoint number 1: listen: 10.0.0.1" OTHERS},
@@ -223,10 +225,10 @@ static void test_paths(void **state)
         {HEAD AWS AT
          "    aws_container: {credential: a, authorization: {file: /run/auth, existing: true, mode: \"0640\"}}\n",
          "f:6: endpoint number 1: aws_container.authorization.mode: is for a file that credfresh makes; leave it out "
-         "beside "
+         "with "
          "`existing`\n"},
         {HEAD AWS AT "    aws_container: {credential: a, authorization: {file: /run/credfresh/a, group: app}}\n",
-         "f:6: endpoint 127.0.0.1:9911: /run/credfresh/a lies in state_dir, which nobody but the agent's user can "
+         "f:6: endpoint 127.0.0.1:9911: /run/credfresh/a lies in state_dir, which only the agent's user can "
          "enter; choose "
          "another path\n"},
         {HEAD AWS AT "    azure_app_service: {identities: [{credential: a}]}\n",
@@ -265,8 +267,7 @@ static void test_credentials_fit(void **state)
                                                         "needs it, as no endpoint serves it and it has no "
                                                         "`allow`\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{scopes: [s], identities: [{audience: x, credential: g}]}]}\n",
-         "f:6: endpoint number 1: gce_metadata.accounts.scopes: are those of an access token; write `credential` "
-         "beside them\n"},
+         "f:6: endpoint number 1: gce_metadata.accounts.scopes: are those of an access token; add `credential`\n"},
         {HEAD GCP("") AT "    gce_metadata: {accounts: [{email: e}]}\n",
          "f:6: endpoint number 1: gce_metadata.accounts: has nothing to serve; write `credential`, `identities` or "
          "both\n"},

@@ -158,7 +158,7 @@ static void scalars(void **state)
         {HEAD FILES "mode: \"4755\"}]}\n",
          "f:5: credential a: publish.files.mode: \"4755\" has more than permission bits; write \"0755\"\n"},
         {HEAD FILES "mode: \"0666\"}]}\n",
-         "f:5: credential a: publish.files.mode: \"0666\" lets everybody write; write \"0664\"\n"},
+         "f:5: credential a: publish.files.mode: \"0666\" is world-writable; write \"0664\"\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t, format: tokn}]}\n",
          "f:5: credential a: publish.files.format: tokn is not known here; did you mean token?\n"},
         {HEAD "    publish: {directory: /d, files: [{name: t, format: xml}]}\n",
@@ -242,7 +242,7 @@ static void the_provider_is_asked(void **state)
     refused(LITERAL(HEAD "    exchange:\n      aws:\n        " ROLE
                          "\n        region: us-east-1\n        then_assume:\n"
                          "          - {" ROLE ", tags: {a: b, a: c}}\n" PUB),
-            "f:10: credential a: exchange.aws.then_assume.tags: a stands twice in it; remove one\n");
+            "f:10: credential a: exchange.aws.then_assume.tags: a occurs twice; remove one\n");
 }
 
 /* What stands in the file is repeated, but cannot pass for a line of ours or command a terminal. */

@@ -30,12 +30,12 @@ static void files_and_directories(void **state)
         {HEAD "    publish: {directory: /d/, files: [{name: t, format: token}]}\n",
          "f:5: credential a: publish.directory: /d/ has an empty component; write it without the slash at "
          "its end\n"},
-        {HEAD "    publish: {directory: /d}\n", "f:5: credential a: publish.directory: needs `files` beside "
-                                                "it, such as - {name: token, format: token}\n"},
+        {HEAD "    publish: {directory: /d}\n",
+         "f:5: credential a: publish.directory: needs `files`, such as - {name: token, format: token}\n"},
         {HEAD "    publish: {directory: /d, files: []}\n",
          "f:5: credential a: publish.files: is empty; write at least 1\n"},
         {HEAD "    publish: {files: [{name: t, format: token}]}\n",
-         "f:5: credential a: publish.files: needs `directory` beside it, where they are published\n"},
+         "f:5: credential a: publish.files: needs `directory`, where they are published\n"},
         {HEAD "    publish: {}\n", "f:5: credential a: publish: says not where; write one of `directory`, "
                                    "`file`, `profile` or `secret`\n"},
         {HEAD "    publish: []\n", "f:5: credential a: publish: is empty; write at least 1\n"},
@@ -96,19 +96,17 @@ static void formats(void **state)
          "to 64 "
          "letters, digits, `_`, `.` and `-`, and not DEFAULT\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config}}\n",
-         "f:5: credential a: publish.profile.format: aws-config needs `role_arn` and `token_path` beside it, "
-         "or "
+         "f:5: credential a: publish.profile.format: aws-config needs `role_arn` and `token_path`, or "
          "`command`\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config, role_arn: r}}\n",
-         "f:5: credential a: publish.profile.role_arn: needs token_path beside it, where the SDK finds the "
-         "token\n"},
+         "f:5: credential a: publish.profile.role_arn: needs token_path, where the SDK finds the token\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config, token_path: /t}}\n",
-         "f:5: credential a: publish.profile.token_path: needs role_arn beside it, the role that the SDK "
+         "f:5: credential a: publish.profile.token_path: needs role_arn, the role that the SDK "
          "assumes\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config, session_name: xx, command: /c}}\n",
-         "f:5: credential a: publish.profile.session_name: needs role_arn and token_path beside it\n"},
+         "f:5: credential a: publish.profile.session_name: needs role_arn and token_path\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config, role_arn: r, token_path: /t, command: /c}}\n",
-         "f:5: credential a: publish.profile.command: cannot stand beside role_arn; keep one of the two\n"},
+         "f:5: credential a: publish.profile.command: cannot be used with role_arn; keep one of the two\n"},
     };
 
     (void)state;
@@ -183,9 +181,9 @@ static void hooks(void **state)
                                "`pid_file: ...` below it, "
                                "indented\n"},
         {HOOK "signal: {signal: HUP}\n",
-         "f:7: credential a: reload.signal: says not to whom; write `pid_file` or `executable`\n"},
+         "f:7: credential a: reload.signal: has no process; write `pid_file` or `executable`\n"},
         {HOOK "signal: {pid_file: /p, executable: x}\n",
-         "f:7: credential a: reload.signal.executable: cannot stand beside pid_file; keep one of the two\n"},
+         "f:7: credential a: reload.signal.executable: cannot be used with pid_file; keep one of the two\n"},
         {HOOK "signal: {executable: bin/x}\n", "f:7: credential a: reload.signal.executable: write an "
                                                "absolute path, or the bare name of the program without "
                                                "/\n"},

@@ -192,7 +192,7 @@ static void rules(void **state)
     checks("role_arn: it is missing", GOLDEN_LIST(REGION));
     checks("secret_access_key_file: it is missing", GOLDEN_LIST(REGION, "access_key_id_file", "/k/id"));
     checks("access_key_id_file: it is missing", GOLDEN_LIST(REGION, "secret_access_key_file", "/k/id"));
-    checks("credentials_file: it cannot stand beside access_key_id_file",
+    checks("credentials_file: it cannot be used with access_key_id_file",
            GOLDEN_LIST(REGION, KEYS, "credentials_file", "/k"));
     checks("profile: it has no effect", GOLDEN_LIST(REGION, "role_arn", ROLE, "profile", "x"));
     checks("external_id: AWS does not take it with a token",

@@ -119,10 +119,10 @@ static void names(void **state)
     checks(LIST("cloud", "public"), both, NULL, "https://login.microsoftonline.com/contoso.example/oauth2/v2.0/token",
            SAMPLE_ARM);
     checks(LIST(NAMES), both, NULL, "https://login.microsoftonline.com/" SAMPLE_TENANT "/oauth2/v2.0/token", NULL);
-    checks(LIST("tenant_id", "Common", "client_id", SAMPLE_CLIENT), NULL, "tenant_id: `Common` stands for any tenant",
-           NULL, NULL);
-    checks(LIST("tenant_id", "organizations"), NULL, "stands for any tenant", NULL, NULL);
-    checks(LIST("tenant_id", "consumers"), NULL, "stands for any tenant", NULL, NULL);
+    checks(LIST("tenant_id", "Common", "client_id", SAMPLE_CLIENT), NULL, "tenant_id: `Common` means any tenant", NULL,
+           NULL);
+    checks(LIST("tenant_id", "organizations"), NULL, "means any tenant", NULL, NULL);
+    checks(LIST("tenant_id", "consumers"), NULL, "means any tenant", NULL, NULL);
     checks(LIST("client_id", SAMPLE_CLIENT), LIST("AZURE_TENANT_ID", "common"), "AZURE_TENANT_ID: `common`", NULL,
            NULL);
     checks(LIST("tenant_id", "contoso"), NULL, "tenant_id: it is neither a GUID nor a domain", NULL, NULL);

@@ -123,7 +123,7 @@ static void application_credentials_by_name(void **state)
     check(LIST(URL, NAME, "username", "u", "user_domain_name", "Default"), NULL);
     check(LIST(URL, NAME), "application_credential_name: names are unique for a user only");
     check(LIST(URL, NAME, "username", "u"), "username: names are unique in a domain only");
-    check(LIST(URL, NAME, "user_id", "u", "username", "v"), "username: user_id beside it");
+    check(LIST(URL, NAME, "user_id", "u", "username", "v"), "username: user_id says the same");
     check(LIST(URL, NAME, "user_id", "u", "user_domain_id", "d"), "user_domain_id: it has no effect without username");
     check(LIST(URL, NAME, "username", "u", "user_domain_id", "d", "user_domain_name", "D"), "user_domain_name: user_");
     check(LIST(URL, NAME, "user_id", "u", PROJECT), "project_id: an application credential");
@@ -141,11 +141,12 @@ static void passwords(void **state)
     check(LIST(URL, USER), "project_id: it is missing");
     check(LIST(URL, USER, "project_name", "p"), "project_name: names are unique in a domain only");
     check(LIST(URL, USER, "project_domain_id", "p"), "project_domain_id: it has no effect without project_name");
-    check(LIST(URL, USER, PROJECT, "project_name", "p", "project_domain_id", "d"), "project_name: project_id beside");
+    check(LIST(URL, USER, PROJECT, "project_name", "p", "project_domain_id", "d"),
+          "project_name: project_id says the same");
     check(LIST(URL, USER, PROJECT, "domain_id", "d"), "project_id: a token is for one project, or one domain");
     check(LIST(URL, USER, "domain_id", "d", "domain_name", "d"), "domain_id: a token is for one");
     check(LIST(URL, USER, "domain_id", "d", "system_scope", "all"), "domain_id: a token is for one");
-    check(LIST(URL, "password_file", "/p", PROJECT), "password_file: whose it is must be known");
+    check(LIST(URL, "password_file", "/p", PROJECT), "password_file: its user is missing");
     check(LIST(URL, "user_id", "u", PROJECT), "password_file: it is missing");
 }
 
@@ -163,7 +164,7 @@ static void federation(void **state)
 
 static void ways_that_exclude_each_other(void **state)
 {
-    static const char why[] = "auth_url: there must be exactly one way of authentication";
+    static const char why[] = "auth_url: needs exactly one way of authentication";
 
     (void)state;
     check(LIST(URL), why);
@@ -177,7 +178,7 @@ static void catalogs(void **state)
 {
     (void)state;
     check(LIST(URL, ID, "catalog", "true", "region_name", "R"), NULL);
-    check(LIST(URL, ID, "catalog", "true"), "catalog: it is looked at for the region");
+    check(LIST(URL, ID, "catalog", "true"), "catalog: its endpoints are chosen by region");
 }
 
 /* What a mounted Secret says needs no files. */
