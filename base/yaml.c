@@ -34,7 +34,7 @@ struct reader {
     struct cfr_err *err;
 };
 
-static void *take(struct cfr_yaml *doc, size_t n)
+static void *allocate(struct cfr_yaml *doc, size_t n)
 {
     struct block *b = doc->blocks;
     char *p;
@@ -168,7 +168,7 @@ static int check_properties(struct reader *r, const yaml_char_t *anchor, const y
 /* Hangs a new node onto the innermost open collection. NULL when memory is short. */
 static struct cfr_yaml_node *add_node(struct reader *r, enum cfr_yaml_kind kind, int line)
 {
-    struct cfr_yaml_node *node = take(r->doc, sizeof *node);
+    struct cfr_yaml_node *node = allocate(r->doc, sizeof *node);
 
     if (node == NULL)
         return NULL;
@@ -223,7 +223,7 @@ static int add_scalar(struct reader *r, const yaml_event_t *e, int line)
     if (rc != 0)
         return rc;
     node = add_node(r, CFR_YAML_SCALAR, line);
-    copy = node != NULL ? take(r->doc, n + 1) : NULL;
+    copy = node != NULL ? allocate(r->doc, n + 1) : NULL;
     if (copy == NULL)
         return out_of_memory(r);
     memcpy(copy, e->data.scalar.value, n);

@@ -131,7 +131,7 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
     return rc;
 }
 
-int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struct cfr_err *err)
+int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err)
 {
     struct stat st;
 
@@ -139,7 +139,7 @@ int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struc
         return cfr_err_sys(err, errno, "cannot read the status of %s", name);
     if (!S_ISREG(st.st_mode))
         return cfr_err_set(err, CFR_E_PATH, "%s is not a regular file", name);
-    *out = (struct cfr_file_mark){
+    *out = (struct cfr_file_fingerprint){
         .inode = st.st_ino,
         .size = (uint64_t)st.st_size,
         .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,

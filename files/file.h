@@ -21,7 +21,7 @@ struct cfr_file {
 };
 
 /* Identity of a file that was published; the agent stores it in its state to recognise its own work. */
-struct cfr_file_mark {
+struct cfr_file_fingerprint {
     uint64_t inode;
     uint64_t size;
     int64_t mtime_ns;
@@ -38,7 +38,7 @@ int cfr_file_read_at(int dir_fd, const char *name, struct cfr_secret *out, struc
  * CFR_E_PATH for anything that is not a regular file; never blocks on a FIFO. */
 int cfr_file_read(const char *path, struct cfr_secret *out, struct cfr_err *err);
 /* CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
-int cfr_file_mark(int dir_fd, const char *name, struct cfr_file_mark *out, struct cfr_err *err);
+int cfr_file_fingerprint(int dir_fd, const char *name, struct cfr_file_fingerprint *out, struct cfr_err *err);
 /* Overwrites with zeros, fsyncs and unlinks. A missing file is no error. A file with another hard link, and anything
  * that is not a regular file, is unlinked only. A file that cannot be overwritten is unlinked as well, and the error
  * reports it. */

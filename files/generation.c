@@ -419,7 +419,7 @@ static int check_expected(void *ctx, int dir_fd, const char *name)
 
 static int verify_files(const struct cfr_layout *current, struct expected *e)
 {
-    struct cfr_file_mark mark;
+    struct cfr_file_fingerprint mark;
     int fd;
     int rc = 0;
 
@@ -429,7 +429,7 @@ static int verify_files(const struct cfr_layout *current, struct expected *e)
     if (fd < 0)
         return fd;
     for (size_t i = 0; rc == 0 && i < e->count; i++) {
-        if (cfr_file_mark(fd, e->names[i], &mark, NULL) != 0)
+        if (cfr_file_fingerprint(fd, e->names[i], &mark, NULL) != 0)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "the current generation has no file %s", e->names[i]);
         else if (mark.size == 0)
             rc = cfr_err_set(e->err, CFR_E_MISSING, "%s is empty", e->names[i]);

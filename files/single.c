@@ -72,7 +72,7 @@ int cfr_single_recover(const char *path, struct cfr_err *err)
     return rc;
 }
 
-int cfr_single_mark(const char *path, struct cfr_file_mark *out, struct cfr_err *err)
+int cfr_single_fingerprint(const char *path, struct cfr_file_fingerprint *out, struct cfr_err *err)
 {
     const char *name;
     int dir_fd = cfr_path_open_parent(path, false, &name, err);
@@ -80,7 +80,7 @@ int cfr_single_mark(const char *path, struct cfr_file_mark *out, struct cfr_err 
 
     if (dir_fd < 0)
         return dir_fd;
-    rc = cfr_file_mark(dir_fd, name, out, err);
+    rc = cfr_file_fingerprint(dir_fd, name, out, err);
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);

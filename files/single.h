@@ -14,6 +14,6 @@ int cfr_single_publish(const char *path, const struct cfr_file *file, bool in_pl
 /* Removes the temporary files of PATH that a crash left in its directory. */
 int cfr_single_recover(const char *path, struct cfr_err *err);
 /* The identity of the file at PATH. CFR_E_MISSING. */
-int cfr_single_mark(const char *path, struct cfr_file_mark *out, struct cfr_err *err);
+int cfr_single_fingerprint(const char *path, struct cfr_file_fingerprint *out, struct cfr_err *err);
 
 #endif

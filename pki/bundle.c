@@ -56,7 +56,7 @@ static void mix(void *ctx, const struct cfr_cert *c)
     *mark = cfr_hash_add(*mark, c->pem, strlen(c->pem));
 }
 
-uint64_t cfr_bundle_mark(const struct cfr_ca *a, size_t generations, int64_t now_s)
+uint64_t cfr_bundle_fingerprint(const struct cfr_ca *a, size_t generations, int64_t now_s)
 {
     uint64_t mark = CFR_HASH_START;
 

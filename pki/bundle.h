@@ -12,6 +12,6 @@
 int cfr_bundle_trust(const struct cfr_ca *a, size_t generations, int64_t now_s, struct cfr_str *out,
                      struct cfr_err *err);
 /* A fingerprint of the bundle and the chain as of NOW_S; never 0. */
-uint64_t cfr_bundle_mark(const struct cfr_ca *a, size_t generations, int64_t now_s);
+uint64_t cfr_bundle_fingerprint(const struct cfr_ca *a, size_t generations, int64_t now_s);
 
 #endif

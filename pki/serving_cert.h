@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Issue of serving certificates. A new one is due when cfr_bundle_mark has changed, which it does at each rotation, and
- * well before it expires, by the agent's refresh rule (token/refresh.h). Pure but for OpenSSL's random numbers. */
+/* Issue of serving certificates. A new one is due when cfr_bundle_fingerprint has changed, which it does at each
+ * rotation, and well before it expires, by the agent's refresh rule (token/refresh.h). Pure but for OpenSSL's random
+ * numbers. */
 #ifndef CFR_PKI_SERVING_CERT_H
 #define CFR_PKI_SERVING_CERT_H
 

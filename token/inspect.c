@@ -94,7 +94,7 @@ static void note(const struct judge *j, const char *check, const char *text)
     cfr_finding_say(j->sink, CFR_FINDING_NOTE, check, NULL, "%s", text);
 }
 
-static void judge_algorithm(const struct judge *j)
+static void check_algorithm(const struct judge *j)
 {
     const struct cfr_token_rules *rules = j->subject->rules;
     char good[160];
@@ -108,7 +108,7 @@ static void judge_algorithm(const struct judge *j)
     finding(j, "token.algorithm", known, good, rules->only);
 }
 
-static void judge_life(const struct judge *j)
+static void check_life(const struct judge *j)
 {
     const struct cfr_claims *c = j->subject->claims;
     int64_t expires = cfr_claims_expires(c);
@@ -125,7 +125,7 @@ static void judge_life(const struct judge *j)
              "`exp`");
 }
 
-static void judge_times(const struct judge *j)
+static void check_times(const struct judge *j)
 {
     const struct cfr_claims *c = j->subject->claims;
     int64_t begins = c->nbf > c->iat ? c->nbf : c->iat;
@@ -144,10 +144,10 @@ static void judge_times(const struct judge *j)
             "expired: whatever renews the token file has stopped");
     finding(j, "token.not-yet-valid", j->subject->now_s >= begins, "already valid",
             "not valid yet: the issuer's clock is ahead of this one, or this machine's clock is wrong");
-    judge_life(j);
+    check_life(j);
 }
 
-static void judge_usual_audience(const struct judge *j)
+static void check_usual_audience(const struct judge *j)
 {
     const struct cfr_inspect_subject *s = j->subject;
     const struct cfr_token_rules *rules = s->rules;
@@ -163,7 +163,7 @@ static void judge_usual_audience(const struct judge *j)
                         rules->usual_audience, china ? " or " : "", china ? rules->usual_audience_china : "");
 }
 
-static void judge_audience(const struct judge *j)
+static void check_audience(const struct judge *j)
 {
     const char *audience = j->subject->audience;
     bool good;
@@ -174,7 +174,7 @@ static void judge_audience(const struct judge *j)
     }
     if (audience == NULL) {
         if (j->subject->rules != NULL && j->subject->rules->usual_audience != NULL)
-            judge_usual_audience(j);
+            check_usual_audience(j);
         return;
     }
     good = cfr_claims_has_audience(j->subject->claims, audience);
@@ -190,7 +190,7 @@ static bool whole(const struct cfr_json *object, const char *key)
     return value == NULL || cfr_json_integer(value, &i);
 }
 
-static void judge_shape(const struct judge *j)
+static void check_shape(const struct judge *j)
 {
     const struct cfr_inspect_subject *s = j->subject;
     const struct cfr_json *p = s->claims->payload;
@@ -218,10 +218,10 @@ void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct c
 {
     const struct judge j = {subject, sink};
 
-    judge_algorithm(&j);
-    judge_times(&j);
-    judge_audience(&j);
-    judge_shape(&j);
+    check_algorithm(&j);
+    check_times(&j);
+    check_audience(&j);
+    check_shape(&j);
 }
 
 static void write_finding(void *ctx, const struct cfr_finding *finding)

@@ -34,7 +34,7 @@ static const char *shown(int64_t unix_s, char buf[CFR_TIME_RFC3339_MAX])
 }
 
 /* What is to be done next, in words. */
-static void tell_next(const struct cfr_oidc_issuer *i)
+static void print_next(const struct cfr_oidc_issuer *i)
 {
     char when[CFR_TIME_RFC3339_MAX];
     int64_t ready_s = cfr_oidc_issuer_ready_s(i);
@@ -275,7 +275,7 @@ static int status(const struct cfr_cli_options *o, struct cfr_oidc_store *d, str
     if (cfr_oidc_issuer_is_intent(i))
         (void)printf("a step was begun and not ended: run credfresh oidc rotate --continue\n");
     else
-        tell_next(i);
+        print_next(i);
     return 0;
 }
 
@@ -313,7 +313,7 @@ int cfr_cmd_oidc(const struct cfr_cli_options *o)
     else if (rc == 0)
         rc = strcmp(o->args[0], "init") == 0 ? init(&o->oidc, &d, &err) : rotate(&o->oidc, &d, &err);
     if (rc == 0 && !asks)
-        tell_next(&d.issuer);
+        print_next(&d.issuer);
     cfr_oidc_store_close(&d);
     return rc == 0 ? CFR_EXIT_OK : complain(&err);
 }

@@ -59,7 +59,7 @@ static void put_publish(struct draft *d, const char *name)
     cfr_str_addz(d->out, "      files:\n");
 }
 
-static int half(const struct draft *d, const char *there, const char *missing)
+static int report_missing(const struct draft *d, const char *there, const char *missing)
 {
     return cfr_err_set(d->err, CFR_E_CONFIG, "the environment has %s but not %s", there, missing);
 }
@@ -88,8 +88,8 @@ static int draft_aws(struct draft *d)
     if (role == NULL && token == NULL)
         return 0;
     if (role == NULL || token == NULL)
-        return half(d, role != NULL ? "AWS_ROLE_ARN" : "AWS_WEB_IDENTITY_TOKEN_FILE",
-                    role != NULL ? "AWS_WEB_IDENTITY_TOKEN_FILE" : "AWS_ROLE_ARN");
+        return report_missing(d, role != NULL ? "AWS_ROLE_ARN" : "AWS_WEB_IDENTITY_TOKEN_FILE",
+                              role != NULL ? "AWS_WEB_IDENTITY_TOKEN_FILE" : "AWS_ROLE_ARN");
     begin(d, "aws", "AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE");
     cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
@@ -109,7 +109,7 @@ static int draft_aws_container(struct draft *d)
     if (uri == NULL || get(d, "AWS_ROLE_ARN") != NULL)
         return 0;
     if (token == NULL)
-        return half(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+        return report_missing(d, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     begin(d, "aws", "AWS_CONTAINER_CREDENTIALS_FULL_URI and AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     cfr_str_addz(d->out, "    token:\n");
     put(d, "      file", token);
@@ -131,8 +131,8 @@ static int put_azure_proof(struct draft *d, const char *token)
     else if (certificate != NULL)
         put(d, "        certificate_file", certificate);
     else
-        return half(d, "AZURE_CLIENT_ID",
-                    "AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_SECRET or AZURE_CLIENT_CERTIFICATE_PATH");
+        return report_missing(d, "AZURE_CLIENT_ID",
+                              "AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_SECRET or AZURE_CLIENT_CERTIFICATE_PATH");
     return 0;
 }
 
@@ -146,9 +146,9 @@ static int draft_azure(struct draft *d)
     if (client == NULL && token == NULL)
         return 0;
     if (client == NULL)
-        return half(d, "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID");
+        return report_missing(d, "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID");
     if (tenant == NULL)
-        return half(d, "AZURE_CLIENT_ID", "AZURE_TENANT_ID");
+        return report_missing(d, "AZURE_CLIENT_ID", "AZURE_TENANT_ID");
     begin(d, "azure",
           token != NULL ? "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE"
                         : "AZURE_CLIENT_ID and AZURE_TENANT_ID");
@@ -263,7 +263,7 @@ static int put_openstack_proof(struct draft *d)
 
     if (id == NULL && name == NULL) {
         if (get(d, "OS_PASSWORD") == NULL)
-            return half(d, "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID with its secret, nor OS_PASSWORD");
+            return report_missing(d, "OS_AUTH_URL", "OS_APPLICATION_CREDENTIAL_ID with its secret, nor OS_PASSWORD");
         put_openstack_user(d);
         put(d, "        password_file", "env:OS_PASSWORD");
         put_openstack_scope(d);
@@ -274,8 +274,8 @@ static int put_openstack_proof(struct draft *d)
     if (id == NULL)
         put_openstack_user(d);
     if (get(d, "OS_APPLICATION_CREDENTIAL_SECRET") == NULL)
-        return half(d, id != NULL ? "OS_APPLICATION_CREDENTIAL_ID" : "OS_APPLICATION_CREDENTIAL_NAME",
-                    "OS_APPLICATION_CREDENTIAL_SECRET");
+        return report_missing(d, id != NULL ? "OS_APPLICATION_CREDENTIAL_ID" : "OS_APPLICATION_CREDENTIAL_NAME",
+                              "OS_APPLICATION_CREDENTIAL_SECRET");
     put(d, "        application_credential_secret_file", "env:OS_APPLICATION_CREDENTIAL_SECRET");
     return 0;
 }

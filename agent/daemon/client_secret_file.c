@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with what clients must show. */
+/* Client secret files of the local endpoints: created, read and cached. */
 #include "agent/daemon/client_secret_file_private.h"
 
 #include "agent/loop/clock.h"
@@ -13,38 +13,38 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define RANDOM_BYTES  32
-#define CONTENT_MAX   16384 /* a service-account token is the longest of them */
-#define MODE          0600
-#define LOOK_AGAIN_MS 1000
+#define RANDOM_BYTES 32
+#define CONTENT_MAX  16384 /* a service-account token is the longest of them */
+#define MODE         0600
+#define REREAD_MS    1000
 
-struct proof {
+struct client_secret {
     char *path;
     bool ours;
     mode_t mode; /* of our own */
     uid_t uid;
     gid_t gid;
     struct cfr_secret content; /* empty = it cannot be read */
-    int64_t looked_boot_ms;
+    int64_t read_boot_ms;
     bool reported; /* that it cannot be read */
 };
 
-struct cfr_proofs {
-    struct proof *items;
+struct cfr_daemon_client_secrets {
+    struct client_secret *items;
     size_t count;
 };
 
 /* What the walk over the configuration carries. */
 struct opening {
-    struct cfr_proofs *proofs;
+    struct cfr_daemon_client_secrets *secrets;
     struct cfr_err *err;
     int rc;
 };
 
-static void count_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_sdk_client_secret *proof)
+static void count_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_sdk_client_secret *secret)
 {
     (void)endpoint;
-    (void)proof;
+    (void)secret;
     ++*(size_t *)ctx;
 }
 
@@ -76,14 +76,14 @@ static int make_content(struct cfr_secret *to, struct cfr_err *err)
     return rc;
 }
 
-static int put(const struct proof *p, bool *changed, struct cfr_err *err)
+static int write_client_secret(const struct client_secret *p, bool *changed, struct cfr_err *err)
 {
     struct cfr_file file = {.content = cfr_secret_view(&p->content), .mode = p->mode, .uid = p->uid, .gid = p->gid};
 
     return cfr_single_publish(p->path, &file, false, changed, err);
 }
 
-static int learn_owner(const struct cfr_sdk_client_secret *c, struct proof *p, struct cfr_err *err)
+static int resolve_owner(const struct cfr_sdk_client_secret *c, struct client_secret *p, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -98,38 +98,38 @@ static int learn_owner(const struct cfr_sdk_client_secret *c, struct proof *p, s
     return rc;
 }
 
-static int make(const struct cfr_sdk_client_secret *c, struct proof *p, struct cfr_err *err)
+static int make_client_secret(const struct cfr_sdk_client_secret *c, struct client_secret *p, struct cfr_err *err)
 {
     bool changed = false;
     bool kept = cfr_file_read(c->file, &p->content, NULL) == 0 && is_well_formed(cfr_secret_view(&p->content));
     int rc = kept ? 0 : make_content(&p->content, err);
 
     if (rc == 0)
-        rc = learn_owner(c, p, err);
+        rc = resolve_owner(c, p, err);
     if (rc == 0)
-        rc = put(p, &changed, err);
+        rc = write_client_secret(p, &changed, err);
     /* Others than those who may read it from now on may have seen what it held. */
     if (rc == 0 && kept && changed) {
         rc = make_content(&p->content, err);
         if (rc == 0)
-            rc = put(p, &changed, err);
+            rc = write_client_secret(p, &changed, err);
     }
     if (rc == 0 && changed)
         cfr_log(CFR_LOG_INFO, NULL, NULL, "made %s, which clients of an endpoint must show the content of", c->file);
     return rc;
 }
 
-static void read_proof(struct proof *p)
+static void read_client_secret(struct client_secret *p)
 {
     struct cfr_secret now = {.limit = CONTENT_MAX};
     struct cfr_err err = {0};
     bool changed;
     int rc = cfr_file_read(p->path, &now, &err);
 
-    p->looked_boot_ms = cfr_clock_now().boot_ms;
+    p->read_boot_ms = cfr_clock_now().boot_ms;
     if (rc == CFR_E_MISSING && p->ours && p->content.len != 0) {
         /* It was removed: it is written again, with the content that clients know. */
-        rc = put(p, &changed, &err);
+        rc = write_client_secret(p, &changed, &err);
         if (rc == 0)
             rc = cfr_secret_append(&now, cfr_secret_view(&p->content), &err);
     }
@@ -146,7 +146,7 @@ static void read_proof(struct proof *p)
     p->reported = rc != 0;
 }
 
-static struct proof *find(const struct cfr_proofs *p, const char *path)
+static struct client_secret *find(const struct cfr_daemon_client_secrets *p, const char *path)
 {
     for (size_t i = 0; i < p->count; i++) {
         if (strcmp(p->items[i].path, path) == 0)
@@ -158,51 +158,52 @@ static struct proof *find(const struct cfr_proofs *p, const char *path)
 static void open_one(void *ctx, const struct cfr_config_endpoint *endpoint, const struct cfr_sdk_client_secret *c)
 {
     struct opening *o = ctx;
-    struct proof *p = &o->proofs->items[o->proofs->count];
+    struct client_secret *p = &o->secrets->items[o->secrets->count];
 
     (void)endpoint;
-    if (o->rc != 0 || find(o->proofs, c->file) != NULL)
+    if (o->rc != 0 || find(o->secrets, c->file) != NULL)
         return;
     p->path = cfr_str_dup(cfr_view_of(c->file));
     if (p->path == NULL) {
         o->rc = cfr_err_nomem(o->err);
         return;
     }
-    o->proofs->count++;
+    o->secrets->count++;
     cfr_secret_init(&p->content, CONTENT_MAX);
     if (!c->existing) {
-        o->rc = make(c, p, o->err);
-        p->looked_boot_ms = cfr_clock_now().boot_ms;
+        o->rc = make_client_secret(c, p, o->err);
+        p->read_boot_ms = cfr_clock_now().boot_ms;
     } else {
-        read_proof(p);
+        read_client_secret(p);
     }
     if (o->rc != 0)
         (void)cfr_err_prefix(o->err, "%s", c->file);
 }
 
-int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_proofs **out, struct cfr_err *err)
+int cfr_daemon_client_secret_open(const struct cfr_config *config, struct cfr_daemon_client_secrets **out,
+                                  struct cfr_err *err)
 {
-    struct opening o = {.proofs = calloc(1, sizeof *o.proofs), .err = err};
+    struct opening o = {.secrets = calloc(1, sizeof *o.secrets), .err = err};
     size_t room = 1;
 
     *out = NULL;
     cfr_config_each_client_secret(config, count_one, &room);
-    if (o.proofs != NULL)
-        o.proofs->items = calloc(room, sizeof *o.proofs->items);
-    if (o.proofs == NULL || o.proofs->items == NULL) {
-        free(o.proofs);
+    if (o.secrets != NULL)
+        o.secrets->items = calloc(room, sizeof *o.secrets->items);
+    if (o.secrets == NULL || o.secrets->items == NULL) {
+        free(o.secrets);
         return cfr_err_nomem(err);
     }
     cfr_config_each_client_secret(config, open_one, &o);
     if (o.rc != 0) {
-        cfr_daemon_client_secret_close(o.proofs);
+        cfr_daemon_client_secret_close(o.secrets);
         return o.rc;
     }
-    *out = o.proofs;
+    *out = o.secrets;
     return 0;
 }
 
-void cfr_daemon_client_secret_close(struct cfr_proofs *p)
+void cfr_daemon_client_secret_close(struct cfr_daemon_client_secrets *p)
 {
     if (p == NULL)
         return;
@@ -214,15 +215,15 @@ void cfr_daemon_client_secret_close(struct cfr_proofs *p)
     free(p);
 }
 
-struct cfr_view cfr_daemon_client_secret_get(struct cfr_proofs *p, const char *path)
+struct cfr_view cfr_daemon_client_secret_get(struct cfr_daemon_client_secrets *p, const char *path)
 {
-    struct proof *one = find(p, path);
+    struct client_secret *one = find(p, path);
     struct cfr_view content;
 
     if (one == NULL)
         return (struct cfr_view){NULL, 0};
-    if (cfr_clock_now().boot_ms - one->looked_boot_ms >= LOOK_AGAIN_MS)
-        read_proof(one);
+    if (cfr_clock_now().boot_ms - one->read_boot_ms >= REREAD_MS)
+        read_client_secret(one);
     content = cfr_view_trim(cfr_secret_view(&one->content));
     return content.n != 0 ? content : (struct cfr_view){NULL, 0};
 }

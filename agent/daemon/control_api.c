@@ -91,7 +91,7 @@ void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const s
                            struct cfr_httpd_response *response)
 {
     struct cfr_daemon *a = ctx;
-    struct cfr_action action = {.wish = CFR_WISH_NONE};
+    struct cfr_action action = {.kind = CFR_API_ACTION_NONE};
     struct cfr_api_status status;
 
     if (!peer->known || (peer->uid != 0 && peer->uid != geteuid())) {
@@ -100,11 +100,11 @@ void cfr_daemon_on_control(void *ctx, const struct cfr_httpd_peer *peer, const s
     }
     fill_status(a, &status);
     cfr_api_routes_control(request, &status, &action, response);
-    if (action.wish == CFR_WISH_ROTATE)
+    if (action.kind == CFR_API_ACTION_ROTATE)
         rotate(a, &action, response);
-    else if (action.wish == CFR_WISH_RELOAD)
+    else if (action.kind == CFR_API_ACTION_RELOAD)
         reload(a, response);
-    else if (action.wish == CFR_WISH_QUIT)
+    else if (action.kind == CFR_API_ACTION_QUIT)
         quit(a, response);
 }
 

@@ -26,8 +26,8 @@ struct cfr_daemon {
     struct cfr_worker **workers; /* in configuration order */
     struct cfr_worker **by_name; /* the same, sorted; NULL where memory was short */
     size_t count;
-    struct cfr_server *control;
-    struct cfr_server *health;
+    struct cfr_httpd_server *control;
+    struct cfr_httpd_server *health;
     struct cfr_daemon_endpoints *endpoints; /* NULL with once */
     struct cfr_daemon_follow exit_with;
     int state_lock_fd;

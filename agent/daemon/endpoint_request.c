@@ -68,7 +68,7 @@ static struct cfr_view secret_file(void *ctx, const char *path)
 {
     const struct cfr_daemon_listener *l = ctx;
 
-    return path != NULL ? cfr_daemon_client_secret_get(l->endpoints->proofs, path) : (struct cfr_view){NULL, 0};
+    return path != NULL ? cfr_daemon_client_secret_get(l->endpoints->client_secrets, path) : (struct cfr_view){NULL, 0};
 }
 
 /* ---- endpoints ---- */

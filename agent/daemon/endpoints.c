@@ -27,7 +27,7 @@ struct cfr_endpoints_plan {
     struct cfr_daemon_listener **items;
     bool *fresh; /* it was opened for this plan */
     size_t count;
-    struct cfr_proofs *proofs;
+    struct cfr_daemon_client_secrets *client_secrets;
     const struct cfr_config *config;
 };
 
@@ -81,7 +81,7 @@ void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e)
     for (size_t i = 0; i < e->count; i++)
         close_listener(e->items[i]);
     free(e->items);
-    cfr_daemon_client_secret_close(e->proofs);
+    cfr_daemon_client_secret_close(e->client_secrets);
     if (e->epoll_fd >= 0)
         (void)close(e->epoll_fd);
     cfr_sdk_ec2_signer_close(e->signer);
@@ -162,7 +162,7 @@ static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
 
 static int plan_all(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, struct cfr_err *err)
 {
-    int rc = cfr_daemon_client_secret_open(p->config, &p->proofs, err);
+    int rc = cfr_daemon_client_secret_open(p->config, &p->client_secrets, err);
 
     for (size_t i = 0; rc == 0 && i < p->config->endpoints.count; i++) {
         const struct cfr_config_endpoint *c = cfr_config_endpoint_at(p->config, i);
@@ -203,7 +203,7 @@ int cfr_daemon_endpoints_prepare(struct cfr_daemon_endpoints *e, const struct cf
 
 static void free_plan(struct cfr_endpoints_plan *p)
 {
-    cfr_daemon_client_secret_close(p->proofs);
+    cfr_daemon_client_secret_close(p->client_secrets);
     free(p->items);
     free(p->fresh);
     free(p);
@@ -233,7 +233,7 @@ static bool is_planned(const struct cfr_endpoints_plan *p, const struct cfr_daem
 void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan)
 {
     struct cfr_daemon_listener **before = e->items;
-    struct cfr_proofs *proofs = e->proofs;
+    struct cfr_daemon_client_secrets *client_secrets = e->client_secrets;
 
     for (size_t i = 0; i < e->count; i++) {
         if (!is_planned(plan, before[i])) {
@@ -243,7 +243,7 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     }
     e->items = plan->items;
     e->count = plan->count;
-    e->proofs = plan->proofs;
+    e->client_secrets = plan->client_secrets;
     for (size_t i = 0; i < e->count; i++) {
         /* The endpoints come first, in the configuration's order; the token socket has none. */
         e->items[i]->config = cfr_config_endpoint_at(plan->config, i);
@@ -251,7 +251,7 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
             cfr_log(CFR_LOG_INFO, NULL, NULL, "credentials are served on %s", e->items[i]->where);
     }
     plan->items = before;
-    plan->proofs = proofs;
+    plan->client_secrets = client_secrets;
     free_plan(plan);
 }
 

@@ -46,7 +46,7 @@ static bool has_ended(const struct cfr_daemon_follow *x)
     return poll(&p, 1, 0) == 1;
 }
 
-static void look(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
+static void check_process(struct cfr_daemon_follow *x, const struct cfr_config_exit *c, struct cfr_now now)
 {
     if (find(x, c)) {
         if (!x->seen)
@@ -81,7 +81,7 @@ bool cfr_daemon_follow_step(struct cfr_daemon_follow *x, const struct cfr_config
     }
     if (now.boot_ms < x->next_boot_ms)
         return false;
-    look(x, c, now);
+    check_process(x, c, now);
     if (x->pidfd >= 0 || !x->seen || now.boot_ms - x->gone_boot_ms < c->linger_ms)
         return false;
     cfr_log(CFR_LOG_INFO, NULL, NULL, "%s has ended, and so does the agent", name_of(c));

@@ -20,7 +20,7 @@ struct cfr_daemon_listener {
     struct cfr_daemon_endpoints *endpoints;
     const struct cfr_config_endpoint *config; /* NULL: the token socket */
     char *where;
-    struct cfr_server *server;
+    struct cfr_httpd_server *server;
     struct cfr_daemon_listener_count *counts;
     size_t count_count;
     const char *refusals[CFR_DAEMON_LISTENER_REFUSALS_MAX]; /* that were logged; literals */
@@ -31,7 +31,7 @@ struct cfr_daemon_endpoints {
     struct cfr_daemon *agent;
     struct cfr_daemon_listener **items;
     size_t count;
-    struct cfr_proofs *proofs;
+    struct cfr_daemon_client_secrets *client_secrets;
     int epoll_fd;
     struct cfr_ec2_signer *signer;
 };

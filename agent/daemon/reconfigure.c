@@ -130,7 +130,7 @@ static bool same_process(const struct cfr_config_exit *a, const struct cfr_confi
     return a != NULL && b != NULL && same_text(a->process, b->process) && same_text(a->pid_file, b->pid_file);
 }
 
-static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, struct cfr_server **fresh,
+static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, struct cfr_httpd_server **fresh,
                        struct cfr_err *err)
 {
     *fresh = NULL;
@@ -141,7 +141,7 @@ static int swap_health(struct cfr_daemon *a, const struct cfr_config *next, stru
 
 static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *err)
 {
-    struct cfr_server *health;
+    struct cfr_httpd_server *health;
     struct cfr_endpoints_plan *plan = NULL;
     bool keep = same_text(next->listen, a->config->listen);
     int rc = swap_health(a, next, &health, err);

@@ -36,7 +36,7 @@
 /* A client is in the queue a moment before the library's descriptor reports it: only after this time it is ignored. */
 #define IGNORED_MS 20
 
-struct cfr_server {
+struct cfr_httpd_server {
     struct MHD_Daemon *daemon;
     struct cfr_httpd_socket socket;
     struct cfr_httpd_options options;
@@ -78,7 +78,7 @@ static struct cfr_httpd_connection *find_connection(struct MHD_Connection *c)
 static void on_connection(void *ctx, struct MHD_Connection *c, void **connection,
                           enum MHD_ConnectionNotificationCode what)
 {
-    struct cfr_server *s = ctx;
+    struct cfr_httpd_server *s = ctx;
     const union MHD_ConnectionInfo *info;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -112,7 +112,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
 
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
-    struct cfr_server *s = ctx;
+    struct cfr_httpd_server *s = ctx;
     struct call *call = *state;
 
     (void)why;
@@ -200,7 +200,7 @@ static enum MHD_Result queue_error(struct MHD_Connection *c, int status, const c
     return queue_answer(c, &r);
 }
 
-static enum MHD_Result queue_body_error(const struct cfr_server *s, struct MHD_Connection *c)
+static enum MHD_Result queue_body_error(const struct cfr_httpd_server *s, struct MHD_Connection *c)
 {
     return queue_error(c, 413, "too-large",
                        s->options.no_body ? "no request has a body here"
@@ -286,13 +286,13 @@ static enum MHD_Result wipe_header(void *ctx, enum MHD_ValueKind kind, const cha
 
 /* ---- requests ---- */
 
-static void record_request(struct cfr_server *s, struct MHD_Connection *c, int status)
+static void record_request(struct cfr_httpd_server *s, struct MHD_Connection *c, int status)
 {
     cfr_httpd_connections_active(&s->connections, find_connection(c), status < 300, now_ms());
 }
 
 /* True if the function for secrets has answered; *RC is then for the library. */
-static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const struct cfr_httpd_peer *peer,
+static bool answer_secret(struct cfr_httpd_server *s, struct MHD_Connection *c, const struct cfr_httpd_peer *peer,
                           const struct cfr_httpd_request *req, enum MHD_Result *rc)
 {
     struct cfr_sdk_endpoint_answer a = {0};
@@ -315,7 +315,7 @@ static bool answer_secret(struct cfr_server *s, struct MHD_Connection *c, const 
     return true;
 }
 
-static enum MHD_Result answer_request(struct cfr_server *s, struct MHD_Connection *c, const char *path,
+static enum MHD_Result answer_request(struct cfr_httpd_server *s, struct MHD_Connection *c, const char *path,
                                       const char *method, const struct call *call)
 {
     enum MHD_Result rc = MHD_NO;
@@ -340,7 +340,7 @@ static enum MHD_Result answer_request(struct cfr_server *s, struct MHD_Connectio
 }
 
 /* The first of libmicrohttpd's calls for a request: its head is complete, its body is not. */
-static enum MHD_Result begin_request(const struct cfr_server *s, struct MHD_Connection *c, struct call *call)
+static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MHD_Connection *c, struct call *call)
 {
     const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int64_t n;
@@ -359,7 +359,7 @@ static enum MHD_Result begin_request(const struct cfr_server *s, struct MHD_Conn
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *path, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
-    const struct cfr_server *s = ctx;
+    const struct cfr_httpd_server *s = ctx;
     struct call *call = *state;
 
     (void)version;
@@ -378,7 +378,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return answer_request(ctx, c, path, method, call);
 }
 
-static int open_daemon(struct cfr_server *s, struct cfr_err *err)
+static int open_daemon(struct cfr_httpd_server *s, struct cfr_err *err)
 {
     int fd = s->socket.fd;
 
@@ -401,9 +401,9 @@ static int open_daemon(struct cfr_server *s, struct cfr_err *err)
 }
 
 int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
-                   struct cfr_server **out, struct cfr_err *err)
+                   struct cfr_httpd_server **out, struct cfr_err *err)
 {
-    struct cfr_server *s = calloc(1, sizeof *s);
+    struct cfr_httpd_server *s = calloc(1, sizeof *s);
     int rc;
 
     *out = NULL;
@@ -425,14 +425,15 @@ int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_o
     return 0;
 }
 
-int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_server **out, struct cfr_err *err)
+int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_httpd_server **out,
+                       struct cfr_err *err)
 {
     return cfr_httpd_open(address, false,
                           &(struct cfr_httpd_options){.fn = fn, .ctx = ctx, .per_address = CONNECTIONS_PER_ADDRESS_MAX},
                           out, err);
 }
 
-void cfr_httpd_close(struct cfr_server *s)
+void cfr_httpd_close(struct cfr_httpd_server *s)
 {
     if (s == NULL)
         return;
@@ -444,14 +445,14 @@ void cfr_httpd_close(struct cfr_server *s)
     free(s);
 }
 
-int cfr_httpd_fd(const struct cfr_server *s)
+int cfr_httpd_fd(const struct cfr_httpd_server *s)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 
     return info != NULL ? info->epoll_fd : -1;
 }
 
-static int listen_fd(const struct cfr_server *s)
+static int listen_fd(const struct cfr_httpd_server *s)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
 
@@ -460,7 +461,7 @@ static int listen_fd(const struct cfr_server *s)
 
 /* True if the library's own descriptor is ready. *WAITING: a client is to be accepted. If only this is true, the
  * library does not accept it. */
-static bool is_ready(const struct cfr_server *s, bool *waiting)
+static bool is_ready(const struct cfr_httpd_server *s, bool *waiting)
 {
     struct pollfd p[2] = {{listen_fd(s), POLLIN, 0}, {cfr_httpd_fd(s), POLLIN, 0}};
     bool some = poll(p, 2, 0) > 0;
@@ -470,7 +471,7 @@ static bool is_ready(const struct cfr_server *s, bool *waiting)
 }
 
 /* Clients in the queue would keep the loop busy while none can be accepted: accepts and closes them. */
-static void refuse_waiting(struct cfr_server *s)
+static void refuse_waiting(struct cfr_httpd_server *s)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
     size_t n = 0;
@@ -487,7 +488,7 @@ static void refuse_waiting(struct cfr_server *s)
 }
 
 /* When descriptors are short, the library either stops accepting until a connection ends, or retries all the time. */
-static void make_room(struct cfr_server *s, bool waiting, bool ready)
+static void make_room(struct cfr_httpd_server *s, bool waiting, bool ready)
 {
     size_t count = s->connections.unserved.count + s->connections.served.count;
 
@@ -504,7 +505,7 @@ static void make_room(struct cfr_server *s, bool waiting, bool ready)
     }
 }
 
-void cfr_httpd_step(struct cfr_server *s)
+void cfr_httpd_step(struct cfr_httpd_server *s)
 {
     int64_t until_ms = now_ms() + STEP_MS;
     bool waiting;
@@ -533,7 +534,7 @@ static int64_t time_until_ms(int64_t at_ms)
     return left_ms > 0 ? left_ms : 0;
 }
 
-int64_t cfr_httpd_timeout_ms(const struct cfr_server *s)
+int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s)
 {
     int64_t oldest_ms = cfr_httpd_connections_oldest(&s->connections);
     int64_t left_ms = oldest_ms == INT64_MAX ? -1 : time_until_ms(oldest_ms + IDLE_S * INT64_C(1000) + 1);
@@ -548,7 +549,7 @@ int64_t cfr_httpd_timeout_ms(const struct cfr_server *s)
     return left_ms;
 }
 
-const char *cfr_httpd_address(const struct cfr_server *s)
+const char *cfr_httpd_address(const struct cfr_httpd_server *s)
 {
     return s->socket.address;
 }

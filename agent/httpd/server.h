@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-struct cfr_server;
+struct cfr_httpd_server;
 
 #define CFR_HTTPD_PEER_GROUPS_MAX 256
 
@@ -52,19 +52,20 @@ struct cfr_httpd_options {
  * CFR_E_CONFIG (malformed address, path longer than the kernel's 107 bytes), CFR_E_CONFLICT (in use), CFR_E_PERM,
  * CFR_E_NOMEM. */
 int cfr_httpd_open(const char *where, bool unix_socket, const struct cfr_httpd_options *options,
-                   struct cfr_server **out, struct cfr_err *err);
+                   struct cfr_httpd_server **out, struct cfr_err *err);
 /* The same on a TCP address with the default limits. */
-int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_server **out, struct cfr_err *err);
+int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct cfr_httpd_server **out,
+                       struct cfr_err *err);
 /* Stops listening, closes connections, removes the socket file. NULL is allowed. */
-void cfr_httpd_close(struct cfr_server *s);
+void cfr_httpd_close(struct cfr_httpd_server *s);
 /* The descriptor to poll for reading. */
-int cfr_httpd_fd(const struct cfr_server *s);
+int cfr_httpd_fd(const struct cfr_httpd_server *s);
 /* Accepts, reads, answers and closes connections, for at most 20 ms. */
-void cfr_httpd_step(struct cfr_server *s);
+void cfr_httpd_step(struct cfr_httpd_server *s);
 /* Milliseconds until the next call of cfr_httpd_step is due, -1 = only when readable. */
-int64_t cfr_httpd_timeout_ms(const struct cfr_server *s);
+int64_t cfr_httpd_timeout_ms(const struct cfr_httpd_server *s);
 /* "127.0.0.1:34567", the address it listens on, or the path. */
-const char *cfr_httpd_address(const struct cfr_server *s);
+const char *cfr_httpd_address(const struct cfr_httpd_server *s);
 /* The version of libmicrohttpd, as in "0.9.75". */
 const char *cfr_httpd_library(void);
 

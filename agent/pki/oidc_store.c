@@ -20,11 +20,11 @@
 
 bool cfr_oidc_store_is_there(const char *directory)
 {
-    struct cfr_file_mark mark;
+    struct cfr_file_fingerprint mark;
     char path[PATH_MAX];
 
     return (size_t)snprintf(path, sizeof path, "%s/" JOURNAL ".json", directory) < sizeof path &&
-           cfr_single_mark(path, &mark, NULL) != CFR_E_MISSING;
+           cfr_single_fingerprint(path, &mark, NULL) != CFR_E_MISSING;
 }
 
 int cfr_oidc_store_open(const char *directory, struct cfr_oidc_store *out, struct cfr_err *err)

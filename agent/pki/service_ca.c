@@ -242,8 +242,9 @@ bool cfr_service_ca_step(struct cfr_service_ca *s, struct cfr_now now)
     s->err = rc != 0 ? err : (struct cfr_err){0};
     name_key(s);
     plan_step(s, rc, now);
-    mark =
-        s->authority.count != 0 ? cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000) : 0;
+    mark = s->authority.count != 0
+               ? cfr_bundle_fingerprint(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000)
+               : 0;
     changed = changed || mark != s->mark;
     s->mark = mark;
     return changed;
@@ -262,12 +263,12 @@ void cfr_service_ca_on_clock(struct cfr_service_ca *s)
 
 /* ---- issuing ---- */
 
-int cfr_service_ca_mark(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err)
+int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err)
 {
     if (s == NULL || s->authority.count == 0)
         return s != NULL && s->err.code != 0 ? cfr_err_set(err, s->err.code, "%s", s->err.text)
                                              : cfr_err_set(err, CFR_E_MISSING, "there is no service CA yet");
-    *mark = cfr_bundle_mark(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000);
+    *mark = cfr_bundle_fingerprint(&s->authority, (size_t)s->config.generations, now.wall_ms / 1000);
     return 0;
 }
 
@@ -301,7 +302,7 @@ int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config
 {
     struct cfr_str bundle = {.limit = TEXT_LIMIT};
     uint64_t mark;
-    int rc = cfr_service_ca_mark(s, now, &mark, err);
+    int rc = cfr_service_ca_fingerprint(s, now, &mark, err);
 
     if (rc != 0)
         return rc;

@@ -28,7 +28,7 @@ int64_t cfr_service_ca_deadline(const struct cfr_service_ca *s);
 void cfr_service_ca_on_clock(struct cfr_service_ca *s);
 
 /* *MARK changes when what was issued has to be issued again. The error of the store if there is no CA. */
-int cfr_service_ca_mark(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
+int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
 /* Issues what C asks for: a new certificate with its key and the bundle, or the bundle alone. */
 int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config_credential *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err);

@@ -26,11 +26,11 @@ void cfr_service_ca_store_close(struct cfr_service_ca_store *s)
 /* By its path, because the open directory may have been moved away. */
 static bool is_unchanged(const struct cfr_service_ca_store *s, const char *directory)
 {
-    struct cfr_file_mark now;
+    struct cfr_file_fingerprint now;
     char path[PATH_MAX];
 
     return s->fd >= 0 && (size_t)snprintf(path, sizeof path, "%s/" FILE_NAME, directory) < sizeof path &&
-           cfr_single_mark(path, &now, NULL) == 0 && now.inode == s->file.inode && now.size == s->file.size &&
+           cfr_single_fingerprint(path, &now, NULL) == 0 && now.inode == s->file.inode && now.size == s->file.size &&
            now.mtime_ns == s->file.mtime_ns;
 }
 
@@ -40,7 +40,7 @@ static int read_document(struct cfr_service_ca_store *s, const char *directory, 
     int rc;
 
     cfr_secret_init(&text, CFR_CA_STORE_MAX);
-    rc = cfr_file_mark(s->fd, FILE_NAME, &s->file, err);
+    rc = cfr_file_fingerprint(s->fd, FILE_NAME, &s->file, err);
     if (rc == 0)
         rc = cfr_state_load(s->fd, DOCUMENT, &text, err);
     if (rc == 0)
@@ -48,7 +48,7 @@ static int read_document(struct cfr_service_ca_store *s, const char *directory, 
     cfr_secret_free(&text);
     if (rc == 0)
         return 0;
-    s->file = (struct cfr_file_mark){0}; /* to be read again */
+    s->file = (struct cfr_file_fingerprint){0}; /* to be read again */
     return cfr_err_prefix(err, "%s/" FILE_NAME, directory);
 }
 
@@ -89,7 +89,7 @@ int cfr_service_ca_store_write(struct cfr_service_ca_store *s, const char *direc
     if (rc == 0)
         rc = cfr_state_save(s->fd, DOCUMENT, cfr_secret_view(&text), err);
     if (rc == 0)
-        rc = cfr_file_mark(s->fd, FILE_NAME, &s->file, err);
+        rc = cfr_file_fingerprint(s->fd, FILE_NAME, &s->file, err);
     cfr_secret_free(&text);
     return rc != 0 ? cfr_err_prefix(err, "cannot keep the CA in %s", directory) : 0;
 }

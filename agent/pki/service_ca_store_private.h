@@ -12,7 +12,7 @@
 struct cfr_service_ca_store {
     int fd; /* -1 = not open */
     int lock_fd;
-    struct cfr_file_mark file; /* of what was read or written last */
+    struct cfr_file_fingerprint file; /* of what was read or written last */
 };
 
 #define CFR_SERVICE_CA_STORE_NONE                                                                                      \

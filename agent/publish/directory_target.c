@@ -143,7 +143,7 @@ static int publish_directory(const struct cfr_target *t, const struct cfr_publis
 
     *last = rc == 0 ? hash : 0;
     if (rc == 0)
-        record->targets[t->index] = (struct cfr_file_mark){0};
+        record->targets[t->index] = (struct cfr_file_fingerprint){0};
     return rc;
 }
 

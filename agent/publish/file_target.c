@@ -24,14 +24,14 @@ static int publish_file(const struct cfr_target *t, const struct cfr_publish_job
                         struct cfr_err *err)
 {
     const struct cfr_config_file *f = t->config->file;
-    struct cfr_file_mark *mark = &record->targets[t->index];
+    struct cfr_file_fingerprint *mark = &record->targets[t->index];
     int rc = cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
 
     (void)job;
     if (rc != 0)
         return rc;
-    *mark = (struct cfr_file_mark){0};
-    (void)cfr_single_mark(f->path, mark, NULL);
+    *mark = (struct cfr_file_fingerprint){0};
+    (void)cfr_single_fingerprint(f->path, mark, NULL);
     return 0;
 }
 
@@ -42,9 +42,9 @@ static int recover_file(const struct cfr_target *t, struct cfr_err *err)
 
 static int verify_file(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
 {
-    const struct cfr_file_mark *remembered = &record->targets[t->index];
-    struct cfr_file_mark now;
-    int rc = cfr_single_mark(t->config->file->path, &now, err);
+    const struct cfr_file_fingerprint *remembered = &record->targets[t->index];
+    struct cfr_file_fingerprint now;
+    int rc = cfr_single_fingerprint(t->config->file->path, &now, err);
 
     if (rc != 0)
         return rc;
@@ -55,9 +55,9 @@ static int verify_file(const struct cfr_target *t, const struct cfr_publish_reco
 
 static int check_present(const struct cfr_target *t, struct cfr_err *err)
 {
-    struct cfr_file_mark mark;
+    struct cfr_file_fingerprint mark;
 
-    return cfr_single_mark(t->config->file->path, &mark, err);
+    return cfr_single_fingerprint(t->config->file->path, &mark, err);
 }
 
 const struct cfr_target_ops cfr_publish_file = {

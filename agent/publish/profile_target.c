@@ -50,7 +50,7 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
     if (rc == 0)
         rc = cfr_profile_publish(p->path, section, &content->files[0], changed, err);
     if (rc == 0)
-        record->targets[t->index] = (struct cfr_file_mark){0};
+        record->targets[t->index] = (struct cfr_file_fingerprint){0};
     return rc;
 }
 

@@ -125,7 +125,7 @@ static char *get_text(const struct cfr_json *doc, const char *key)
     return cfr_json_string(cfr_json_get(doc, key), &text) ? cfr_str_dup(text) : NULL;
 }
 
-static bool get_mark(const struct cfr_json *item, struct cfr_file_mark *mark)
+static bool get_mark(const struct cfr_json *item, struct cfr_file_fingerprint *mark)
 {
     struct cfr_view text;
     uint64_t part[3];
@@ -143,7 +143,7 @@ static bool get_mark(const struct cfr_json *item, struct cfr_file_mark *mark)
         text.p += n + (space != NULL);
         text.n -= n + (space != NULL);
     }
-    *mark = (struct cfr_file_mark){part[0], part[1], (int64_t)part[2]};
+    *mark = (struct cfr_file_fingerprint){part[0], part[1], (int64_t)part[2]};
     return true;
 }
 

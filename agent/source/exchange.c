@@ -22,7 +22,7 @@ struct cfr_exchange {
     struct cfr_source_inputs m;
     struct cfr_sts_exchange x;
     struct cfr_wire_request request;
-    struct cfr_token_ask *ask; /* while the token is being asked for */
+    struct cfr_source_token_request *ask; /* while the token is being asked for */
     void *handle;
     int64_t token_issued_s;
     int64_t token_expires_s;

@@ -21,7 +21,7 @@ static int read_mark(const struct cfr_source_env *env, const struct cfr_config_c
 {
     (void)c;
     (void)wait_ms;
-    return env->in_agent ? cfr_service_ca_mark(env->service_ca, env->now, &out->mark, err) : 0;
+    return env->in_agent ? cfr_service_ca_fingerprint(env->service_ca, env->now, &out->mark, err) : 0;
 }
 
 static int issue(const struct cfr_source_env *env, const struct cfr_config_credential *c,

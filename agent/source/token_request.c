@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cfr_token_ask {
+struct cfr_source_token_request {
     const struct cfr_config_token *config;
     struct cfr_kube_call *call;
     struct cfr_secret body;
@@ -23,7 +23,7 @@ struct cfr_token_ask {
     void *ctx;
 };
 
-static void destroy(struct cfr_token_ask *a)
+static void destroy(struct cfr_source_token_request *a)
 {
     cfr_secret_free(&a->body);
     free(a->bound_name);
@@ -41,7 +41,7 @@ static int from_env(const char *key, const char *name, char **out, struct cfr_er
     return *out != NULL ? 0 : cfr_err_nomem(err);
 }
 
-static int resolve_bound(struct cfr_token_ask *a, struct cfr_err *err)
+static int resolve_bound(struct cfr_source_token_request *a, struct cfr_err *err)
 {
     const struct cfr_config_bound *b = a->config->request->bound_to;
     int rc = 0;
@@ -53,7 +53,7 @@ static int resolve_bound(struct cfr_token_ask *a, struct cfr_err *err)
     return rc;
 }
 
-static int resolve_namespace(struct cfr_token_ask *a, struct cfr_kube *kube, struct cfr_err *err)
+static int resolve_namespace(struct cfr_source_token_request *a, struct cfr_kube *kube, struct cfr_err *err)
 {
     const struct cfr_config_request *r = a->config->request;
     struct cfr_kube_where where = {r->kubeconfig, r->context};
@@ -69,12 +69,12 @@ static int resolve_namespace(struct cfr_token_ask *a, struct cfr_kube *kube, str
     return 0;
 }
 
-static struct cfr_k8s_token_request describe_request(const struct cfr_token_ask *a)
+static struct cfr_k8s_token_request describe_request(const struct cfr_source_token_request *a)
 {
     static const char *const kinds[] = {"Pod", "Secret", "Node"};
     const struct cfr_config_request *r = a->config->request;
     const struct cfr_config_bound *b = r->bound_to;
-    struct cfr_k8s_token_request wish = {
+    struct cfr_k8s_token_request request = {
         .namespace_name = a->namespace_name,
         .service_account = r->service_account,
         .audiences = r->audiences.count != 0 ? r->audiences.items : (char *const *)&a->config->audience,
@@ -83,23 +83,24 @@ static struct cfr_k8s_token_request describe_request(const struct cfr_token_ask 
     };
 
     if (b != NULL) {
-        wish.bound_kind = kinds[b->kind];
-        wish.bound_name = a->bound_name != NULL ? a->bound_name : b->name;
-        wish.bound_uid = a->bound_uid != NULL ? a->bound_uid : b->uid;
+        request.bound_kind = kinds[b->kind];
+        request.bound_name = a->bound_name != NULL ? a->bound_name : b->name;
+        request.bound_uid = a->bound_uid != NULL ? a->bound_uid : b->uid;
     }
-    return wish;
+    return request;
 }
 
-static int refuse(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
+static int refuse(const struct cfr_source_token_request *a, const struct cfr_kube_answer *answer,
+                  struct cfr_token_answer *out)
 {
     char what[400];
-    struct cfr_k8s_token_request wish = describe_request(a);
+    struct cfr_k8s_token_request request = describe_request(a);
     struct cfr_k8s_asked asked = {.what = what,
                                   .verb = "create",
                                   .resource = "serviceaccounts/token",
-                                  .name = wish.service_account,
-                                  .namespace_name = wish.namespace_name,
-                                  .audience = wish.audiences[0],
+                                  .name = request.service_account,
+                                  .namespace_name = request.namespace_name,
+                                  .audience = request.audiences[0],
                                   .secrets = answer->secrets,
                                   .secret_count = answer->secret_count};
 
@@ -127,11 +128,12 @@ static int read_claims(struct cfr_k8s_token_grant *g, struct cfr_token_answer *o
     return rc;
 }
 
-static int read_token(const struct cfr_token_ask *a, const struct cfr_kube_answer *answer, struct cfr_token_answer *out)
+static int read_token(const struct cfr_source_token_request *a, const struct cfr_kube_answer *answer,
+                      struct cfr_token_answer *out)
 {
-    struct cfr_k8s_token_request wish = describe_request(a);
+    struct cfr_k8s_token_request request = describe_request(a);
     struct cfr_k8s_token_grant grant = {.expires_s = 0};
-    int rc = cfr_k8s_token_request_answer(&wish, answer->body, &grant, &out->err);
+    int rc = cfr_k8s_token_request_answer(&request, answer->body, &grant, &out->err);
 
     if (rc == 0)
         rc = read_claims(&grant, out);
@@ -143,7 +145,7 @@ static int read_token(const struct cfr_token_ask *a, const struct cfr_kube_answe
 
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 {
-    struct cfr_token_ask *a = ctx;
+    struct cfr_source_token_request *a = ctx;
     struct cfr_token_answer out = {
         .err = answer->err,
         .rc = answer->error,
@@ -163,28 +165,28 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     destroy(a);
 }
 
-static int send(struct cfr_token_ask *a, struct cfr_kube *kube, struct cfr_err *err)
+static int send(struct cfr_source_token_request *a, struct cfr_kube *kube, struct cfr_err *err)
 {
     const struct cfr_config_request *r = a->config->request;
     struct cfr_kube_where where = {r->kubeconfig, r->context};
-    struct cfr_k8s_token_request wish = describe_request(a);
+    struct cfr_k8s_token_request token = describe_request(a);
     char path[CFR_K8S_TOKEN_REQUEST_PATH_MAX];
     struct cfr_kube_request request = {"POST", path, "application/json", &a->body};
     int rc;
 
-    if (!cfr_k8s_token_request_path(&wish, path))
+    if (!cfr_k8s_token_request_path(&token, path))
         return cfr_err_set(err, CFR_E_CONFIG, "%.64s/%.64s cannot be the name of a service account", a->namespace_name,
                            r->service_account);
     cfr_secret_init(&a->body, CFR_K8S_TOKEN_REQUEST_BODY_MAX);
-    rc = cfr_k8s_token_request_body(&wish, &a->body, err);
+    rc = cfr_k8s_token_request_body(&token, &a->body, err);
     return rc != 0 ? rc : cfr_kube_start(kube, &where, &request, on_answer, a, &a->call, err);
 }
 
 int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_config_token *config,
-                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_token_ask **out,
+                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_source_token_request **out,
                                    struct cfr_err *err)
 {
-    struct cfr_token_ask *a = calloc(1, sizeof *a);
+    struct cfr_source_token_request *a = calloc(1, sizeof *a);
     int rc;
 
     if (a == NULL)
@@ -205,14 +207,14 @@ int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_confi
     return 0;
 }
 
-void cfr_source_token_request_cancel(struct cfr_token_ask *a)
+void cfr_source_token_request_cancel(struct cfr_source_token_request *a)
 {
     if (a->call != NULL)
         cfr_kube_cancel(a->call);
     destroy(a);
 }
 
-void cfr_source_token_request_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config)
+void cfr_source_token_request_rebind(struct cfr_source_token_request *a, const struct cfr_config_token *config)
 {
     a->config = config;
 }

@@ -6,7 +6,7 @@
 #include "agent/config/config.h"
 #include "agent/kube/client.h"
 
-struct cfr_token_ask; /* exists only while a request is under way */
+struct cfr_source_token_request; /* exists only while a request is under way */
 
 struct cfr_token_answer {
     int rc; /* 0, or an error with err set */
@@ -25,10 +25,10 @@ typedef void cfr_source_token_request_fn(void *ctx, struct cfr_token_answer *ans
 /* Starts the request of CONFIG (borrowed until DONE or a cancel; it has one). DONE is called once, never before this
  * returns. An error here means that nothing was started. */
 int cfr_source_token_request_start(struct cfr_kube *kube, const struct cfr_config_token *config,
-                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_token_ask **out,
+                                   cfr_source_token_request_fn *done, void *ctx, struct cfr_source_token_request **out,
                                    struct cfr_err *err);
-void cfr_source_token_request_cancel(struct cfr_token_ask *a);
+void cfr_source_token_request_cancel(struct cfr_source_token_request *a);
 /* The configuration was replaced by an equal one. */
-void cfr_source_token_request_rebind(struct cfr_token_ask *a, const struct cfr_config_token *config);
+void cfr_source_token_request_rebind(struct cfr_source_token_request *a, const struct cfr_config_token *config);
 
 #endif

@@ -168,14 +168,14 @@ static bool note_generation(struct cfr_worker *w, size_t i, uint64_t generation,
 static int read_path(const char *path, struct cfr_secret *text, struct cfr_hook_ack_file *out, struct cfr_err *err)
 {
     const char *name;
-    struct cfr_file_mark mark;
+    struct cfr_file_fingerprint mark;
     int fd = cfr_path_open_parent(path, false, &name, err);
     int rc;
 
     if (fd < 0)
         return fd;
     /* In this order, so that the time is never newer than the content. */
-    rc = cfr_file_mark(fd, name, &mark, err);
+    rc = cfr_file_fingerprint(fd, name, &mark, err);
     if (rc == 0)
         rc = cfr_file_read_at(fd, name, text, err);
     (void)close(fd);

@@ -279,15 +279,15 @@ static const char *read_reason(struct cfr_view body, char reason[CFR_API_ROUTES_
 }
 
 /* A POST that asks the agent to act. */
-static void ask(const struct cfr_httpd_request *req, enum cfr_wish wish, struct cfr_action *action,
-                struct cfr_httpd_response *out)
+static void read_action(const struct cfr_httpd_request *req, enum cfr_api_action_kind kind, struct cfr_action *action,
+                        struct cfr_httpd_response *out)
 {
     const char *why = read_reason(req->body, action->reason);
 
     if (why != NULL)
         cfr_api_routes_error(400, "bad-request", why, out);
     else
-        action->wish = wish;
+        action->kind = kind;
 }
 
 static void show(const struct cfr_api_status *status, const char *only, struct cfr_httpd_response *out)
@@ -317,8 +317,8 @@ static void credential(const struct cfr_httpd_request *req, const struct cfr_api
         show(status, name, out);
         return;
     }
-    ask(req, CFR_WISH_ROTATE, action, out);
-    if (action->wish != CFR_WISH_NONE)
+    read_action(req, CFR_API_ACTION_ROTATE, action, out);
+    if (action->kind != CFR_API_ACTION_NONE)
         memcpy(action->name, name, sizeof name);
 }
 
@@ -339,10 +339,10 @@ void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cf
             show(status, NULL, out);
     } else if (cfr_view_is(req->path, "/v1/reload")) {
         if (allowed(req, "POST", out))
-            ask(req, CFR_WISH_RELOAD, action, out);
+            read_action(req, CFR_API_ACTION_RELOAD, action, out);
     } else if (cfr_view_is(req->path, "/v1/quit")) {
         if (allowed(req, "POST", out))
-            ask(req, CFR_WISH_QUIT, action, out);
+            read_action(req, CFR_API_ACTION_QUIT, action, out);
     } else if (cfr_view_starts(req->path, below)) {
         credential(req, status, (struct cfr_view){req->path.p + n, req->path.n - n}, action, out);
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP interfaces as functions: request in, response (or a wish to the agent) out. Pure. */
+/* The HTTP interfaces as functions: request in, response (or an action for the agent) out. Pure. */
 #ifndef CFR_SERVE_API_ROUTES_H
 #define CFR_SERVE_API_ROUTES_H
 
@@ -23,11 +23,11 @@ struct cfr_httpd_response {
     struct cfr_str body;      /* freed by the caller */
 };
 
-/* What a control request asks of the agent. */
-enum cfr_wish { CFR_WISH_NONE, CFR_WISH_ROTATE, CFR_WISH_RELOAD, CFR_WISH_QUIT };
+/* The action that a control request demands. */
+enum cfr_api_action_kind { CFR_API_ACTION_NONE, CFR_API_ACTION_ROTATE, CFR_API_ACTION_RELOAD, CFR_API_ACTION_QUIT };
 
 struct cfr_action {
-    enum cfr_wish wish;
+    enum cfr_api_action_kind kind;
     char name[128];
     char reason[CFR_API_ROUTES_REASON_MAX + 1]; /* empty = none */
 };
@@ -38,7 +38,7 @@ void cfr_api_routes_health(const struct cfr_httpd_request *req, const struct cfr
 /* The control socket: GET /v1/credentials, GET /v1/credentials/NAME, POST /v1/credentials/NAME/rotate and
  * POST /v1/reload and /v1/quit (body empty or {"reason":"..."}, UTF-8 without control characters), and the health
  * pages;
- * `/` lists them. With a wish other than NONE the agent acts and answers by one of the functions below; else
+ * `/` lists them. With a kind other than NONE the agent acts and answers by one of the functions below; else
  * OUT is the answer: 400, 404, 405 say in words what was wrong. */
 void cfr_api_routes_control(const struct cfr_httpd_request *req, const struct cfr_api_status *status,
                             struct cfr_action *action, struct cfr_httpd_response *out);

@@ -268,7 +268,7 @@ static void write_identity(const struct ask *a, struct cfr_writer *w)
 }
 
 /* All values are texts; the resource is the client's own spelling. */
-static void give(struct ask *a, struct cfr_view token)
+static void write_token(struct ask *a, struct cfr_view token)
 {
     int64_t now_s = a->world->now_s;
     int64_t expires_s = a->offer.expires_s != 0 ? a->offer.expires_s : now_s + ENDLESS_S;
@@ -303,7 +303,7 @@ static void answer(struct ask *a)
     if (!cfr_sdk_endpoint_offer_lives(&a->offer, a->world->now_s))
         not_now(a, &a->offer);
     else if (cfr_sdk_azure_resource_token(a->offer.grant, cfr_view_of(a->resource), &token))
-        give(a, token);
+        write_token(a, token);
     else
         no_token(a);
 }

@@ -37,7 +37,7 @@ static void text(struct cfr_sdk_endpoint_answer *out, struct cfr_view content)
 }
 
 /* The offer, without making an answer if nothing in it lives now: its grant is NULL then. */
-static struct cfr_offer look(const struct ask *a)
+static struct cfr_offer find_live_offer(const struct ask *a)
 {
     struct cfr_offer offer = {0};
 
@@ -78,7 +78,7 @@ static struct cfr_view role_name(const struct ask *a, const struct cfr_grant *gr
 
 static void roles(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
-    text(out, role_name(a, look(a).grant));
+    text(out, role_name(a, find_live_offer(a).grant));
 }
 
 static int64_t updated_s(const struct ask *a, const struct cfr_offer *offer)
@@ -113,7 +113,7 @@ static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpo
 
     /* The credential's name is always accepted: it was listed if no grant named a role then. */
     if (!cfr_sdk_endpoint_decode(name, role, sizeof role) ||
-        (!cfr_view_is(role_name(a, look(a).grant), role) && strcmp(role, a->config->credential) != 0)) {
+        (!cfr_view_is(role_name(a, find_live_offer(a).grant), role) && strcmp(role, a->config->credential) != 0)) {
         not_found(out);
         return;
     }
@@ -128,7 +128,7 @@ static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpo
 /* Those who ask for it want the partition and the account of the profile's ARN. */
 static void info(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_offer offer = look(a);
+    struct cfr_offer offer = find_live_offer(a);
     struct cfr_view partition, account, role;
     struct cfr_writer w;
     char arn[512];
@@ -159,7 +159,7 @@ static void region(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 /* What the SDKs for Go and Java ask for the region. */
 static void document(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_offer offer = look(a);
+    struct cfr_offer offer = find_live_offer(a);
     struct cfr_view account = offer.grant != NULL ? cfr_sdk_aws_account(offer.grant) : (struct cfr_view){NULL, 0};
     struct cfr_writer w;
 

@@ -34,9 +34,9 @@ static int sign(struct cfr_ec2_signer *s, struct cfr_view claim, unsigned char d
     return 0;
 }
 
-/* The key goes where it can be done without, which also costs less per token. OpenSSL up to 3.0.2 says that it begins
- * anew and does not, so what comes out is looked at; a provider may be of another version than the library. */
-static int settle(struct cfr_ec2_signer *s)
+/* Drops the key if the library can restart without it, which also costs less per token. OpenSSL up to 3.0.2 reports
+ * a restart that it does not do, so the result is compared; a provider may have another version than the library. */
+static int drop_key(struct cfr_ec2_signer *s)
 {
     const struct cfr_view probe = {PURPOSE, sizeof PURPOSE - 1};
     unsigned char first[DIGEST] = {0};
@@ -65,7 +65,7 @@ static int prepare(struct cfr_ec2_signer *s)
     EVP_MAC_free(hmac);
     if (s->mac == NULL || EVP_MAC_init(s->mac, (const unsigned char *)s->key.p, s->key.len, params) != 1)
         return CFR_E_INTERNAL;
-    return settle(s);
+    return drop_key(s);
 }
 
 int cfr_sdk_ec2_signer_open(struct cfr_view key, struct cfr_ec2_signer **out, struct cfr_err *err)

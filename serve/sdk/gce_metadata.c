@@ -11,7 +11,7 @@
 
 #define ACCOUNTS_PATH CFR_SDK_GCE_PATH "/v1/instance/service-accounts/"
 
-static void say(struct cfr_sdk_gce_ask *a, int status, const char *text)
+static void answer_text(struct cfr_sdk_gce_ask *a, int status, const char *text)
 {
     cfr_sdk_endpoint_start(a->out, status, CFR_SDK_GCE_HTML_TYPE);
     cfr_sdk_endpoint_text(a->out, text);
@@ -27,17 +27,17 @@ static bool admitted(struct cfr_sdk_gce_ask *a, bool root)
     struct cfr_view flavor = cfr_sdk_endpoint_asked(r, "Metadata-Flavor");
 
     if (cfr_sdk_endpoint_proxied(r)) {
-        say(a, 403, "Requests with the header \"X-Forwarded-For\" or \"Forwarded\" are not answered");
+        answer_text(a, 403, "Requests with the header \"X-Forwarded-For\" or \"Forwarded\" are not answered");
         a->out->refused = "a request to gce_metadata came through a proxy (X-Forwarded-For or Forwarded)";
     } else if (!cfr_view_is(r->method, "GET") && !cfr_view_is(r->method, "HEAD")) {
-        say(a, 405, "Only GET and HEAD are answered here");
+        answer_text(a, 405, "Only GET and HEAD are answered here");
         cfr_sdk_endpoint_header(a->out, "Allow", cfr_view_of("GET, HEAD"));
         a->out->refused = "a request to gce_metadata is neither GET nor HEAD";
     } else if (!root && flavor.p == NULL) {
-        say(a, 403, "Missing required header \"Metadata-Flavor\": \"Google\"");
+        answer_text(a, 403, "Missing required header \"Metadata-Flavor\": \"Google\"");
         a->out->refused = "a request to gce_metadata lacks the header Metadata-Flavor: Google";
     } else if (!root && !cfr_view_is(flavor, "Google")) {
-        say(a, 403, "The header \"Metadata-Flavor\" must be \"Google\"");
+        answer_text(a, 403, "The header \"Metadata-Flavor\" must be \"Google\"");
         a->out->refused = "a request to gce_metadata has another Metadata-Flavor than Google";
     } else {
         return true;
@@ -67,7 +67,7 @@ static bool form(struct cfr_sdk_gce_ask *a, bool *recursive, enum alt *alt)
             found = -1;
     }
     if (found < 0)
-        say(a, 400, "\"recursive\" must be true or false, and \"alt\" json or text, each at most once");
+        answer_text(a, 400, "\"recursive\" must be true or false, and \"alt\" json or text, each at most once");
     return found >= 0;
 }
 
@@ -98,10 +98,10 @@ static void redirect(struct cfr_sdk_gce_ask *a)
                      r->query.n != 0 ? r->query.p : "");
     if (n < 0 || (size_t)n >= sizeof to || strlen(to) != (size_t)n || !cfr_view_printable(cfr_view_of(to)) ||
         strchr(to, ' ') != NULL) {
-        say(a, 404, "this is a directory: its path ends with a slash");
+        answer_text(a, 404, "this is a directory: its path ends with a slash");
         return;
     }
-    say(a, 301, "this is a directory: its path ends with a slash");
+    answer_text(a, 301, "this is a directory: its path ends with a slash");
     cfr_sdk_endpoint_header(a->out, "Location", cfr_view_of(to));
 }
 
@@ -149,7 +149,7 @@ static void nothing(struct cfr_sdk_gce_ask *a)
             cfr_sdk_gce_tree_find(&a->tree, path, &slash) == CFR_SDK_GCE_NO_NODE && cfr_sdk_gce_token_email_waits(a))
             return;
     }
-    say(a, 404, "nothing is served at this path; a directory, with a slash at its end, lists what there is");
+    answer_text(a, 404, "nothing is served at this path; a directory, with a slash at its end, lists what there is");
 }
 
 static void answer(struct cfr_sdk_gce_ask *a)
@@ -210,7 +210,7 @@ bool cfr_sdk_gce_answer(const void *config, const struct cfr_sdk_endpoint_reques
         } else if (cfr_sdk_gce_tree_make(&ask.tree, config, w)) {
             answer(&ask);
         } else {
-            say(&ask, 500, "memory is short");
+            answer_text(&ask, 500, "memory is short");
         }
     }
     finish(&ask);

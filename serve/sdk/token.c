@@ -49,7 +49,7 @@ static const char *kind_name(const struct cfr_grant *g)
     return "unknown";
 }
 
-static void give_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
+static void write_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
 {
     const struct cfr_grant *g = o->grant;
     char when[CFR_TIME_RFC3339_MAX];
@@ -72,7 +72,7 @@ static void give_json(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer 
     cfr_sdk_endpoint_end(out, &w);
 }
 
-static void give_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
+static void write_text(const struct cfr_offer *o, struct cfr_sdk_endpoint_answer *out)
 {
     const struct cfr_grant_kind *kind = find_kind(o->grant);
 
@@ -152,9 +152,9 @@ static void answer(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
                offer.why != NULL ? offer.why : "there is no valid credential at this moment; try again");
         cfr_sdk_endpoint_retry_after(out, &offer);
     } else if (wants_text(cfr_sdk_endpoint_asked(r, "Accept"))) {
-        give_text(&offer, out);
+        write_text(&offer, out);
     } else {
-        give_json(&offer, out);
+        write_json(&offer, out);
     }
 }
 

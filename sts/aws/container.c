@@ -41,7 +41,7 @@ static bool needs_token(const void *config)
     return c->authorization == CFR_AWS_CONTAINER_TOKEN;
 }
 
-static const char *look(const char *(*env)(const char *), const char *name)
+static const char *read_variable(const char *(*env)(const char *), const char *name)
 {
     const char *value = env != NULL ? env(name) : NULL;
 
@@ -52,8 +52,8 @@ static const char *look(const char *(*env)(const char *), const char *name)
 static int find_url(const struct cfr_aws_container *c, const char *(*env)(const char *), struct cfr_str *out,
                     bool *link_local, struct cfr_err *err)
 {
-    const char *relative = look(env, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *full = look(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *relative = read_variable(env, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    const char *full = read_variable(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
     const char *from = "endpoint";
     int rc;
 

@@ -12,7 +12,7 @@ static const char *const domains[] = {
     "sc2s.sgov.gov", "c2s.ic.gov",       "cloud.adc-e.uk", "csp.hci.ic.gov",
 };
 
-static bool take(struct cfr_view *rest, const char *text)
+static bool skip_prefix(struct cfr_view *rest, const char *text)
 {
     if (!cfr_view_starts(*rest, text))
         return false;
@@ -33,10 +33,10 @@ bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
         return false;
     out->account = (struct cfr_view){rest.p, n};
     rest = (struct cfr_view){rest.p + n, rest.n - n};
-    if (!take(&rest, ".dkr.ecr") && !take(&rest, ".dkr-ecr"))
+    if (!skip_prefix(&rest, ".dkr.ecr") && !skip_prefix(&rest, ".dkr-ecr"))
         return false;
-    out->fips = take(&rest, "-fips");
-    if (!take(&rest, "."))
+    out->fips = skip_prefix(&rest, "-fips");
+    if (!skip_prefix(&rest, "."))
         return false;
     for (n = 0; n < rest.n && rest.p[n] != '.';)
         n++;

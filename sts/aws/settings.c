@@ -11,7 +11,7 @@
 #include <strings.h>
 
 /* An empty variable counts as unset. */
-static const char *look(const char *(*env)(const char *), const char *name)
+static const char *read_variable(const char *(*env)(const char *), const char *name)
 {
     const char *value = env != NULL ? env(name) : NULL;
 
@@ -20,7 +20,7 @@ static const char *look(const char *(*env)(const char *), const char *name)
 
 static int env_bool(const char *(*env)(const char *), const char *name, bool *out, struct cfr_err *err)
 {
-    const char *value = look(env, name);
+    const char *value = read_variable(env, name);
 
     *out = value != NULL && strcasecmp(value, "true") == 0;
     if (value == NULL || *out || strcasecmp(value, "false") == 0)
@@ -28,7 +28,7 @@ static int env_bool(const char *(*env)(const char *), const char *name, bool *ou
     return cfr_err_set(err, CFR_E_CONFIG, "%s: its value must be true or false", name);
 }
 
-static int take_switch(int configured, const char *key, const char *(*env)(const char *), const char *variable,
+static int read_switch(int configured, const char *key, const char *(*env)(const char *), const char *variable,
                        bool *out, const char **from, struct cfr_err *err)
 {
     *from = configured == CFR_AWS_ENVIRONMENT ? variable : key;
@@ -44,7 +44,7 @@ void cfr_aws_settings_take_region(const char *configured, const char *(*env)(con
     out->region = configured;
     out->region_from = "region";
     for (size_t i = 0; out->region == NULL && i < 2; i++) {
-        out->region = look(env, variables[i]);
+        out->region = read_variable(env, variables[i]);
         out->region_from = variables[i];
     }
 }
@@ -62,7 +62,7 @@ int cfr_aws_settings_endpoint(const char *configured, const char *variable, cons
         return 0;
     rc = env_bool(env, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", &ignored, err);
     for (size_t i = 0; rc == 0 && !ignored && out->endpoint == NULL && i < 2; i++) {
-        out->endpoint = look(env, variables[i]);
+        out->endpoint = read_variable(env, variables[i]);
         out->endpoint_from = variables[i];
     }
     return rc;
@@ -71,10 +71,10 @@ int cfr_aws_settings_endpoint(const char *configured, const char *variable, cons
 int cfr_aws_settings_switches(int fips, int dual_stack, const char *(*env)(const char *), struct cfr_aws_settings *out,
                               struct cfr_err *err)
 {
-    int rc = take_switch(fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
+    int rc = read_switch(fips, "fips", env, "AWS_USE_FIPS_ENDPOINT", &out->fips, &out->fips_from, err);
 
     return rc != 0 ? rc
-                   : take_switch(dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT", &out->dual_stack,
+                   : read_switch(dual_stack, "dual_stack", env, "AWS_USE_DUALSTACK_ENDPOINT", &out->dual_stack,
                                  &out->dual_stack_from, err);
 }
 
@@ -84,7 +84,7 @@ static int take_legacy(const struct cfr_aws *config, const char *(*env)(const ch
 
     *out = config->regional == CFR_AWS_LEGACY;
     if (config->regional == CFR_AWS_REGIONAL_ENVIRONMENT)
-        value = look(env, "AWS_STS_REGIONAL_ENDPOINTS");
+        value = read_variable(env, "AWS_STS_REGIONAL_ENDPOINTS");
     if (value == NULL || strcasecmp(value, "regional") == 0)
         return 0;
     if (strcasecmp(value, "legacy") != 0)

@@ -50,7 +50,7 @@ static void use(const struct cfr_ca *a)
     CFR_FUZZ_MUST(cfr_bundle_trust(a, CFR_CA_GENERATIONS_MAX, now_s, &out, NULL) == 0);
     CFR_FUZZ_MUST(cfr_view_starts(cfr_str_view(&out), a->generations[0].root.pem));
     CFR_FUZZ_MUST(cfr_bundle_chain(a, CFR_CA_GENERATIONS_MAX, now_s, &out, NULL) == 0);
-    CFR_FUZZ_MUST(cfr_bundle_mark(a, 3, now_s) != 0);
+    CFR_FUZZ_MUST(cfr_bundle_fingerprint(a, 3, now_s) != 0);
     CFR_FUZZ_MUST(cfr_ca_next_s(a, &rules, now_s) > now_s);
     (void)cfr_ca_need(a, &rules, now_s);
     cfr_str_free(&out);

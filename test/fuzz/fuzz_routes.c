@@ -49,9 +49,9 @@ static void check_answer(struct cfr_httpd_response *out)
 static void check_wish(const struct cfr_action *action, const struct cfr_httpd_request *req,
                        const struct cfr_httpd_response *out)
 {
-    bool known = action->wish == CFR_WISH_RELOAD && action->name[0] == '\0';
+    bool known = action->kind == CFR_API_ACTION_RELOAD && action->name[0] == '\0';
 
-    for (size_t i = 0; i < 3 && action->wish == CFR_WISH_ROTATE; i++)
+    for (size_t i = 0; i < 3 && action->kind == CFR_API_ACTION_ROTATE; i++)
         known = known || strcmp(action->name, names[i]) == 0;
     CFR_FUZZ_MUST(known && cfr_view_is(req->method, "POST") && out->body.p == NULL);
     CFR_FUZZ_MUST(memchr(action->reason, '\0', sizeof action->reason) != NULL && clean(action->reason));
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cfr_api_routes_health(&req, &status, &out);
     check_answer(&out);
     cfr_api_routes_control(&req, &status, &action, &out);
-    if (action.wish == CFR_WISH_NONE)
+    if (action.kind == CFR_API_ACTION_NONE)
         check_answer(&out);
     else
         check_wish(&action, &req, &out);

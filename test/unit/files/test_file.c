@@ -191,34 +191,34 @@ static void wipe_never_overwrites_what_somebody_else_has(void **state)
 
 static void mark_tells_which_file_it_is(void **state)
 {
-    struct cfr_file_mark a;
-    struct cfr_file_mark b;
+    struct cfr_file_fingerprint a;
+    struct cfr_file_fingerprint b;
 
     (void)state;
-    assert_int_equal(cfr_file_mark(dir_fd, "f", &a, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "f", &a, &err), CFR_E_MISSING);
     put(in("f"), "12345");
-    assert_int_equal(cfr_file_mark(dir_fd, "f", &a, &err), 0);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "f", &a, &err), 0);
     assert_int_equal(a.size, 5);
-    assert_int_equal(cfr_file_mark(dir_fd, "f", &b, &err), 0);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "f", &b, &err), 0);
     assert_memory_equal(&a, &b, sizeof a);
     put(in("g"), "12345");
-    assert_int_equal(cfr_file_mark(dir_fd, "g", &b, &err), 0);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "g", &b, &err), 0);
     assert_int_not_equal(a.inode, b.inode);
     assert_int_equal(symlink("f", in("link")), 0);
-    assert_int_equal(cfr_file_mark(dir_fd, "link", &b, &err), CFR_E_PATH);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "link", &b, &err), CFR_E_PATH);
 }
 
 static void overwrite_keeps_the_inode(void **state)
 {
     struct cfr_file file = file_of("f", "new", 0640);
-    struct cfr_file_mark before;
-    struct cfr_file_mark after;
+    struct cfr_file_fingerprint before;
+    struct cfr_file_fingerprint after;
 
     (void)state;
     put(in("f"), "a longer old content");
-    assert_int_equal(cfr_file_mark(dir_fd, "f", &before, &err), 0);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "f", &before, &err), 0);
     assert_int_equal(cfr_file_overwrite(dir_fd, &file, &err), 0);
-    assert_int_equal(cfr_file_mark(dir_fd, "f", &after, &err), 0);
+    assert_int_equal(cfr_file_fingerprint(dir_fd, "f", &after, &err), 0);
     assert_int_equal(before.inode, after.inode);
     assert_string_equal(get(in("f")), "new");
     assert_int_equal(mode_of(in("f")), 0640);

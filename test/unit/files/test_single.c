@@ -22,20 +22,20 @@ static int publish(const char *path, const char *text, mode_t mode, bool in_plac
 
 static void publishes_replaces_and_keeps(void **state)
 {
-    struct cfr_file_mark first;
-    struct cfr_file_mark second;
+    struct cfr_file_fingerprint first;
+    struct cfr_file_fingerprint second;
 
     (void)state;
-    assert_int_equal(cfr_single_mark(in("a/b/token"), &first, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_single_fingerprint(in("a/b/token"), &first, &err), CFR_E_MISSING);
     assert_int_equal(publish(in("a/b/token"), "one", 0640, false), 0);
     assert_true(changed);
     assert_string_equal(get(in("a/b/token")), "one");
     assert_int_equal(mode_of(in("a/b/token")), 0640);
     assert_int_equal(mode_of(in("a/b")), 0755);
-    assert_int_equal(cfr_single_mark(in("a/b/token"), &first, &err), 0);
+    assert_int_equal(cfr_single_fingerprint(in("a/b/token"), &first, &err), 0);
     assert_int_equal(publish(in("a/b/token"), "one", 0640, false), 0);
     assert_false(changed);
-    assert_int_equal(cfr_single_mark(in("a/b/token"), &second, &err), 0);
+    assert_int_equal(cfr_single_fingerprint(in("a/b/token"), &second, &err), 0);
     assert_memory_equal(&first, &second, sizeof first);
     assert_int_equal(publish(in("a/b/token"), "two", 0640, false), 0);
     assert_true(changed);

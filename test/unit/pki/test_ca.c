@@ -289,10 +289,10 @@ static void the_bundle_changes_only_when_something_ends(void **state)
     before = trust(&a, 3, rotated_s);
     after = trust(&a, 3, gone_s - 1);
     assert_string_equal(before, after);
-    assert_int_equal(cfr_bundle_mark(&a, 3, rotated_s), cfr_bundle_mark(&a, 3, gone_s - 1));
+    assert_int_equal(cfr_bundle_fingerprint(&a, 3, rotated_s), cfr_bundle_fingerprint(&a, 3, gone_s - 1));
     assert_int_equal(cfr_ca_next_s(&a, &usual, rotated_s), rotated_s + 395 * DAY);
     assert_int_equal(cfr_ca_next_s(&a, &(struct cfr_ca_rules){.rotate_below_s = DAY}, rotated_s), gone_s);
-    assert_int_not_equal(cfr_bundle_mark(&a, 3, rotated_s), cfr_bundle_mark(&a, 3, gone_s));
+    assert_int_not_equal(cfr_bundle_fingerprint(&a, 3, rotated_s), cfr_bundle_fingerprint(&a, 3, gone_s));
     free(after);
     /* Fewer generations by configuration. */
     after = trust(&a, 1, rotated_s);

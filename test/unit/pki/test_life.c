@@ -146,7 +146,7 @@ static bool keep_bundle(struct world *w, const struct cfr_ca *a)
 
 static bool keep_server(struct world *w, const struct cfr_ca *a, int i)
 {
-    uint64_t mark = cfr_bundle_mark(a, KEPT, w->now_s);
+    uint64_t mark = cfr_bundle_fingerprint(a, KEPT, w->now_s);
     struct leaf leaf;
 
     if (as_of(w, i, w->now_s) != NULL && w->marks[i] == mark && w->now_s < w->renew_s[i])

@@ -66,11 +66,11 @@ static void on_rest(void *ctx, const struct cfr_httpd_peer *peer, const struct c
     cfr_str_addz(&response->body, "rest");
 }
 
-static struct cfr_server *serve(struct seen *seen, cfr_httpd_fn *fn)
+static struct cfr_httpd_server *serve(struct seen *seen, cfr_httpd_fn *fn)
 {
     const struct cfr_httpd_options options = {
         .secret = on_secret, .fn = fn, .ctx = seen, .connections = ROOM, .no_body = true};
-    struct cfr_server *s;
+    struct cfr_httpd_server *s;
     struct cfr_err err = {0};
 
     if (cfr_httpd_open("127.0.0.1:0", false, &options, &s, &err) != 0)
@@ -78,7 +78,7 @@ static struct cfr_server *serve(struct seen *seen, cfr_httpd_fn *fn)
     return s;
 }
 
-static int dial(const struct cfr_server *s)
+static int dial(const struct cfr_httpd_server *s)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -89,7 +89,7 @@ static int dial(const struct cfr_server *s)
 }
 
 /* Steps the server until FD has something to read (or its end has come), then reads it all. */
-static size_t hear(struct cfr_server *s, int fd, char *to, size_t cap)
+static size_t hear(struct cfr_httpd_server *s, int fd, char *to, size_t cap)
 {
     struct pollfd p = {fd, POLLIN, 0};
     ssize_t n;
@@ -110,7 +110,7 @@ static void say(int fd, const char *text)
 static void test_what_a_request_carries(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = serve(&seen, on_rest);
+    struct cfr_httpd_server *s = serve(&seen, on_rest);
     char text[1024];
     int fd = dial(s);
 
@@ -141,7 +141,7 @@ static void test_what_a_request_carries(void **state)
 static void test_who_asks_nothing_makes_room(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = serve(&seen, NULL);
+    struct cfr_httpd_server *s = serve(&seen, NULL);
     int idle[ROOM * 8];
     char text[1024];
     int fd;
@@ -179,7 +179,7 @@ static void test_a_unix_socket_for_everybody(void **state)
     const struct cfr_httpd_options options = {.secret = on_secret, .ctx = &seen, .mode = 0666};
     char dir[] = "/tmp/cfr-secret-XXXXXX";
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    struct cfr_server *s;
+    struct cfr_httpd_server *s;
     char text[1024];
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 

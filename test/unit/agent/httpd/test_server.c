@@ -75,7 +75,7 @@ static int64_t now_ms(void)
 }
 
 /* One round of a loop as the agent has it: waits for the server or FD, then steps. */
-static void turn(struct cfr_server *s, int fd, short events)
+static void turn(struct cfr_httpd_server *s, int fd, short events)
 {
     struct pollfd fds[2] = {{.fd = cfr_httpd_fd(s), .events = POLLIN}, {.fd = fd, .events = events}};
     int64_t ms = cfr_httpd_timeout_ms(s);
@@ -84,7 +84,7 @@ static void turn(struct cfr_server *s, int fd, short events)
     cfr_httpd_step(s);
 }
 
-static int tcp_client(const struct cfr_server *s)
+static int tcp_client(const struct cfr_httpd_server *s)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     const char *colon = strrchr(cfr_httpd_address(s), ':');
@@ -116,7 +116,7 @@ static int unix_client(const char *path)
     return -1;
 }
 
-static void put(struct cfr_server *s, int fd, const char *bytes, size_t n)
+static void put(struct cfr_httpd_server *s, int fd, const char *bytes, size_t n)
 {
     int64_t end = now_ms() + LIMIT_MS;
 
@@ -139,7 +139,7 @@ static void put(struct cfr_server *s, int fd, const char *bytes, size_t n)
 static char answer[1 << 21];
 
 /* Reads until the server closes. Returns how much came. */
-static size_t get_all(struct cfr_server *s, int fd)
+static size_t get_all(struct cfr_httpd_server *s, int fd)
 {
     int64_t end = now_ms() + LIMIT_MS;
     size_t n = 0;
@@ -161,7 +161,7 @@ static size_t get_all(struct cfr_server *s, int fd)
     return n;
 }
 
-static size_t ask(struct cfr_server *s, int fd, const char *request)
+static size_t ask(struct cfr_httpd_server *s, int fd, const char *request)
 {
     put(s, fd, request, strlen(request));
     return get_all(s, fd);
@@ -173,9 +173,9 @@ static void assert_has(const char *part)
         fail_msg("\"%s\" is not in: %.500s", part, answer);
 }
 
-static struct cfr_server *open_tcp(struct seen *seen)
+static struct cfr_httpd_server *open_tcp(struct seen *seen)
 {
-    struct cfr_server *s;
+    struct cfr_httpd_server *s;
     struct cfr_err err = {0};
 
     if (cfr_httpd_open_tcp("127.0.0.1:0", on_request, seen, &s, &err) != 0)
@@ -186,7 +186,7 @@ static struct cfr_server *open_tcp(struct seen *seen)
 static void test_passes_requests_on(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
 
     (void)state;
     (void)ask(s, tcp_client(s), "GET /a%2Fb/c?verbose&x=%20y HTTP/1.1\r\nHost: me:1\r\nConnection: close\r\n\r\n");
@@ -216,7 +216,7 @@ static void test_passes_requests_on(void **state)
 static void test_large_answers_and_kept_connections(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
 
     (void)state;
     assert_true(ask(s, tcp_client(s),
@@ -231,7 +231,7 @@ static void test_large_answers_and_kept_connections(void **state)
 static void test_bodies(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
     static char big[300000];
     int fd;
 
@@ -277,7 +277,7 @@ static void test_malformed_requests(void **state)
                                            "POST / HTTP/1.1\r\nHost: me\r\nContent-Length: -5\r\n\r\n",
                                            "POST / HTTP/1.1\r\nHost: me\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"};
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
     static char big[40000];
 
     (void)state;
@@ -302,7 +302,7 @@ static void test_malformed_requests(void **state)
 static void test_idle_asks_for_no_wake_up(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
     struct pollfd p = {.fd = cfr_httpd_fd(s), .events = POLLIN};
     int64_t end = now_ms() + LIMIT_MS;
     int fd;
@@ -327,7 +327,7 @@ static void test_limits_connections_per_address(void **state)
 {
     enum { MORE = 40, ALLOWED = 32 };
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
     int fds[MORE];
     int closed = 0;
     int64_t end = now_ms() + LIMIT_MS;
@@ -361,8 +361,8 @@ static void test_tcp_addresses(void **state)
                                       "1:2:3", "[::1:80", "[::1]",        "127.0.0.1:65536", "127.0.0.1:-1",
                                       ":x",    "[zz]:80", "127.0.0.1:8o", "127.0.0.1 :80",   "http://127.0.0.1:80"};
     struct seen seen = {0};
-    struct cfr_server *s;
-    struct cfr_server *t;
+    struct cfr_httpd_server *s;
+    struct cfr_httpd_server *t;
     struct cfr_err err = {0};
 
     (void)state;
@@ -396,7 +396,7 @@ static char *in_dir(char buf[200], const char *name)
     return strcat(buf, name);
 }
 
-static int open_unix(const char *path, struct seen *seen, struct cfr_server **out, struct cfr_err *err)
+static int open_unix(const char *path, struct seen *seen, struct cfr_httpd_server **out, struct cfr_err *err)
 {
     return cfr_httpd_open(path, true, &(struct cfr_httpd_options){.fn = on_request, .ctx = seen}, out, err);
 }
@@ -404,8 +404,8 @@ static int open_unix(const char *path, struct seen *seen, struct cfr_server **ou
 static void test_unix_socket(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s;
-    struct cfr_server *t;
+    struct cfr_httpd_server *s;
+    struct cfr_httpd_server *t;
     struct cfr_err err = {0};
     struct stat st;
     char path[200];
@@ -432,7 +432,7 @@ static void test_unix_socket(void **state)
 static void test_unix_socket_leftovers(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s;
+    struct cfr_httpd_server *s;
     struct cfr_err err = {0};
     struct stat st;
     char path[200];
@@ -464,7 +464,7 @@ static void test_unix_socket_leftovers(void **state)
 static void test_unix_paths(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s;
+    struct cfr_httpd_server *s;
     struct cfr_err err = {0};
     char path[200];
     char name[200];
@@ -489,7 +489,7 @@ static void test_unix_paths(void **state)
 static void test_descriptors_are_not_inherited(void **state)
 {
     struct seen seen = {0};
-    struct cfr_server *s = open_tcp(&seen);
+    struct cfr_httpd_server *s = open_tcp(&seen);
     int fd = tcp_client(s);
     int any = 0;
 

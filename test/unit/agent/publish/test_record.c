@@ -77,7 +77,7 @@ static void round_trip(void **state)
     assert_true(in.digest == out.digest && in.token_mark == out.token_mark && in.retire_ms == 7);
     assert_string_equal(in.identity, out.identity);
     assert_string_equal(in.pending_reason, "");
-    assert_memory_equal(in.targets, out.targets, 2 * sizeof(struct cfr_file_mark));
+    assert_memory_equal(in.targets, out.targets, 2 * sizeof(struct cfr_file_fingerprint));
     assert_true(in.hook_done[1] == UINT64_MAX && in.hook_count == 2);
     assert_true(in.acknowledged_count == 3 && in.acknowledged[1] == UINT64_MAX && in.acknowledged[2] == 4);
     assert_true(in.published_ns == INT64_C(1795000000123456789));

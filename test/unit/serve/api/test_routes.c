@@ -47,7 +47,7 @@ static void control(const char *method, const char *target, const char *body)
     cfr_str_free(&out.body);
     memset(&action, 0x55, sizeof action);
     cfr_api_routes_control(&r, &status, &action, &out);
-    if (action.wish == CFR_WISH_NONE) {
+    if (action.kind == CFR_API_ACTION_NONE) {
         assert_true(out.status >= 200);
         assert_non_null(out.body.p);
     } else {
@@ -200,7 +200,7 @@ static void test_control_refuses(void **state)
     status = sample_status(4);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         control(cases[i].method, cases[i].target, NULL);
-        assert_int_equal(action.wish, CFR_WISH_NONE);
+        assert_int_equal(action.kind, CFR_API_ACTION_NONE);
         assert_error(cases[i].status, cases[i].code);
         assert_int_equal(out.allow != NULL, cases[i].status == 405);
     }
@@ -230,26 +230,26 @@ static void test_rotate(void **state)
     (void)state;
     status = sample_status(4);
     control("POST", "/v1/credentials/registry/rotate", NULL);
-    assert_int_equal(action.wish, CFR_WISH_ROTATE);
+    assert_int_equal(action.kind, CFR_API_ACTION_ROTATE);
     assert_string_equal(action.name, "registry");
     assert_string_equal(action.reason, "");
     control("POST", "/v1/credentials/t%C3%B6ken/rotate", " \r\n");
-    assert_int_equal(action.wish, CFR_WISH_ROTATE);
+    assert_int_equal(action.kind, CFR_API_ACTION_ROTATE);
     assert_string_equal(action.name, "t\xc3\xb6ken");
     control("POST", "/v1/credentials/cache/rotate", "{}");
-    assert_int_equal(action.wish, CFR_WISH_ROTATE);
+    assert_int_equal(action.kind, CFR_API_ACTION_ROTATE);
     assert_string_equal(action.reason, "");
     control("POST", "/v1/credentials/cache/rotate", " {\"reason\": \"leak, ticket \\u00e4 12\"} \n");
-    assert_int_equal(action.wish, CFR_WISH_ROTATE);
+    assert_int_equal(action.kind, CFR_API_ACTION_ROTATE);
     assert_string_equal(action.reason, "leak, ticket \xc3\xa4 12");
     control("POST", "/v1/reload", "{\"reason\":\"x\"}");
-    assert_int_equal(action.wish, CFR_WISH_RELOAD);
+    assert_int_equal(action.kind, CFR_API_ACTION_RELOAD);
     assert_string_equal(action.name, "");
     assert_string_equal(action.reason, "x");
     control("POST", "/v1/quit", NULL);
-    assert_int_equal(action.wish, CFR_WISH_QUIT);
+    assert_int_equal(action.kind, CFR_API_ACTION_QUIT);
     control("GET", "/v1/quit", NULL);
-    assert_int_equal(action.wish, CFR_WISH_NONE);
+    assert_int_equal(action.kind, CFR_API_ACTION_NONE);
 }
 
 static void test_bad_bodies(void **state)
@@ -279,7 +279,7 @@ static void test_bad_bodies(void **state)
     status = sample_status(4);
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         control("POST", "/v1/credentials/registry/rotate", bodies[i]);
-        if (action.wish != CFR_WISH_NONE)
+        if (action.kind != CFR_API_ACTION_NONE)
             fail_msg("taken: %s", bodies[i]);
         assert_error(400, "bad-request");
         assert_body_has("reason");
@@ -295,7 +295,7 @@ static void test_length_of_reason(void **state)
 
         (void)snprintf(body, sizeof body, "{\"reason\":\"%0*d\"}", n, 0);
         control("POST", "/v1/credentials/registry/rotate", body);
-        assert_int_equal(action.wish == CFR_WISH_ROTATE, n <= CFR_API_ROUTES_REASON_MAX);
+        assert_int_equal(action.kind == CFR_API_ACTION_ROTATE, n <= CFR_API_ROUTES_REASON_MAX);
         if (n <= CFR_API_ROUTES_REASON_MAX)
             assert_int_equal(strlen(action.reason), n);
     }
