@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An exchange with a key that is not published yet. */
+/* Trial of a new key by an exchange, before it is published. */
 #include "agent/rotation/verify_private.h"
 
-#include "base/str.h"
+#include "sts/core/config.h"
 #include "sts/providers.h"
 
 #include <stdlib.h>
@@ -19,9 +19,7 @@ struct cfr_trial {
 
 static void destroy(struct cfr_trial *t)
 {
-    if (t->config != NULL)
-        cfr_field_free(t->provider->table, t->config);
-    free(t->config);
+    cfr_sts_config_free(t->provider, t->config);
     free(t);
 }
 
@@ -29,20 +27,11 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 {
     struct cfr_trial *t = ctx;
 
-    /* It has begun and ended in one. */
+    /* It ended while it was started. */
     if (t->exchange == NULL)
         return;
     t->done(t->ctx, result);
     destroy(t);
-}
-
-static int set_text(struct cfr_trial *t, const char *key, struct cfr_view value, struct cfr_err *err)
-{
-    const struct cfr_field *f = cfr_field_find(t->provider->table, cfr_view_of(key));
-
-    if (f == NULL)
-        return cfr_err_set(err, CFR_E_INTERNAL, "an exchange with %s has no %s", t->provider->name, key);
-    return cfr_field_store(f, t->config, value, true, err) != 0 ? cfr_err_prefix(err, "%s", key) : 0;
 }
 
 static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what, struct cfr_err *err)
@@ -52,34 +41,23 @@ static int configure(struct cfr_trial *t, const struct cfr_rotation_trial *what,
     t->provider = cfr_sts_find(cfr_view_of(what->provider));
     if (t->provider == NULL)
         return cfr_err_set(err, CFR_E_INTERNAL, "there is no exchange with %s", what->provider);
-    t->config = calloc(1, t->provider->table->size);
-    if (t->config == NULL)
-        return cfr_err_nomem(err);
-    rc = cfr_field_defaults(t->provider->table, t->config, err);
+    rc = cfr_sts_config_new(t->provider, NULL, &t->config, err);
     for (size_t i = 0; rc == 0 && i < what->setting_count; i++)
-        rc = set_text(t, what->settings[i].key, what->settings[i].value, err);
+        rc = cfr_sts_config_set(t->provider, t->config, what->settings[i].key, what->settings[i].value, err);
     return rc;
 }
 
-/* The configuration names a file for each content, which is never read: FROM is what would be in it. */
 static int add_content(struct cfr_trial *t, const struct cfr_rotation_trial_value *from, struct cfr_source_inputs *m,
                        struct cfr_err *err)
 {
-    const struct cfr_field *f = cfr_field_find(t->provider->table, cfr_view_of(from->key));
     struct cfr_secret *copy = &m->files[m->content_count];
-    char **name;
     int rc;
 
-    if (f == NULL || f->type != CFR_FIELD_STRING || m->content_count == CFR_STS_CONTENTS_MAX)
-        return cfr_err_set(err, CFR_E_INTERNAL, "an exchange with %s has no %s", t->provider->name, from->key);
-    name = (char **)(void *)((char *)t->config + f->offset);
-    *name = cfr_str_dup(cfr_view_of(from->key));
-    if (*name == NULL)
-        return cfr_err_nomem(err);
     cfr_secret_init(copy, CONTENT_MAX);
     rc = cfr_secret_append(copy, from->value, err);
-    m->contents[m->content_count++] = (struct cfr_sts_content){from->key, cfr_secret_view(copy)};
-    return rc;
+    return rc == 0 ? cfr_sts_config_add_content(t->provider, t->config, from->key, cfr_secret_view(copy), m->contents,
+                                                &m->content_count, err)
+                   : rc;
 }
 
 static int begin(struct cfr_trial *t, struct cfr_http *http, const struct cfr_config_credential *credential,

@@ -3,9 +3,9 @@
 #include "sts/mounted/mounted_private.h"
 
 #include "base/str.h"
+#include "sts/core/config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const cfr_mounted_kinds[] = {"auto",  "aws",     "azure",   "gcp",      "openstack", "kubevirt",
@@ -70,44 +70,22 @@ int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_
         return cfr_err_set(c->err, CFR_E_CONFIG,
                            "it is one of kind %s, and `exchange:` is for %s; correct one of the two",
                            cfr_mounted_kinds[c->out->kind], wished->name);
-    c->out->config = calloc(1, provider->table->size);
-    if (c->out->config == NULL)
-        return cfr_err_nomem(c->err);
     c->out->provider = provider;
-    return wished != NULL ? cfr_field_copy(provider->table, c->wish->config, c->out->config, c->err)
-                          : cfr_field_defaults(provider->table, c->out->config, c->err);
-}
-
-static char **text_of(const struct cfr_mounted_case *c, const struct cfr_field *f)
-{
-    return (char **)(void *)((char *)c->out->config + f->offset);
+    return cfr_sts_config_new(provider, wished != NULL ? c->wish->config : NULL, &c->out->config, c->err);
 }
 
 int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
 {
-    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
-    int rc;
+    const struct cfr_mounted *m = c->out;
 
-    if (f == NULL || f->type != CFR_FIELD_STRING)
-        return cfr_err_set(c->err, CFR_E_INTERNAL, "%s takes no %s", c->out->provider->name, key);
-    if (*text_of(c, f) != NULL || value.n == 0)
+    if (value.n == 0 || cfr_sts_config_has(m->provider, m->config, key))
         return 0;
-    rc = cfr_field_store(f, c->out->config, value, true, c->err);
-    return rc != 0 ? cfr_err_prefix(c->err, "%s", key) : 0;
+    return cfr_sts_config_set(m->provider, m->config, key, value, c->err);
 }
 
 int cfr_mounted_content(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)
 {
-    const struct cfr_field *f = cfr_field_find(c->out->provider->table, cfr_view_of(key));
     struct cfr_mounted *m = c->out;
 
-    if (f == NULL || (f->flags & CFR_FIELD_CONTENT) == 0 || m->content_count == CFR_STS_CONTENTS_MAX)
-        return cfr_err_set(c->err, CFR_E_INTERNAL, "no room for %s", key);
-    if (*text_of(c, f) != NULL)
-        return 0;
-    *text_of(c, f) = cfr_str_dup(cfr_view_of(key));
-    if (*text_of(c, f) == NULL)
-        return cfr_err_nomem(c->err);
-    m->contents[m->content_count++] = (struct cfr_sts_content){key, value};
-    return 0;
+    return cfr_sts_config_add_content(m->provider, m->config, key, value, m->contents, &m->content_count, c->err);
 }

@@ -3,6 +3,7 @@
 #include "sts/mounted/mounted_private.h"
 
 #include "base/str.h"
+#include "sts/core/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,9 +125,7 @@ static int decide_kind(const struct cfr_mounted_case *c)
 /* No exchange is wanted: what was found out about one is dropped. */
 static void drop_exchange(struct cfr_mounted *m)
 {
-    if (m->config != NULL)
-        cfr_field_free(m->provider->table, m->config);
-    free(m->config);
+    cfr_sts_config_free(m->provider, m->config);
     m->config = NULL;
     m->provider = NULL;
     m->content_count = 0;

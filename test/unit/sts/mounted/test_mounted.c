@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "heap_watch.h"
+#include "sts/core/config.h"
 
 enum column { FOLDER, WISH, KIND, PROVIDER, FIELDS, CONTENTS, TOKEN, NOTE, COLUMNS };
 
@@ -66,7 +67,7 @@ static void check_contents(const struct mounted_sample *s, const struct cfr_moun
             fail_msg("%s: there is no content %s", row, part);
         if (!cfr_view_eq(m->contents[n].bytes, value[0] == '@' ? value_of(s, value + 1) : cfr_view_of(value)))
             fail_msg("%s: %s is \"%.*s\"", row, part, (int)m->contents[n].bytes.n, m->contents[n].bytes.p);
-        check_field(m, part, part);
+        check_field(m, part, CFR_STS_CONFIG_GIVEN);
     }
     if (n != m->content_count)
         fail_msg("%s: there are %zu contents, not %zu", row, m->content_count, n);
