@@ -192,12 +192,6 @@ static const char *subject(const void *config)
     return ((const struct cfr_rotation_azure *)config)->client_id;
 }
 
-static size_t places(const void *config)
-{
-    (void)config;
-    return 1;
-}
-
 const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .name = "azure",
     .table = &cfr_rotation_azure_table,
@@ -206,7 +200,6 @@ const struct cfr_rotation_provider cfr_rotation_azure_provider = {
     .verify_count = 3,
     .verify_wait_s = 30,
     .subject = subject,
-    .places = places,
     .build = build,
     .parse = cfr_rotation_azure_parse,
     .trial = trial,

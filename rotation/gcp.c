@@ -158,12 +158,6 @@ static const char *subject(const void *config)
     return ((const struct cfr_rotation_gcp *)config)->service_account;
 }
 
-static size_t places(const void *config)
-{
-    (void)config;
-    return 1;
-}
-
 const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .name = "gcp",
     .table = &cfr_rotation_gcp_table,
@@ -173,7 +167,6 @@ const struct cfr_rotation_provider cfr_rotation_gcp_provider = {
     .verify_count = 3,
     .verify_wait_s = 60,
     .subject = subject,
-    .places = places,
     .build = build,
     .parse = cfr_rotation_gcp_parse,
     .trial = trial,

@@ -196,12 +196,6 @@ static const char *subject(const void *config)
     return c->user_id;
 }
 
-static size_t places(const void *config)
-{
-    (void)config;
-    return 1;
-}
-
 const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .name = "openstack",
     .table = &cfr_rotation_openstack_table,
@@ -210,7 +204,6 @@ const struct cfr_rotation_provider cfr_rotation_openstack_provider = {
     .verify_count = 3,
     .verify_wait_s = 10,
     .subject = subject,
-    .places = places,
     .build = build,
     .parse = cfr_rotation_openstack_parse,
     .trial = trial,

@@ -94,7 +94,7 @@ struct cfr_rotation_provider {
     /* Whose keys these are, in the cloud's words: a user's name, an account's email; NULL = they are
      * those of the caller itself. Not secret. */
     const char *(*subject)(const void *config);
-    /* In how many places a new key is tried. */
+    /* In how many places a new key is tried; NULL = one. */
     size_t (*places)(const void *config);
     /* Builds the request into the zeroed OUT; PAGE is the former answer's `next`, or "". The caller frees OUT also
      * after an error. CFR_E_CONFIG if the ask's `admin` holds nothing that fits this cloud. */

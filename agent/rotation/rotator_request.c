@@ -21,7 +21,7 @@ static struct cfr_rotation_ask ask_of(const struct cfr_rotator *m, const struct 
     };
 }
 
-/* Who may do it. */
+/* The grant of the credential named `with`, which authorises the request; NULL to verify. */
 static int find_admin(const struct cfr_rotator *m, const struct cfr_grant **out, struct cfr_err *err)
 {
     const char *name = m->config->mint->with;
@@ -129,7 +129,9 @@ static bool wants_more(struct cfr_rotator *m)
 {
     if (m->call.op == CFR_ROTATION_LIST)
         return m->call.answer.next[0] != '\0';
-    return m->call.op == CFR_ROTATION_VERIFY && ++m->call.place < m->provider->places(m->provider_config);
+    if (m->call.op != CFR_ROTATION_VERIFY)
+        return false;
+    return ++m->call.place < (m->provider->places != NULL ? m->provider->places(m->provider_config) : 1);
 }
 
 static int read_answer(struct cfr_rotator *m, const struct cfr_http_answer *answer, struct cfr_err *err)
@@ -138,7 +140,7 @@ static int read_answer(struct cfr_rotator *m, const struct cfr_http_answer *answ
                                    .content_type = answer->content_type,
                                    .body = answer->body,
                                    .request_id = answer->request_id};
-    static const struct cfr_grant nobody;
+    static const struct cfr_grant none;
     const struct cfr_grant *admin = NULL;
     struct cfr_rotation_ask ask;
     int rc;
@@ -149,7 +151,7 @@ static int read_answer(struct cfr_rotator *m, const struct cfr_http_answer *answ
     }
     /* Only for what its answer must not repeat: it may have gone meanwhile. */
     (void)find_admin(m, &admin, NULL);
-    ask = ask_of(m, admin != NULL ? admin : &nobody);
+    ask = ask_of(m, admin != NULL ? admin : &none);
     rc = m->provider->parse(m->provider_config, &ask, &reply, &m->call.answer, err);
     if (rc == 0 && m->call.answer.next[0] != '\0' && ++m->call.pages == CFR_ROTATION_KEYS_MAX)
         return cfr_err_set(err, CFR_E_ANSWER, "the list of keys has no end: %d pages, and there are more",
