@@ -214,7 +214,7 @@ static int build(const void *config, const struct cfr_rotation_ask *ask, const c
         rc = read_keys(ask->op == CFR_ROTATION_VERIFY ? ask->fresh : ask->admin, &keys, err);
     if (rc == 0)
         rc = add_parameters(c, ask, page, &out->body, err);
-    return rc != 0 ? rc : cfr_wire_aws_request(&call, out, err);
+    return rc == 0 ? cfr_wire_aws_request(&call, out, err) : rc;
 }
 
 static const char *subject(const void *config)

@@ -104,7 +104,7 @@ static int member(struct reading *r, unsigned what, struct cfr_rotation_key **ou
     return 0;
 }
 
-static int take_key(struct reading *r, const char *name, struct cfr_view text, bool listed, struct cfr_err *err)
+static int read_key(struct reading *r, const char *name, struct cfr_view text, bool listed, struct cfr_err *err)
 {
     struct cfr_rotation_key *key = &r->out->made;
     unsigned what = strcmp(name, "UserName") == 0      ? HAS_USER
@@ -129,15 +129,15 @@ static int take_key(struct reading *r, const char *name, struct cfr_view text, b
     return 0;
 }
 
-static int take_result(struct reading *r, const char *path, struct cfr_view text, struct cfr_err *err)
+static int read_result(struct reading *r, const char *path, struct cfr_view text, struct cfr_err *err)
 {
     static const char list[] = "/AccessKeyMetadata/member/";
     static const char made[] = "/AccessKey/";
 
     if (strncmp(path, list, sizeof list - 1) == 0)
-        return take_key(r, path + sizeof list - 1, text, true, err);
+        return read_key(r, path + sizeof list - 1, text, true, err);
     if (strncmp(path, made, sizeof made - 1) == 0)
-        return take_key(r, path + sizeof made - 1, text, false, err);
+        return read_key(r, path + sizeof made - 1, text, false, err);
     if (strcmp(path, "/IsTruncated") == 0)
         r->more = cfr_view_is(text, "true");
     else if (strcmp(path, "/Marker") == 0 && text.n >= sizeof r->out->next)
@@ -168,7 +168,7 @@ static int on_leaf(void *context, const char *path, struct cfr_view text, struct
     path += n + 9;
     if (path[0] != '/' || strncmp(path + 1, r->operation, n) != 0 || strncmp(path + 1 + n, "Result/", 7) != 0)
         return 0;
-    return take_result(r, path + n + 7, text, err);
+    return read_result(r, path + n + 7, text, err);
 }
 
 static int read_body(const struct cfr_wire_reply *reply, struct reading *r, struct cfr_err *err)
@@ -221,7 +221,7 @@ static bool is_key_id(const char *id)
     return id[n] == '\0' && n >= KEY_ID_MIN && n < CFR_ROTATION_ID_MAX - 1;
 }
 
-static int judge_list(struct reading *r, struct cfr_err *err)
+static int check_list(struct reading *r, struct cfr_err *err)
 {
     for (size_t i = 0; i < r->out->keys.count; i++) {
         if (!is_key_id(r->out->keys.key[i].id))
@@ -239,7 +239,7 @@ static bool is_secret(struct cfr_view text)
     return text.n != 0 && cfr_view_printable(text) && cfr_view_find(text, " ") < 0;
 }
 
-static int judge_made(const struct cfr_rotation_aws *c, struct reading *r, struct cfr_err *err)
+static int store_made(const struct cfr_rotation_aws *c, struct reading *r, struct cfr_err *err)
 {
     struct cfr_grant *g = &r->out->grant;
     const char *id = r->out->made.id;
@@ -254,13 +254,15 @@ static int judge_made(const struct cfr_rotation_aws *c, struct reading *r, struc
     (void)snprintf(identity, sizeof identity, "%s of %s", id, c->user_name);
     g->issued_s = r->out->made.created_s;
     rc = cfr_grant_set(g, CFR_FIELD_AWS_ACCESS_KEY_ID, cfr_view_of(id), err);
-    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_secret_view(&r->secret), err);
-    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err);
-    return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AWS_SECRET_ACCESS_KEY, cfr_secret_view(&r->secret), err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AWS_REGION, cfr_view_of(c->regions.items[0]), err);
+    return rc == 0 ? cfr_grant_set_identity(g, cfr_view_of(identity), err) : rc;
 }
 
 /* arn:aws:iam::123456789012:user/PATH/NAME */
-static int judge_use(const struct cfr_rotation_aws *c, const struct reading *r, struct cfr_err *err)
+static int check_use(const struct cfr_rotation_aws *c, const struct reading *r, struct cfr_err *err)
 {
     const char *name = strrchr(r->arn, '/');
 
@@ -269,8 +271,8 @@ static int judge_use(const struct cfr_rotation_aws *c, const struct reading *r, 
     return cfr_err_set(err, CFR_E_ANSWER, "the new key does not belong to %s; check `sts_endpoint`", c->user_name);
 }
 
-static int judge(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_wire_reply *reply, struct reading *r, struct cfr_err *err)
+static int check_answer(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask *ask,
+                        const struct cfr_wire_reply *reply, struct reading *r, struct cfr_err *err)
 {
     bool gone = reply->status == 404 && strcmp(r->code, "NoSuchEntity") == 0;
 
@@ -283,10 +285,10 @@ static int judge(const struct cfr_rotation_aws *c, const struct cfr_rotation_ask
     if (!r->seen)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is not one to %s; check `endpoint`", r->operation);
     if (ask->op == CFR_ROTATION_LIST)
-        return judge_list(r, err);
+        return check_list(r, err);
     if (ask->op == CFR_ROTATION_CREATE)
-        return judge_made(c, r, err);
-    return ask->op == CFR_ROTATION_VERIFY ? judge_use(c, r, err) : 0;
+        return store_made(c, r, err);
+    return ask->op == CFR_ROTATION_VERIFY ? check_use(c, r, err) : 0;
 }
 
 int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *ask, const struct cfr_wire_reply *reply,
@@ -307,7 +309,7 @@ int cfr_rotation_aws_parse(const void *config, const struct cfr_rotation_ask *as
     cfr_secret_init(&r.secret, SECRET_MAX);
     rc = read_body(reply, &r, err);
     if (rc == 0 || (rc != CFR_E_NOMEM && reply->status != 200))
-        rc = judge(config, ask, reply, &r, err);
+        rc = check_answer(config, ask, reply, &r, err);
     cfr_secret_free(&r.secret);
     return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", r.operation) : rc;
 }

@@ -71,7 +71,7 @@ static int check(const void *node, struct cfr_err *err)
             strlen(c->tenant_id))
         return cfr_err_set(err, CFR_E_CONFIG, "tenant_id: must be a GUID or a domain");
     rc = cfr_rotation_rest_check_url("endpoint", c->endpoint, err);
-    return rc != 0 ? rc : cfr_rotation_rest_check_url("authority_host", c->authority_host, err);
+    return rc == 0 ? cfr_rotation_rest_check_url("authority_host", c->authority_host, err) : rc;
 }
 
 const struct cfr_table cfr_rotation_azure_table = {

@@ -56,7 +56,7 @@ static const struct cfr_error_table_row rows[] = {
     {0},
 };
 
-static bool take_key(const struct cfr_json *one, struct cfr_rotation_key *out)
+static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
     *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(one, "startDateTime"), .active = true};
     (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "displayName"));
@@ -78,7 +78,7 @@ static int read_list(const struct cfr_rotation_azure *c, const struct cfr_json *
     for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
         struct cfr_rotation_key key;
 
-        if (!take_key(one, &key))
+        if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a secret without a proper keyId");
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
@@ -109,10 +109,13 @@ static int fill(const struct cfr_rotation_azure *c, struct cfr_view tenant, stru
     int rc = cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_ID, cfr_view_of(c->client_id), err);
 
     (void)snprintf(identity, sizeof identity, "%s (%s) of %s", out->made.name, out->made.id, c->client_id);
-    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AZURE_TENANT_ID, tenant, err);
-    rc = rc != 0 ? rc : cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_SECRET, secret, err);
-    rc = rc != 0 ? rc : set_authority(c, g, err);
-    return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AZURE_TENANT_ID, tenant, err);
+    if (rc == 0)
+        rc = cfr_grant_set(g, CFR_FIELD_AZURE_CLIENT_SECRET, secret, err);
+    if (rc == 0)
+        rc = set_authority(c, g, err);
+    return rc == 0 ? cfr_grant_set_identity(g, cfr_view_of(identity), err) : rc;
 }
 
 static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask, const struct cfr_json *doc,
@@ -122,7 +125,7 @@ static int read_made(const struct cfr_rotation_azure *c, const struct cfr_rotati
     struct cfr_view tenant = c->tenant_id != NULL ? cfr_view_of(c->tenant_id)
                                                   : cfr_rotation_admin_field(ask->admin, CFR_FIELD_AZURE_TENANT_ID);
 
-    if (!take_key(doc, &out->made))
+    if (!read_key(doc, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper keyId");
     if (strcmp(out->made.name, ask->name) != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another secret than %s", ask->name);
@@ -164,9 +167,9 @@ static bool is_gone(const struct cfr_wire_reply *reply, const struct cfr_json *e
            (reply->status == 404 && cfr_view_is(cfr_rotation_rest_text(error, "code"), "Request_ResourceNotFound"));
 }
 
-static int judge(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                 struct cfr_err *err)
+static int check_answer(const struct cfr_rotation_azure *c, const struct cfr_rotation_ask *ask,
+                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                        struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
     bool good = ask->op == CFR_ROTATION_DELETE ? reply->status == 204 : reply->status == 200;
@@ -191,7 +194,7 @@ int cfr_rotation_azure_parse(const void *config, const struct cfr_rotation_ask *
 
     out->next[0] = '\0';
     if (rc != CFR_E_NOMEM)
-        rc = judge(config, ask, reply, doc, out, err);
+        rc = check_answer(config, ask, reply, doc, out, err);
     cfr_json_free(doc);
     return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing) : rc;
 }

@@ -55,7 +55,7 @@ static const struct cfr_error_table_row create_rows[] = {
 };
 
 /* The key's part of projects/P/serviceAccounts/SA/keys/ID. */
-static bool take_id(const struct cfr_json *key, struct cfr_rotation_key *out)
+static bool read_id(const struct cfr_json *key, struct cfr_rotation_key *out)
 {
     struct cfr_view name = cfr_rotation_rest_text(key, "name");
     ptrdiff_t at = cfr_view_find(name, "/keys/");
@@ -69,7 +69,7 @@ static bool take_id(const struct cfr_json *key, struct cfr_rotation_key *out)
            cfr_rotation_rest_copy(out->id, sizeof out->id, id);
 }
 
-static bool take_key(const struct cfr_json *key, struct cfr_rotation_key *out)
+static bool read_key(const struct cfr_json *key, struct cfr_rotation_key *out)
 {
     bool disabled = false;
 
@@ -79,7 +79,7 @@ static bool take_key(const struct cfr_json *key, struct cfr_rotation_key *out)
                                      .active = !disabled,
                                      .foreign = cfr_view_is(cfr_rotation_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
     (void)cfr_rotation_rest_copy(out->maker, sizeof out->maker, cfr_rotation_rest_text(key, "creator"));
-    return take_id(key, out);
+    return read_id(key, out);
 }
 
 /* Google keeps keys of its own, which nobody can remove, out of this list; it did not always. */
@@ -95,7 +95,7 @@ static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out
 
         if (cfr_view_is(cfr_rotation_rest_text(key, "keyType"), "SYSTEM_MANAGED"))
             continue;
-        if (!take_key(key, &one))
+        if (!read_key(key, &one))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has a key without a proper name");
         rc = cfr_rotation_rest_keep(&out->keys, &one, false, err);
     }
@@ -132,7 +132,7 @@ static int fill(const struct cfr_rotation_gcp *c, const char *id, struct cfr_vie
     (void)snprintf(identity, sizeof identity, "%s of %s", id, c->service_account);
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_GCP_SERVICE_ACCOUNT_KEY, file, err);
-    return rc != 0 ? rc : cfr_grant_set_identity(g, cfr_view_of(identity), err);
+    return rc == 0 ? cfr_grant_set_identity(g, cfr_view_of(identity), err) : rc;
 }
 
 static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *doc, struct cfr_rotation_answer *out,
@@ -141,7 +141,7 @@ static int read_made(const struct cfr_rotation_gcp *c, const struct cfr_json *do
     struct cfr_secret file;
     int rc;
 
-    if (!take_key(doc, &out->made))
+    if (!read_key(doc, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper name of the key");
     cfr_secret_init(&file, KEY_JSON_MAX);
     rc = cfr_base64_decode(cfr_rotation_rest_text(doc, "privateKeyData"), &file, err);
@@ -180,9 +180,9 @@ static int refuse(const struct cfr_rotation_gcp *c, const struct cfr_rotation_as
     return cfr_error_table_set(&r, err);
 }
 
-static int judge(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                 struct cfr_err *err)
+static int check_answer(const struct cfr_rotation_gcp *c, const struct cfr_rotation_ask *ask,
+                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                        struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
     bool removes = ask->op == CFR_ROTATION_DELETE || ask->op == CFR_ROTATION_DEACTIVATE;
@@ -212,7 +212,7 @@ int cfr_rotation_gcp_parse(const void *config, const struct cfr_rotation_ask *as
 
     out->next[0] = '\0';
     if (rc != CFR_E_NOMEM)
-        rc = judge(config, ask, reply, doc, out, err);
+        rc = check_answer(config, ask, reply, doc, out, err);
     cfr_json_free(doc);
     return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", operations[ask->op]) : rc;
 }

@@ -46,7 +46,7 @@ static bool is_id(const char *id)
     return id[0] != '\0' && strpbrk(id, " /?#%") == NULL;
 }
 
-static bool take_key(const struct cfr_json *one, struct cfr_rotation_key *out)
+static bool read_key(const struct cfr_json *one, struct cfr_rotation_key *out)
 {
     *out = (struct cfr_rotation_key){.active = true};
     (void)cfr_rotation_rest_copy(out->name, sizeof out->name, cfr_rotation_rest_text(one, "name"));
@@ -63,7 +63,7 @@ static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out
     for (const struct cfr_json *one = cfr_json_first(list); rc == 0 && one != NULL; one = cfr_json_next(one)) {
         struct cfr_rotation_key key;
 
-        if (!take_key(one, &key))
+        if (!read_key(one, &key))
             return cfr_err_set(err, CFR_E_ANSWER, "the list has an application credential without a proper id");
         rc = cfr_rotation_rest_keep(&out->keys, &key, true, err);
     }
@@ -122,7 +122,7 @@ static int fill(const struct cfr_rotation_openstack *c, const struct cfr_rotatio
     (void)snprintf(identity, sizeof identity, "%s (%s)", out->made.name, out->made.id);
     if (rc == 0)
         rc = set_all(&out->grant, values, sizeof values / sizeof values[0], err);
-    return rc != 0 ? rc : cfr_grant_set_identity(&out->grant, cfr_view_of(identity), err);
+    return rc == 0 ? cfr_grant_set_identity(&out->grant, cfr_view_of(identity), err) : rc;
 }
 
 static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
@@ -131,7 +131,7 @@ static int read_made(const struct cfr_rotation_openstack *c, const struct cfr_ro
     const struct cfr_json *made = cfr_json_get(doc, "application_credential");
     struct cfr_view secret = cfr_rotation_rest_text(made, "secret");
 
-    if (!take_key(made, &out->made))
+    if (!read_key(made, &out->made))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer has no proper id");
     if (strcmp(out->made.name, ask->name) != 0)
         return cfr_err_set(err, CFR_E_ANSWER, "the answer is about another application credential than %s", ask->name);
@@ -162,9 +162,9 @@ static int refuse(const struct cfr_rotation_openstack *c, const struct cfr_rotat
     return cfr_error_table_set(&r, err);
 }
 
-static int judge(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
-                 const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
-                 struct cfr_err *err)
+static int check_answer(const struct cfr_rotation_openstack *c, const struct cfr_rotation_ask *ask,
+                        const struct cfr_wire_reply *reply, const struct cfr_json *doc, struct cfr_rotation_answer *out,
+                        struct cfr_err *err)
 {
     const struct cfr_json *error = cfr_json_get(doc, "error");
     long wanted = ask->op == CFR_ROTATION_LIST ? 200 : ask->op == CFR_ROTATION_CREATE ? 201 : 204;
@@ -191,7 +191,7 @@ int cfr_rotation_openstack_parse(const void *config, const struct cfr_rotation_a
 
     out->next[0] = '\0';
     if (rc != CFR_E_NOMEM)
-        rc = judge(config, ask, reply, doc, out, err);
+        rc = check_answer(config, ask, reply, doc, out, err);
     cfr_json_free(doc);
     return rc != 0 && rc != CFR_E_NOMEM ? cfr_err_prefix(err, "%s", doing) : rc;
 }

@@ -17,10 +17,13 @@
 #include "base/str.h"
 #include "rotation/provider.h"
 
-#define CFR_ROTATION_WORDS_MAX   192
-#define CFR_ROTATION_SUBJECT_MAX 320 /* with its NUL */
+#define CFR_ROTATION_WORDS_MAX 192
+/* How the text of a wait begins that time alone does not end. */
+#define CFR_ROTATION_WAITS_ROOM     "room: "
+#define CFR_ROTATION_WAITS_OPERATOR "an operator: "
+#define CFR_ROTATION_SUBJECT_MAX    320 /* with its NUL */
 
-#define CFR_ROTATION_ASIDE_MAX   16
+#define CFR_ROTATION_ASIDE_MAX      16
 
 /* Each is written down before what it is named for is done. */
 #define CFR_ROTATION_STEP_LIST(X)                                                                                      \

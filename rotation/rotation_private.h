@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rotation's parts share: rotation.c (its steps), rotation_words.c (what it says of itself). Private to them.
+/* What the rotation's parts share: rotation.c (its steps), rotation_text.c (what it says of itself). Private to them.
  */
 #ifndef CFR_ROTATION_ROTATION_PRIVATE_H
 #define CFR_ROTATION_ROTATION_PRIVATE_H

@@ -337,13 +337,14 @@ void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credenti
 {
     const struct cfr_json *mint = cfr_json_get(credential, "mint");
     struct cfr_view text;
+    bool waits_for_time;
 
     if (cfr_json_string(cfr_json_get(mint, "error"), &text) && text.n != 0)
         cfr_doctor_report(d, CFR_FINDING_WARNING, "mint.error", NULL, "the rotation: %.*s", (int)text.n, text.p);
     if (!cfr_json_string(cfr_json_get(mint, "waits_for"), &text) || text.n == 0)
         return;
-    /* Time alone does not end this wait. */
-    cfr_doctor_report(
-        d, cfr_view_starts(text, "somebody") || cfr_view_starts(text, "room") ? CFR_FINDING_WARNING : CFR_FINDING_NOTE,
-        "mint.waits", NULL, "the rotation waits for %.*s", (int)text.n, text.p);
+    waits_for_time =
+        !cfr_view_starts(text, CFR_ROTATION_WAITS_OPERATOR) && !cfr_view_starts(text, CFR_ROTATION_WAITS_ROOM);
+    cfr_doctor_report(d, waits_for_time ? CFR_FINDING_NOTE : CFR_FINDING_WARNING, "mint.waits", NULL,
+                      "the rotation waits for %.*s", (int)text.n, text.p);
 }

@@ -188,7 +188,7 @@ static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
 }
 
 /* What must be written before anything else is done. */
-static int settle(struct cfr_rotator *m, struct cfr_err *err)
+static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
 {
     bool stale = m->pending.stored && (!m->pending.held || strcmp(m->pending.name, m->r.journal.name) != 0);
     int rc = stale ? cfr_rotator_drop_pending(m, err) : 0;
@@ -232,7 +232,7 @@ static void undone(struct cfr_rotator *m)
                       m->r.journal.minted, cfr_time_words(m->r.rules.verify_most_s * 1000, words),
                       m->error.code != 0 ? ": " : "", m->error.text);
     m->error = (struct cfr_err){0};
-    cfr_rotator_tell(m, &err, -1);
+    cfr_rotator_report(m, &err, -1);
 }
 
 /* There is no room for another key. */
@@ -242,7 +242,7 @@ static void full(struct cfr_rotator *m, const struct cfr_rotation_facts *facts)
 
     cfr_rotation_words(&m->r, facts, m->words);
     (void)cfr_err_set(&err, CFR_E_LIMIT, "the rotation waits for %s", m->words);
-    cfr_rotator_tell(m, &err, -1);
+    cfr_rotator_report(m, &err, -1);
 }
 
 static void wait_until(struct cfr_rotator *m, int64_t at_s)
@@ -314,7 +314,7 @@ static bool step(struct cfr_rotator *m)
     struct cfr_err err = {0};
     bool changed;
 
-    if (settle(m, &err) != 0) {
+    if (save_changes(m, &err) != 0) {
         cfr_rotator_trouble(m, &err, -1);
         return false;
     }
@@ -353,7 +353,7 @@ void cfr_rotator_run(struct cfr_rotator *m)
     if (m->broken.code != 0) {
         m->deadline_boot_ms = INT64_MAX;
         if (m->waiter.done != NULL)
-            cfr_rotator_tell(m, &m->broken, -1);
+            cfr_rotator_report(m, &m->broken, -1);
         return;
     }
     while (steps++ < STEPS_MOST && cfr_clock_now().boot_ms >= m->retry_boot_ms && !cfr_rotator_is_calling(m) &&
@@ -393,7 +393,7 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation)
     m->published_boot_ms = now.boot_ms;
     m->unsaved = cfr_rotation_published(&m->r, generation, now.wall_ms / 1000) || m->unsaved;
     m->deadline_boot_ms = 0;
-    if (settle(m, &err) != 0)
+    if (save_changes(m, &err) != 0)
         cfr_rotator_trouble(m, &err, -1);
 }
 

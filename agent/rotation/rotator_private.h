@@ -72,7 +72,7 @@ void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result
  * if the server did not say. */
 void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 /* The same, for what the journal has taken into account: nothing is tried again. */
-void cfr_rotator_tell(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
+void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 
 /* rotator_request.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);

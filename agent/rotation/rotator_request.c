@@ -89,7 +89,7 @@ static int try_key(struct cfr_rotator *m, struct cfr_err *err)
     struct cfr_rotation_trial what = {.provider = NULL};
     int rc = m->provider->trial(m->provider_config, &ask, &what, err);
 
-    return rc != 0 ? rc : cfr_rotator_verify_start(m->context.http, m->config, &what, on_tried, m, &m->call.trial, err);
+    return rc == 0 ? cfr_rotator_verify_start(m->context.http, m->config, &what, on_tried, m, &m->call.trial, err) : rc;
 }
 
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err)

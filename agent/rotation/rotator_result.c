@@ -9,7 +9,7 @@
 
 #define NEVER_S (INT64_C(100) * 365 * 86400)
 
-void cfr_rotator_tell(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
+void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s)
 {
     m->failed = true;
     if (m->waiter.done != NULL)
@@ -35,7 +35,7 @@ void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64
     int64_t delay_ms;
 
     if (is_waited_for(m)) {
-        cfr_rotator_tell(m, err, retry_after_s);
+        cfr_rotator_report(m, err, retry_after_s);
         return;
     }
     delay_ms = cfr_backoff_failed(&m->backoff, &cause, cfr_clock_chance());
@@ -83,7 +83,7 @@ static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int
         (void)cfr_err_prefix(&o->err, "whether a key was made is not known, so it is looked for and removed");
         m->unsaved = cfr_rotation_unknown(&m->r, now_s) || m->unsaved;
     }
-    cfr_rotator_tell(m, &o->err, o->retry_after_s);
+    cfr_rotator_report(m, &o->err, o->retry_after_s);
 }
 
 static void on_verified(struct cfr_rotator *m, const struct cfr_rotator_outcome *o, int64_t now_s)

@@ -229,7 +229,7 @@ int cfr_rotator_load(struct cfr_rotator *m, struct cfr_err *err)
 {
     int rc = load_journal(m, err);
 
-    return rc != 0 ? rc : load_pending(m, err);
+    return rc == 0 ? load_pending(m, err) : rc;
 }
 
 int cfr_rotator_copy_grant(const struct cfr_grant *from, struct cfr_grant *to, struct cfr_err *err)

@@ -94,7 +94,7 @@ static int set_common(const struct cfr_mounted_case *c, const struct ini *ini)
     return cfr_mounted_fill(c, "region", ini->region);
 }
 
-static int judge_role(const struct cfr_mounted_case *c, const struct ini *ini)
+static int configure_role(const struct cfr_mounted_case *c, const struct ini *ini)
 {
     int rc = cfr_mounted_token(c, "web_identity_token_file in credentials", ini->token_file);
 
@@ -138,7 +138,7 @@ static int find_keys(const struct cfr_mounted_case *c, const struct ini *ini, st
     return rc;
 }
 
-static int judge_keys(const struct cfr_mounted_case *c, const struct ini *ini)
+static int configure_keys(const struct cfr_mounted_case *c, const struct ini *ini)
 {
     const struct cfr_aws *aws;
     struct cfr_view id;
@@ -175,8 +175,8 @@ int cfr_mounted_aws(const struct cfr_mounted_case *c)
                            ini.role_arn.n != 0 ? "role_arn" : "web_identity_token_file",
                            ini.role_arn.n != 0 ? "web_identity_token_file" : "role_arn");
     if (ini.role_arn.n != 0 && ini.token_file.n != 0)
-        rc = judge_role(c, &ini);
+        rc = configure_role(c, &ini);
     else if (ini.role_arn.n == 0 && ini.token_file.n == 0)
-        rc = judge_keys(c, &ini);
+        rc = configure_keys(c, &ini);
     return rc == 0 && c->out->provider != NULL ? cfr_aws_check_begin(c->out->config, c->err) : rc;
 }

@@ -8,7 +8,7 @@
 #include "sts/gcp/gcp.h"
 #include "sts/gcp/credential_file.h"
 
-static int take_token(const struct cfr_mounted_case *c, const struct cfr_gcp_file *f)
+static int store_token(const struct cfr_mounted_case *c, const struct cfr_gcp_file *f)
 {
     if (f->type != CFR_GCP_FILE_EXTERNAL_ACCOUNT || f->source != CFR_GCP_SOURCE_FILE)
         return 0;
@@ -46,7 +46,7 @@ int cfr_mounted_gcp(const struct cfr_mounted_case *c)
     if (rc != 0)
         (void)cfr_err_prefix(c->err, "service_account.json");
     if (rc == 0)
-        rc = take_token(c, &file);
+        rc = store_token(c, &file);
     cfr_gcp_file_free(&file);
     if (rc == 0)
         rc = cfr_mounted_exchange(c, &cfr_gcp_provider);

@@ -99,7 +99,7 @@ static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_nod
 }
 
 /* The secret outlives the document that it stands in. */
-static int take_secret(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
+static int store_secret(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
 {
     struct cfr_view app = text_at(auth, "application_credential_secret");
     struct cfr_view secret = app.n != 0 ? app : text_at(auth, "password");
@@ -142,7 +142,7 @@ static void fill_interface(const struct cfr_mounted_case *c, struct cfr_view tex
     }
 }
 
-static int judge_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
+static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_node *cloud)
 {
     const struct cfr_yaml_node *auth = cfr_yaml_get(cloud, "auth", NULL);
     int rc;
@@ -162,7 +162,7 @@ static int judge_cloud(const struct cfr_mounted_case *c, const struct cfr_yaml_n
     if (rc == 0)
         rc = fill_auth(c, auth);
     if (rc == 0)
-        rc = take_secret(c, auth);
+        rc = store_secret(c, auth);
     if (rc != 0)
         return rc;
     fill_interface(c, text_at(cloud, "interface"));
@@ -181,7 +181,7 @@ int cfr_mounted_openstack(const struct cfr_mounted_case *c)
     if (rc == 0)
         rc = find_cloud(c, cfr_yaml_root(doc), &cloud);
     if (rc == 0)
-        rc = judge_cloud(c, cloud);
+        rc = configure_cloud(c, cloud);
     cfr_yaml_free(doc);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation in words, for status and logs. */
+/* Text of a rotation's state, for status and logs. */
 #include "rotation/rotation_private.h"
 
 #include "base/time.h"
@@ -35,11 +35,12 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
     if (j->step == CFR_ROTATION_REST && r->listed_s != 0 && cfr_rotation_is_full(r)) {
         list_seen(r, ids, sizeof ids);
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "room: the cloud allows %u keys and there are %s; remove one that is not used",
+                       CFR_ROTATION_WAITS_ROOM "the cloud allows %u keys and there are %s; remove one that is not used",
                        r->provider->most, ids);
     } else if (j->step == CFR_ROTATION_REST && j->aside_count != 0) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "somebody: %.40s may be a lost key or another's; it is deactivated, and removed in %s unless it "
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "%.40s may be a lost key or another's; it is deactivated, and removed in %s unless it "
                        "is made active again",
                        j->aside[0].id, cfr_time_words((cfr_rotation_aside_due_s(r) - f->now_s) * 1000, words));
     } else if (j->step == CFR_ROTATION_MINTED && r->successes >= r->provider->verify_count) {
@@ -50,11 +51,11 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the cloud to accept the new key everywhere (%u of %u)",
                        r->successes, r->provider->verify_count);
     } else if (j->step == CFR_ROTATION_VERIFIED && !cfr_rotation_has_pending(r, f)) {
-        (void)snprintf(
-            out, CFR_ROTATION_WORDS_MAX,
-            "somebody: the file with the pending secret of the new key %.40s is gone or unreadable, and it may be "
-            "published already: restore it",
-            j->minted);
+        (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "the file with the pending secret of the new key %.40s is gone or unreadable, and it may be "
+                       "published already: restore it",
+                       j->minted);
     } else if (j->step == CFR_ROTATION_PUBLISHED && left_s > 0) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX, "the grace of the old key, %s more",
                        cfr_time_words(left_s * 1000, words));
@@ -63,7 +64,8 @@ void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_
                        (unsigned long long)j->generation);
     } else if (j->step == CFR_ROTATION_INACTIVE && j->late_use) {
         (void)snprintf(out, CFR_ROTATION_WORDS_MAX,
-                       "somebody: the old key %.40s was still used late in its grace; it is deactivated, and "
+                       CFR_ROTATION_WAITS_OPERATOR
+                       "the old key %.40s was still used late in its grace; it is deactivated, and "
                        "deleted later",
                        j->old);
     } else if (j->step == CFR_ROTATION_LOST) {
