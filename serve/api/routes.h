@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The HTTP interfaces as functions: request in, response (or an action for the agent) out. Pure. */
+/* Routes of the health address and the control socket: they make a response, or an action for the agent, from a
+ * request. Nothing here blocks; only the status has callbacks. Requests and the status are borrowed for the call; the
+ * body of a response is the caller's to free. An error is a response with an HTTP status; a request's body is at most
+ * CFR_API_ROUTES_BODY_MAX bytes. */
 #ifndef CFR_SERVE_API_ROUTES_H
 #define CFR_SERVE_API_ROUTES_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent is doing, as data; and the pages made of it: status JSON, health, metrics. Pure. */
+/* Status of the agent as data, and the pages made from it: status JSON, health, metrics. Nothing here blocks. Callbacks
+ * run during the call that makes a page and must not re-enter it. All texts of a status are borrowed; a page is
+ * appended to the caller's string, up to its limit. */
 #ifndef CFR_SERVE_API_STATUS_H
 #define CFR_SERVE_API_STATUS_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The local endpoints in the shapes that the clouds' SDKs speak, as functions: request in, answer out. Pure. Each shape
- * is one file with one function; what they share is in endpoint.c. They answer from what is in memory and never wait.
- */
+/* Requests and answers of the local endpoints for SDKs, and what every shape of them shares. Nothing here blocks: an
+ * answer is made from memory alone. Texts of a request and of an offer are borrowed until the answer is made; the
+ * answer is the caller's. The callbacks run during the call and must not re-enter it. An error is an answer with an
+ * HTTP status; an answer is at most CFR_SDK_ENDPOINT_ANSWER_MAX bytes. */
 #ifndef CFR_SERVE_SDK_ENDPOINT_H
 #define CFR_SERVE_SDK_ENDPOINT_H
 

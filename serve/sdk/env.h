@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The environment variables that point an SDK at one credential, and what would win over them. Pure. Sources: the
- * configuration chapters of the AWS, Google Cloud, Azure and OpenStack SDKs. */
+/* The environment variables that point an SDK at one credential, and the settings that take precedence over them.
+ * Pure but for the callbacks of a place, which run during the call. Sources: the configuration chapters of the AWS,
+ * Google Cloud, Azure and OpenStack SDKs. */
 #ifndef CFR_SERVE_SDK_ENV_H
 #define CFR_SERVE_SDK_ENV_H
 

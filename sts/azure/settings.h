@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks where for what: the tenant, the client, the token endpoint and the scopes, from the configuration
- * and, where that is silent, from the environment. Source of hosts: the lists of known authorities of the
- * MSAL libraries; of environment variables: the Azure SDKs. */
+/* Settings of an exchange with Azure: the tenant, the client, the token endpoint and the scopes, from the
+ * configuration and, where it has none, from the environment. Pure. Source of hosts: the lists of known authorities of
+ * the MSAL libraries; of environment variables: the Azure SDKs. */
 #ifndef CFR_STS_AZURE_SETTINGS_H
 #define CFR_STS_AZURE_SETTINGS_H
 
