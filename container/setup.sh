@@ -1,8 +1,8 @@
 #!/bin/busybox sh
-# The entry point of credfresh-setup:
-#   own UID:GID DIRECTORY...     makes directories, and gives them to whom they are to belong
-#   copy FILE TO                 by rename: whoever looks sees the old file, none, or the new one
-#   keep FILE TO [FILE TO]...    copies, and stays until it is told to end: for a DaemonSet
+# Entry point of credfresh-setup:
+#   own UID:GID DIRECTORY...     creates directories and sets their owner
+#   copy FILE TO                 copies by rename: readers see the old file, none, or the new one
+#   keep FILE TO [FILE TO]...    copies, and runs until it gets a signal: for a DaemonSet
 set -eu
 busybox=/bin/busybox
 
