@@ -233,7 +233,7 @@ static bool bind_sub(struct cfr_config_diagnostics *ps, const struct cfr_field *
 {
     struct scope here = {.up = scope, .key = f->key};
 
-    if (!wants(ps, f, value, CFR_YAML_MAP, scope))
+    if (f->table == NULL || !wants(ps, f, value, CFR_YAML_MAP, scope))
         return false;
     *to = allocate(ps, 1, f->table->size);
     if (*to != NULL)
@@ -299,7 +299,7 @@ static bool bind_any_of(struct cfr_config_diagnostics *ps, const struct cfr_vari
     struct cfr_list all = {0};
     bool sound;
 
-    if (variant->most <= 1 && !wants(ps, &as, key->next, CFR_YAML_MAP, scope))
+    if (variant->table == NULL || (variant->most <= 1 && !wants(ps, &as, key->next, CFR_YAML_MAP, scope)))
         return false;
     sound = bind_list(ps, &as, key->next, &all, scope);
     for (size_t i = 0; i < all.count; i++) {

@@ -49,8 +49,8 @@ static void run_checks(struct cfr_doctor *d, const struct cfr_doctor_check *chec
         if ((check->needs & (CFR_DOCTOR_ONCE | CFR_DOCTOR_LAST)) != have ||
             (d->selection && check->selected == CFR_DOCTOR_NOT_SELECTED) ||
             ((check->needs & CFR_DOCTOR_NETWORK) != 0 && d->options->offline) ||
-            ((check->needs & CFR_DOCTOR_OWN) != 0 && c->credential == NULL) ||
-            ((check->needs & CFR_DOCTOR_CLOUD) != 0 && c->provider == NULL))
+            ((check->needs & CFR_DOCTOR_OWN) != 0 && (c == NULL || c->credential == NULL)) ||
+            ((check->needs & CFR_DOCTOR_CLOUD) != 0 && (c == NULL || c->provider == NULL)))
             continue;
         d->with_ok = check->selected == CFR_DOCTOR_SELECTED_WITH_OK;
         cfr_doctor_at(d, c != NULL ? c->name : NULL, c != NULL ? c->line : 0);

@@ -103,7 +103,9 @@ bool cfr_doctor_hosts_may_proxy(void)
     static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (getenv(names[i]) != NULL && getenv(names[i])[0] != '\0')
+        const char *value = getenv(names[i]);
+
+        if (value != NULL && value[0] != '\0')
             return true;
     }
     return false;

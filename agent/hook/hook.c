@@ -95,7 +95,7 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
     };
     if (h->hooks == NULL)
         rc = cfr_err_nomem(err);
-    for (size_t i = 0; rc == 0 && i < h->count; i++)
+    for (size_t i = 0; h->hooks != NULL && rc == 0 && i < h->count; i++)
         rc = open_hook(&h->hooks[i], config_at(c, i), err);
     if (rc != 0) {
         cfr_hook_close(h);

@@ -75,7 +75,7 @@ int cfr_kube_check(const struct cfr_kube_where *where, struct cfr_err *err)
     struct cfr_kube_context *p = cfr_kube_context_make(CFR_KUBE_POD_DIRECTORY, where, &own);
     int rc = p != NULL ? cfr_kube_context_refresh(p, false, cfr_clock_now(), &own) : own.code;
 
-    if (rc == 0)
+    if (p != NULL && rc == 0)
         rc = check_plugin(p, &own);
     cfr_kube_context_destroy(p);
     return rc == 0 ? 0 : cfr_err_set(err, rc, "%s", own.text);

@@ -20,6 +20,7 @@ int64_t cfr_backoff_failed(struct cfr_backoff *b, const struct cfr_backoff_cause
     int64_t cap_ms = pauses[cause->class].cap_ms;
     int64_t half_left_ms = cause->left_ms / 2;
     int64_t patience_ms;
+    int64_t low_ms = base_ms / 2;
     int64_t high_ms = base_ms;
     int64_t delay_ms;
 
@@ -36,8 +37,8 @@ int64_t cfr_backoff_failed(struct cfr_backoff *b, const struct cfr_backoff_cause
     if (high_ms > cap_ms)
         high_ms = cap_ms;
     delay_ms = high_ms;
-    if (high_ms > base_ms / 2)
-        delay_ms = base_ms / 2 + (int64_t)((double)(high_ms - base_ms / 2) * chance);
+    if (high_ms > low_ms)
+        delay_ms = low_ms + (int64_t)((double)(high_ms - low_ms) * chance);
 
     if (cause->retry_after_s > 0) {
         int64_t asked_ms = cause->retry_after_s < patience_ms / 1000 ? cause->retry_after_s * 1000 : patience_ms;
