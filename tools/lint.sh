@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
+/usr/bin/python3 tools/check-rooms "$build"
 sh tools/check-format.sh
 /usr/bin/python3 tools/tidy "$build"
 mkdir -p build/cppcheck

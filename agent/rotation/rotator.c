@@ -62,7 +62,7 @@ static void check_subject(struct cfr_rotator *m)
     (void)snprintf(j->subject, sizeof j->subject, "%s", subject);
 }
 
-/* Also when what was broken may have been mended. */
+/* Also when what was broken may have been repaired. */
 static void load(struct cfr_rotator *m)
 {
     cfr_rotator_free_pending(&m->pending);
