@@ -36,11 +36,11 @@ struct cfr_hooks {
     unsigned max_attempts;
     cfr_hook_fn *ended;
     void *ctx;
-    struct hook *hooks;
-    size_t count;
-    struct cfr_api_status_hook *status;
-    size_t running; /* index, or count when none runs */
+    struct cfr_api_status_hook *status; /* heap; NULL until it is asked for */
     struct cfr_hook_run run;
+    size_t running; /* index, or count when none runs */
+    size_t count;
+    struct hook hooks[];
 };
 
 static const struct cfr_config_hook *config_at(const struct cfr_config_credential *c, size_t i)
@@ -77,7 +77,7 @@ static int open_hook(struct hook *k, const struct cfr_config_hook *c, struct cfr
 int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
                   cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err)
 {
-    struct cfr_hooks *h = calloc(1, sizeof *h);
+    struct cfr_hooks *h = calloc(1, sizeof *h + c->reload.count * sizeof h->hooks[0]);
     int rc = 0;
 
     if (h == NULL)
@@ -88,14 +88,11 @@ int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, 
         .max_attempts = max_attempts,
         .ended = ended,
         .ctx = ctx,
-        .hooks = calloc(c->reload.count + 1, sizeof(struct hook)),
         .count = c->reload.count,
         .running = c->reload.count,
         .run = {.fd = -1, .deadline_ms = INT64_MAX},
     };
-    if (h->hooks == NULL)
-        rc = cfr_err_nomem(err);
-    for (size_t i = 0; h->hooks != NULL && rc == 0 && i < h->count; i++)
+    for (size_t i = 0; rc == 0 && i < h->count; i++)
         rc = open_hook(&h->hooks[i], config_at(c, i), err);
     if (rc != 0) {
         cfr_hook_close(h);
@@ -109,12 +106,11 @@ void cfr_hook_close(struct cfr_hooks *h)
 {
     if (h->running < h->count)
         h->hooks[h->running].kind->cancel(&h->run);
-    for (size_t i = 0; h->hooks != NULL && i < h->count; i++) {
+    for (size_t i = 0; i < h->count; i++) {
         free(h->hooks[i].error);
         free(h->hooks[i].name);
         free(h->hooks[i].header);
     }
-    free(h->hooks);
     free(h->status);
     free(h);
 }
@@ -338,8 +334,8 @@ uint64_t cfr_hook_said(const struct cfr_hooks *h, size_t index)
 
 const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h)
 {
-    if (h->status == NULL)
-        h->status = calloc(h->count + 1, sizeof *h->status);
+    if (h->status == NULL && h->count != 0)
+        h->status = calloc(h->count, sizeof *h->status);
     for (size_t i = 0; h->status != NULL && i < h->count; i++) {
         const struct hook *k = &h->hooks[i];
 

@@ -58,7 +58,8 @@ const char *cfr_hook_name(const struct cfr_hooks *h, size_t index);
 bool cfr_hook_acknowledges(const struct cfr_hooks *h, size_t index);
 /* The generation that the answer to hook INDEX last named; 0 = none yet. */
 uint64_t cfr_hook_said(const struct cfr_hooks *h, size_t index);
-/* Fills the status view of all hooks; the array lives until the next call or a change. */
+/* Fills the status view of all hooks; the array lives until the next call or a change.
+ * NULL without hooks, or memory. */
 const struct cfr_api_status_hook *cfr_hook_status(struct cfr_hooks *h);
 
 struct cfr_hook_inspection {
