@@ -14,7 +14,7 @@ from conftest import CREDFRESH
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs/man").iterdir())]
 # What an example needs of a machine that is not this one.
-ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfig|cannot run /usr/bin/systemctl|"
+ELSEWHERE = re.compile(r"kubeconfig: cannot |this is not a pod: name a kubeconfig|/usr/bin/systemctl cannot be run: No such file|"
                        r"no such group|no such user")
 
 

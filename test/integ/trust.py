@@ -161,8 +161,8 @@ class NSSClient:
             add(self.db, f"ca {i}", "C,,", pem)
 
     def why(self, port):
-        done = subprocess.run(["tstclnt", "-4", "-h", HOST, "-p", str(port), "-d", self.db, "-V", "tls1.2:tls1.3", "-Q",
-                               "-b"], input=b"", capture_output=True, timeout=20)
+        done = subprocess.run(["tstclnt", "-4", "-h", "127.0.0.1", "-a", HOST, "-p", str(port), "-d", self.db, "-V",
+                               "tls1.2:tls1.3", "-Q", "-b"], input=b"", capture_output=True, timeout=20)
         return None if done.returncode == 0 else (done.stdout + done.stderr).decode(errors="replace")
 
 
