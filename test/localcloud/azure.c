@@ -158,7 +158,7 @@ static void refuse(struct lc_visit *visit, const struct lc_refusal *refusal)
     lc_reply_header(visit->reply, "Cache-Control", "no-store, no-cache");
     lc_reply_header(visit->reply, "Pragma", "no-cache");
     lc_reply_header(visit->reply, "x-ms-request-id", visit->id);
-    if (lc_text_starts(visit->request->path, "/azure/adfs/")) {
+    if (lc_text_starts(visit->request->path, "/azure/adfs/") || lc_text_starts(visit->request->path, "/adfs/")) {
         document =
             json_pack("{s:s,s:s}", "error", error_of(refusal, row_of(number)), "error_description", refusal->message);
     } else {
@@ -255,10 +255,18 @@ static void keys(struct lc_visit *visit)
 }
 
 static const struct lc_action actions[] = {
+    {"azure.discovery", "GET", "/azure/*/v2.0/.well-known/openid-configuration", lc_azure_discovery, NULL, false},
+    {"azure.discovery", "GET", "/azure/adfs/.well-known/openid-configuration", lc_azure_discovery, NULL, false},
     {"azure.token", "POST", "/azure/*/oauth2/v2.0/token", lc_azure_token, "client_id", false},
     {"azure.token", "POST", "/azure/adfs/oauth2/token", lc_azure_token, "client_id", false},
     {"azure.keys", "GET", "/azure/*/discovery/v2.0/keys", keys, NULL, true},
     {"azure.whoami", "GET", "/azure/whoami", whoami, NULL, true},
+    /* Without /azure, for SDKs that take the host of an authority and its first segment as the tenant. */
+    {"azure.discovery", "GET", "/*/v2.0/.well-known/openid-configuration", lc_azure_discovery, NULL, false},
+    {"azure.discovery", "GET", "/adfs/.well-known/openid-configuration", lc_azure_discovery, NULL, false},
+    {"azure.token", "POST", "/*/oauth2/v2.0/token", lc_azure_token, "client_id", false},
+    {"azure.token", "POST", "/adfs/oauth2/token", lc_azure_token, "client_id", false},
+    {"azure.keys", "GET", "/*/discovery/v2.0/keys", keys, NULL, true},
 };
 
 #define DEMO_APPLICATION                                                                                               \

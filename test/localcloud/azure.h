@@ -27,6 +27,9 @@ void lc_azure_owner(const char *tenant, const char *client_id, char *out, size_t
 
 json_t *lc_azure_check(struct lc_cloud *cloud, json_t *settings, struct lc_fail *fail);
 void lc_azure_token(struct lc_visit *visit);
+/* Answers with the OpenID configuration of a tenant (OpenID Connect Discovery 1.0, 4), as MSAL requires of an
+ * authority. */
+void lc_azure_discovery(struct lc_visit *visit);
 
 /* Refuses with AADSTS and this number; status and `error` come with it. Returns -1. */
 int lc_azure_refuse(struct lc_visit *visit, long number, const char *format, ...) __attribute__((format(printf, 3, 4)));

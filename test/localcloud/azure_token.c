@@ -29,7 +29,8 @@ static int missing(struct lc_visit *visit, const char *name)
 static int find_tenant(struct lc_visit *visit, struct lc_azure_ask *ask)
 {
     static const char *const shared[] = {"common", "organizations", "consumers"};
-    const char *start = visit->request->path + strlen("/azure/");
+    const char *path = visit->request->path;
+    const char *start = path + (lc_text_starts(path, "/azure/") ? strlen("/azure/") : 1);
     json_t *tenant = NULL;
     size_t index = 0;
 
@@ -284,6 +285,37 @@ void lc_azure_token(struct lc_visit *visit)
             check_resource(visit, &ask) == 0) {
             grant(visit, &ask);
         }
+    }
+    free_ask(&ask);
+}
+
+void lc_azure_discovery(struct lc_visit *visit)
+{
+    const char *host = lc_visit_host(visit);
+    const char *prefix = lc_text_starts(visit->request->path, "/azure/") ? "/azure" : "";
+    struct lc_azure_ask ask = {0};
+
+    if (find_tenant(visit, &ask) == 0) {
+        char *base =
+            lc_text_format("https://%s%s/%s", host, prefix, json_string_value(json_object_get(ask.tenant, "id")));
+        char *issuer = lc_text_format("%s%s", base, ask.adfs ? "" : "/v2.0");
+        char *token = lc_text_format("%s/oauth2/%stoken", base, ask.adfs ? "" : "v2.0/");
+        char *authorize = lc_text_format("%s/oauth2/%sauthorize", base, ask.adfs ? "" : "v2.0/");
+        char *keys = lc_text_format("%s/discovery/%skeys", base, ask.adfs ? "" : "v2.0/");
+
+        lc_reply_header(visit->reply, "Cache-Control", "max-age=86400, private");
+        lc_visit_json(visit, 200,
+                      json_pack("{s:s*,s:s*,s:s*,s:s*,s:[sss],s:[ss],s:[s],s:[s],s:s,s:s}", "issuer", issuer,
+                                "token_endpoint", token, "authorization_endpoint", authorize, "jwks_uri", keys,
+                                "token_endpoint_auth_methods_supported", "client_secret_post", "private_key_jwt",
+                                "client_secret_basic", "response_types_supported", "code", "id_token",
+                                "subject_types_supported", "pairwise", "id_token_signing_alg_values_supported", "RS256",
+                                "tenant_region_scope", "EU", "cloud_instance_name", "microsoftonline.com"));
+        free(base);
+        free(issuer);
+        free(token);
+        free(authorize);
+        free(keys);
     }
     free_ask(&ask);
 }

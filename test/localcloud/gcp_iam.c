@@ -170,12 +170,13 @@ static int read_body(struct lc_visit *visit, struct call *call, const char *cons
     struct lc_fail fail = {""};
     const char *key = NULL;
     json_t *value = NULL;
+    void *next = NULL;
 
     call->body = json_loadb(visit->request->body, visit->request->body_len, JSON_REJECT_DUPLICATES, NULL);
     if (visit->form || !json_is_object(call->body)) {
         return bad(visit, "Invalid JSON payload received. Unexpected token.");
     }
-    json_object_foreach(call->body, key, value)
+    json_object_foreach_safe(call->body, next, key, value)
     {
         size_t n = 0;
         while (known[n] != NULL && strcmp(known[n], key) != 0) {
@@ -184,6 +185,9 @@ static int read_body(struct lc_visit *visit, struct call *call, const char *cons
         if (known[n] == NULL) {
             return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT",
                                    "Invalid JSON payload received. Unknown name \"%.100s\": Cannot find field.", key);
+        }
+        if (json_is_null(value)) { /* protobuf's JSON mapping: null is the default, as if absent */
+            (void)json_object_del(call->body, key);
         }
     }
     if (lc_json_array(call->body, "body", "delegates", &call->delegates, &fail) != 0 ||

@@ -91,6 +91,9 @@ static int read_json(struct lc_visit *visit, struct ask *ask)
         if (n == FIELDS) {
             return unknown_name(visit, name);
         }
+        if (json_is_null(value)) { /* protobuf's JSON mapping: null is the default, as if absent */
+            continue;
+        }
         if (!json_is_string(value)) {
             return lc_visit_refuse(visit, 400, "INVALID_ARGUMENT", "Invalid value at '%s' (TYPE_STRING)",
                                    form_names[n]);

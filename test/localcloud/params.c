@@ -42,9 +42,14 @@ static bool add_pair(struct lc_params *out, const char *text, size_t len)
 
 bool lc_params_read(const char *text, size_t len, struct lc_params *out)
 {
+    *out = (struct lc_params){0};
+    return lc_params_add(text, len, out);
+}
+
+bool lc_params_add(const char *text, size_t len, struct lc_params *out)
+{
     const char *end = text + len;
 
-    *out = (struct lc_params){0};
     while (len > 0 && text <= end) {
         const char *stop = memchr(text, '&', (size_t)(end - text));
         if (stop == NULL) {

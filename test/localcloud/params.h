@@ -17,6 +17,8 @@ struct lc_params {
 
 /* Decodes name=value&...; false when it is not decodable (percent signs, NUL, UTF-8) or memory ends. */
 bool lc_params_read(const char *text, size_t len, struct lc_params *out);
+/* As lc_params_read, but appends to what *out holds; on failure *out is freed. */
+bool lc_params_add(const char *text, size_t len, struct lc_params *out);
 void lc_params_free(struct lc_params *params);
 
 /* The first value of that name, or NULL. */

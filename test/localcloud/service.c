@@ -230,5 +230,13 @@ void lc_service_handle(void *owner, const struct lc_request *request, struct lc_
             return;
         }
     }
+    for (size_t n = 0; n < SERVICES; n++) {
+        for (size_t i = 0; i < services[n]->action_count; i++) {
+            if (lc_text_like(services[n]->actions[i].path, request->path)) {
+                lc_visit_run(services[n], cloud, request, reply);
+                return;
+            }
+        }
+    }
     not_found(reply);
 }

@@ -17,8 +17,9 @@ struct lc_action {
 };
 
 struct lc_service {
-    const char *name;   /* also the key of its settings, of its URL in ready.json ("NAME_url") and of its outage */
-    const char *prefix; /* of its paths, "/gcp/"; "/" is that path alone */
+    const char *name; /* also the key of its settings, of its URL in ready.json ("NAME_url") and of its outage */
+    /* Of its paths, "/gcp/"; "/" is that path alone. Its actions may also have paths that no service's prefix has. */
+    const char *prefix;
     /* Answers everything by itself, faults, outage and statistics included. NULL: lc_visit_run does that with
      * what follows. */
     void (*handle)(struct lc_cloud *cloud, const struct lc_request *request, struct lc_reply *reply);

@@ -55,12 +55,13 @@ static bool is_form(const struct lc_request *request)
            (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
 }
 
-/* True when the request has an Action; otherwise the reply is made. */
+/* Reads the parameters of the query and, of a POST, of the form after it. A POST without a body needs no content type:
+ * SDKs put everything into its query. True when the request has an Action; otherwise the reply is made. */
 static bool read_params(struct lc_call *call)
 {
     const struct lc_request *request = call->request;
     bool post = strcmp(request->method, "POST") == 0;
-    const char *text = post ? request->body : request->query;
+    bool decoded = false;
 
     if (request->too_big) {
         call->reply->status = 413;
@@ -68,11 +69,13 @@ static bool read_params(struct lc_call *call)
         set_code(call, "TooBig");
         return false;
     }
-    if ((!post && strcmp(request->method, "GET") != 0) || (post && !is_form(request))) {
+    if ((!post && strcmp(request->method, "GET") != 0) || (post && request->body_len > 0 && !is_form(request))) {
         send_away(call);
         return false;
     }
-    if (!lc_params_read(text, post ? request->body_len : strlen(text), &call->params)) {
+    decoded = lc_params_add(request->query, strlen(request->query), &call->params) &&
+              (!post || lc_params_add(request->body, request->body_len, &call->params));
+    if (!decoded) {
         (void)lc_refuse(&call->refusal, 400, "MalformedInput", "The input cannot be decoded.");
         write_refusal(call);
         return false;

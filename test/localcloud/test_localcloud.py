@@ -593,6 +593,22 @@ def test_get_with_a_query(cloud):
     assert cloud.request("GET", "/?" + query).status == 200
 
 
+def test_post_with_a_query(cloud):
+    fields = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": DEMO, "RoleSessionName": "by-query",
+              "WebIdentityToken": cloud.token()}
+    query = urllib.parse.urlencode(fields)
+    assert cloud.request("POST", "/?" + query).status == 200  # object_store sends so: no body, no content type
+    assert cloud.request("POST", "/?" + query, "", {"Content-Type": FORM}).status == 200
+    named = cloud.request("POST", "/?RoleSessionName=first", urllib.parse.urlencode(fields), {"Content-Type": FORM})
+    assert named.status == 200 and b"assumed-role/demo/first" in named.body
+    assert cloud.request("POST", "/?" + query, "x=y", {"Content-Type": "text/plain"}).status == 302
+    assert cloud.request("POST", "/?Version=2011-06-15").status == 302
+    without = urllib.parse.urlencode({name: value for name, value in fields.items() if name != "RoleArn"})
+    assert cloud.request("POST", "/?" + without).error() == (400, "ValidationError")
+    assert cloud.request("POST", "/?" + query + "&DurationSeconds=899").error() == (400, "ValidationError")
+    assert cloud.request("POST", "/?Action=%zz").error() == (400, "MalformedInput")
+
+
 @pytest.mark.parametrize("body", [b"Action=%zz", b"Action=%", b"Action=Get%00Caller", b"Action=\xff\xfe",
                                   b"Action=a\0b"])
 def test_undecodable_input(cloud, body):

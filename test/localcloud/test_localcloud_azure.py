@@ -299,6 +299,28 @@ def test_adfs(cloud):
     assert set(document(ask(cloud, {"client_secret": "x"}, "adfs"), 401)) == {"error", "error_description"}
 
 
+@pytest.mark.parametrize("prefix", ["/azure", ""])
+def test_an_authority_describes_itself(cloud, prefix):
+    base = cloud.ready["sts_url"].rstrip("/") + prefix
+    find = lambda tenant, version="/v2.0": cloud.request("GET", f"{prefix}/{tenant}{version}/.well-known/openid-configuration")
+    for tenant in (TENANT, "demo.onmicrosoft.com"):
+        found = document(find(tenant))
+        assert found["issuer"] == f"{base}/{TENANT}/v2.0"
+        assert found["token_endpoint"] == f"{base}/{TENANT}/oauth2/v2.0/token"
+        assert found["jwks_uri"] == f"{base}/{TENANT}/discovery/v2.0/keys"
+        assert found["authorization_endpoint"] == f"{base}/{TENANT}/oauth2/v2.0/authorize"
+    adfs = document(find("adfs", ""))
+    assert (adfs["issuer"], adfs["token_endpoint"]) == (base + "/adfs", base + "/adfs/oauth2/token")
+    refused(find(NOBODY), 90002, "invalid_request", "not found")
+    fields = {"grant_type": "client_credentials", "client_id": CLIENT, "scope": ARM + "/.default", "client_secret": "second"}
+    assert document(form(cloud, f"{prefix}/{TENANT}/oauth2/v2.0/token", fields))["token_type"] == "Bearer"
+    assert document(form(cloud, f"{prefix}/adfs/oauth2/token", fields))["token_type"] == "bearer"
+    assert document(form(cloud, f"{prefix}/adfs/oauth2/token", {**fields, "client_secret": "x"}), 401).keys() == \
+        {"error", "error_description"}
+    assert document(cloud.request("GET", f"{prefix}/{TENANT}/discovery/v2.0/keys"))["keys"]
+    assert cloud.request("GET", "/" + TENANT).status == 404
+
+
 def test_whoami(cloud):
     token = document(ask(cloud))["access_token"]
     assert whoami(cloud, token, ARM + "/").status == 200

@@ -273,6 +273,20 @@ def test_impersonation_bodies(cloud, body):
     rpc(impersonate(cloud, **body), 400, "INVALID_ARGUMENT", "")
 
 
+def test_null_in_json_is_as_absent(cloud):
+    path = f"/gcp/v1/projects/-/serviceAccounts/{SA}:generateAccessToken"
+    token = federated(cloud)
+    ask = lambda body: cloud.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **bearer(token)})
+    assert ask({"scope": [PLATFORM], "delegates": None, "lifetime": None}).status == 200  # google-auth sends so
+    rpc(ask({"scope": None, "delegates": None}), 400, "INVALID_ARGUMENT", "scope is required")
+    rpc(ask({"scope": [PLATFORM], "unknown": None}), 400, "INVALID_ARGUMENT", "Unknown name")
+    identity = cloud.request("POST", path.replace("AccessToken", "IdToken"),
+                             json.dumps({"audience": "https://app", "includeEmail": None, "delegates": None}), bearer(token))
+    assert "token" in document(identity)
+    rpc(cloud.request("POST", path.replace("AccessToken", "IdToken"), json.dumps({"audience": None}), bearer(token)), 400,
+        "INVALID_ARGUMENT", "audience")
+
+
 def test_impersonation_needs_the_wildcard_and_json(cloud):
     token = federated(cloud)
     path = f"/gcp/v1/projects/demo-project/serviceAccounts/{SA}:generateAccessToken"
