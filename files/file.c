@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODE_BITS  07777
@@ -67,6 +68,14 @@ int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err
     return rc;
 }
 
+void cfr_file_stamp(int dir_fd, const char *name)
+{
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {0}};
+
+    if (clock_gettime(CLOCK_REALTIME, &times[1]) == 0)
+        (void)utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
 /* Creates FILE under a temporary name, which is left in TEMP. */
 static int create_temp(int dir_fd, const struct cfr_file *file, char temp[CFR_PATH_TEMP_MAX], struct cfr_err *err)
 {
@@ -100,6 +109,7 @@ int cfr_file_replace(int dir_fd, const struct cfr_file *file, struct cfr_err *er
         (void)cfr_file_wipe(dir_fd, temp, NULL);
         return rc;
     }
+    cfr_file_stamp(dir_fd, file->name);
     /* The rename is done, whether or not it has reached the disk. */
     (void)cfr_path_sync(dir_fd, "the directory", NULL);
     return 0;
@@ -128,6 +138,8 @@ int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *
     }
     if (close(fd) != 0 && rc == 0)
         rc = cfr_err_sys(err, errno, "cannot write %s", file->name);
+    /* The last write is what a reader may have missed. */
+    cfr_file_stamp(dir_fd, file->name);
     return rc;
 }
 

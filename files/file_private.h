@@ -8,6 +8,10 @@
 /* Creates FILE->name below DIR_FD, writes it, sets owner and mode on the descriptor, fsyncs and closes.
  * CFR_E_CONFLICT if the name exists. On error nothing is left behind. */
 int cfr_file_create(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
+/* Sets the mtime of NAME to CLOCK_REALTIME now; call it once NAME's content is visible. A file is written before it is
+ * visible, and some readers (AWS SDK for Java v2) read it again only if its mtime is after their last load. Not
+ * UTIME_NOW, whose clock is up to a tick late. An error is ignored: what is published is good. */
+void cfr_file_stamp(int dir_fd, const char *name);
 /* Overwrites FILE->name in place, for a mount point, which cannot be replaced. A reader may see a partial file. */
 int cfr_file_overwrite(int dir_fd, const struct cfr_file *file, struct cfr_err *err);
 /* True if the file below DIR_FD has FILE's content, mode and (unless CFR_FILE_KEEP_ID) owner. */

@@ -212,6 +212,35 @@ static int commit(struct attempt *a)
     return 0;
 }
 
+/* Gives a file an mtime after the moment when it became visible, unless it has one. */
+static int stamp_late(void *ctx, int dir_fd, const char *name)
+{
+    const struct timespec *visible = ctx;
+    struct stat st;
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+        (visible == NULL || st.st_mtim.tv_sec < visible->tv_sec ||
+         (st.st_mtim.tv_sec == visible->tv_sec && st.st_mtim.tv_nsec <= visible->tv_nsec)))
+        cfr_file_stamp(dir_fd, name);
+    return 0;
+}
+
+/* Stamps the files of CURRENT. AFTER_CRASH: only those that the last commit left without. */
+static void stamp_files(int dir_fd, const struct cfr_layout *current, bool after_crash)
+{
+    struct stat data;
+    int fd;
+
+    /* The rename of ..data changed its ctime. */
+    if (current->name[0] == '\0' || fstatat(dir_fd, CFR_GENERATION_DATA, &data, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    fd = cfr_path_openat(dir_fd, current->name, O_RDONLY | O_DIRECTORY, 0, NULL);
+    if (fd < 0)
+        return;
+    (void)cfr_layout_each(fd, stamp_late, after_crash ? &data.st_ctim : NULL, NULL);
+    (void)close(fd);
+}
+
 static void undo(struct attempt *a)
 {
     if (a->made_tmp)
@@ -226,8 +255,9 @@ static void undo(struct attempt *a)
 }
 
 /* The generation is published; no failure here changes that. */
-static void remove_old(const struct attempt *a)
+static void finish(const struct attempt *a)
 {
+    stamp_files(a->dir_fd, &a->new, false);
     (void)cfr_path_sync(a->dir_fd, "the directory", NULL);
     (void)cfr_layout_tidy(a->dir_fd, &a->new, &a->old, NULL);
 }
@@ -275,7 +305,7 @@ static int replace_current(struct attempt *a, bool *changed)
  *  6. make the visible links that are missing; those of a first set lead nowhere until the commit
  *  7. make the link ..data_tmp, fsync the directory
  *  8. commit: rename ..data_tmp to ..data
- *  9. fsync the directory; wipe the generations before the previous one
+ *  9. set the mtime of its files to now; fsync the directory; wipe the generations before the previous one
  * After an error up to step 8, undo() takes back 7, 6, 3 to 5 and 1. Errors of step 9 are not reported. */
 int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct cfr_err *err)
 {
@@ -296,7 +326,7 @@ int cfr_generation_publish(const struct cfr_generation *g, bool *changed, struct
     if (rc != 0)
         undo(&a);
     else if (*changed)
-        remove_old(&a);
+        finish(&a);
     if (a.dir_fd >= 0)
         (void)close(a.dir_fd);
     return rc;
@@ -347,8 +377,10 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err)
         rc = cfr_layout_remove_tmp(dir_fd, err);
     if (rc == 0 && current.name[0] != '\0')
         rc = cfr_layout_previous(dir_fd, &current, &previous, err);
-    if (rc == 0)
+    if (rc == 0) {
+        stamp_files(dir_fd, &current, true);
         rc = cfr_layout_tidy(dir_fd, &current, &previous, err);
+    }
     (void)close(dir_fd);
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", directory);
