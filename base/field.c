@@ -34,7 +34,7 @@ const struct cfr_field *cfr_field_find_variant(const struct cfr_table *table, st
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         for (size_t i = 0; f->variant != NULL && (*out = f->variant(i)).key != NULL; i++) {
-            if (cfr_view_is(key, out->key))
+            if (out->flat ? cfr_field_find(out->table, key) != NULL : cfr_view_is(key, out->key))
                 return f;
         }
     }
@@ -45,7 +45,6 @@ bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field 
 {
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         struct cfr_variant v;
-        size_t i = 0;
 
         if (f->variant == NULL) {
             *out = *f;
@@ -53,20 +52,23 @@ bool cfr_field_at(const struct cfr_table *table, size_t index, struct cfr_field 
                 return true;
             continue;
         }
-        while ((v = f->variant(i)).key != NULL && index != 0) {
-            i++;
-            index--;
+        for (size_t i = 0; (v = f->variant(i)).key != NULL; i++) {
+            for (const struct cfr_field *own = v.table->fields; v.flat && own->key != NULL; own++) {
+                *out = *own;
+                if (index-- == 0)
+                    return true;
+            }
+            if (v.flat || index-- != 0)
+                continue;
+            *out = (struct cfr_field){
+                .key = v.key, .type = CFR_FIELD_MAP, .offset = f->offset, .table = v.table, .doc = v.doc};
+            if (v.most > 1) {
+                out->type = CFR_FIELD_ONE_OR_LIST;
+                out->min = 1;
+                out->max = v.most;
+            }
+            return true;
         }
-        if (v.key == NULL)
-            continue;
-        *out = (struct cfr_field){
-            .key = v.key, .type = CFR_FIELD_MAP, .offset = f->offset, .table = v.table, .doc = v.doc};
-        if (v.most > 1) {
-            out->type = CFR_FIELD_ONE_OR_LIST;
-            out->min = 1;
-            out->max = v.most;
-        }
-        return true;
     }
     return false;
 }

@@ -83,6 +83,7 @@ struct cfr_variant {
     const char *doc;
     const void *row; /* the row itself, as long-lived as the registry */
     int64_t most;    /* ANY_OF: above 1, the key may also have a list of at most so many mappings */
+    bool flat;       /* ANY_OF: the keys of TABLE, none of them REQUIRED, are in the mapping itself, not below KEY */
 };
 
 /* The key of a registry that a mapping has, and what is below it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* credfresh-gen: prints a file that is made from the program's own tables. A tool of the build, never installed. */
+#include "agent/hook/hook.h"
 #include "gen/completion_private.h"
 #include "gen/reference_private.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
     struct cfr_str page = {.limit = PAGE_MAX};
     bool good;
 
+    cfr_hook_register();
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0)
             pages[i].write(&page);

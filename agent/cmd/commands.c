@@ -4,6 +4,7 @@
 
 #include "agent/daemon/daemon.h"
 #include "agent/doctor/doctor.h"
+#include "agent/hook/hook.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -119,6 +120,7 @@ int cfr_cmd_main(int argc, char **argv)
     const struct cfr_cli_command *c = argc > 1 ? cfr_cli_find(argv[1]) : NULL;
 
     fill_standard_fds();
+    cfr_hook_register();
     /* The command that exec runs keeps its own limits; the agent next to it sets these for itself. */
     if (c == NULL || runner_of(c) != cfr_cmd_exec)
         cfr_daemon_harden();

@@ -90,11 +90,13 @@ static const char *kind_name(enum cfr_yaml_kind kind)
 /* The key that an example would begin with. */
 static const char *first_key(const struct cfr_table *table)
 {
+    struct cfr_field first;
+
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         if ((f->flags & CFR_FIELD_REQUIRED) != 0)
             return f->key;
     }
-    return table->fields[0].key;
+    return cfr_field_at(table, 0, &first) ? first.key : "KEY";
 }
 
 static bool wants(struct cfr_config_diagnostics *ps, const struct cfr_field *f, const struct cfr_yaml_node *value,
@@ -377,16 +379,52 @@ static const struct cfr_field *find_field(const struct cfr_table *table, struct 
     return f != NULL ? f : cfr_field_find_variant(table, key, out);
 }
 
-/* The line of KEY among what an ANY_OF has so far; 0 = it is not there. */
-static int line_of(const struct cfr_list *list, const char *key)
+/* What an ANY_OF has so far of the variant KEY; NULL = nothing. */
+static const struct cfr_one_of *find_one(const struct cfr_list *list, const char *key)
 {
     const struct cfr_one_of *all = list->items;
 
     for (size_t i = 0; i < list->count; i++) {
         if (strcmp(all[i].variant.key, key) == 0)
-            return all[i].line;
+            return &all[i];
     }
-    return 0;
+    return NULL;
+}
+
+/* One of the keys of a flat variant, which MAP itself has. */
+static bool bind_flat(struct cfr_config_diagnostics *ps, const struct cfr_variant *variant,
+                      const struct cfr_yaml_node *map, const struct cfr_yaml_node *key, struct cfr_list *to,
+                      const struct scope *scope)
+{
+    const struct cfr_field *f = cfr_field_find(variant->table, key->text);
+    const struct cfr_one_of *one = find_one(to, variant->key);
+    struct cfr_one_of new = {*variant, NULL, key->line};
+    struct cfr_err err = {0};
+
+    for (const struct cfr_yaml_node *k = map->child; k != key; k = k->next->next) {
+        if (k->kind == CFR_YAML_SCALAR && cfr_view_is(k->text, f->key)) {
+            problem(ps, scope, key->line, f->key, "is given twice, first on line %d; remove one", k->line);
+            return false;
+        }
+    }
+    if (cfr_yaml_is_null(key->next)) {
+        problem(ps, scope, key->line, f->key, "has no value; write one, or leave the key out");
+        return false;
+    }
+    if (one == NULL) {
+        new.config = allocate(ps, 1, variant->table->size);
+        if (new.config == NULL)
+            return false;
+        ((struct cfr_node *)new.config)->line = map->line;
+        if (cfr_field_defaults(variant->table, new.config, &err) != 0 || !add_one_of(ps, &new, to)) {
+            cfr_field_free(variant->table, new.config);
+            free(new.config);
+            ps->nomem = true;
+            return false;
+        }
+        one = &new;
+    }
+    return bind_value(ps, f, key->next, one->config, scope);
 }
 
 /* What bind_map knows of each field of its table. */
@@ -397,11 +435,13 @@ struct seen {
 };
 
 /* False when the rules across fields would only repeat what is wrong with this one. */
-static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *key,
-                      void *node, struct seen seen[FIELDS_MAX], const struct scope *scope)
+static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                      const struct cfr_yaml_node *key, void *node, struct seen seen[FIELDS_MAX],
+                      const struct scope *scope)
 {
     const struct cfr_field *f;
     struct cfr_variant variant = {.key = NULL};
+    const struct cfr_one_of *one;
     const char *name;
     int before;
     void *to;
@@ -427,7 +467,10 @@ static bool bind_pair(struct cfr_config_diagnostics *ps, const struct cfr_table 
         return false;
     }
     to = (char *)node + f->offset;
-    before = f->type == CFR_FIELD_ANY_OF ? line_of(to, name) : seen[i].line;
+    if (variant.flat)
+        return bind_flat(ps, &variant, map, key, to, scope);
+    one = f->type == CFR_FIELD_ANY_OF ? find_one(to, name) : NULL;
+    before = one != NULL ? one->line : f->type == CFR_FIELD_ANY_OF ? 0 : seen[i].line;
     if (before != 0 && f->type == CFR_FIELD_ONE_OF && strcmp(seen[i].key, name) != 0) {
         problem(ps, scope, key->line, name, "cannot be combined with %s, on line %d; keep one of the two", seen[i].key,
                 before);
@@ -480,6 +523,33 @@ static void report_check(struct cfr_config_diagnostics *ps, const struct cfr_tab
     problem(ps, scope, line, f->key, "%s", err->text + colon + 2);
 }
 
+/* The rules across the fields of NODE. */
+static bool run_check(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
+                      const void *node, const struct scope *scope)
+{
+    struct cfr_err err = {0};
+    int rc = table->check != NULL ? table->check(node, &err) : 0;
+
+    if (rc == CFR_E_NOMEM)
+        ps->nomem = true;
+    else if (rc != 0)
+        report_check(ps, table, map, &err, scope);
+    return rc == 0;
+}
+
+/* Those of the flat variants, whose keys are in MAP itself; the others were checked where they are. */
+static bool check_flat(struct cfr_config_diagnostics *ps, const struct cfr_yaml_node *map, const struct cfr_list *list,
+                       const struct scope *scope)
+{
+    const struct cfr_one_of *all = list->items;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (all[i].variant.flat && !run_check(ps, all[i].variant.table, map, all[i].config, scope))
+            return false;
+    }
+    return true;
+}
+
 static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *table, const struct cfr_yaml_node *map,
                      void *node, const struct scope *scope)
 {
@@ -496,15 +566,12 @@ static void bind_map(struct cfr_config_diagnostics *ps, const struct cfr_table *
     if (rc != 0)
         problem(ps, scope, map->line, NULL, "%s", err.text);
     for (const struct cfr_yaml_node *k = map->child; k != NULL && !ps->nomem; k = k->next->next)
-        sound = bind_pair(ps, table, k, node, seen, scope) && sound;
+        sound = bind_pair(ps, table, map, k, node, seen, scope) && sound;
     sound = check_required(ps, table, map->line, seen, scope) && sound;
-    if (table->check == NULL || table->late || ps->nomem || !sound)
-        return;
-    rc = table->check(node, &err);
-    if (rc == CFR_E_NOMEM)
-        ps->nomem = true;
-    else if (rc != 0)
-        report_check(ps, table, map, &err, scope);
+    for (const struct cfr_field *f = table->fields; f->key != NULL && sound && !ps->nomem; f++)
+        sound = f->type != CFR_FIELD_ANY_OF || check_flat(ps, map, (void *)((char *)node + f->offset), scope);
+    if (!table->late && !ps->nomem && sound)
+        (void)run_check(ps, table, map, node, scope);
 }
 
 void cfr_config_bind(const struct cfr_table *table, const struct cfr_yaml_node *root, void *node,

@@ -149,29 +149,19 @@ struct cfr_config_publish {
     struct cfr_config_secret *secret;
 };
 
-struct cfr_config_signal {
-    struct cfr_node node;
-    char *pid_file;
-    char *executable; /* absolute path, or a bare name compared with the executable's last component */
-    int signal;       /* index into cfr_config_signals */
-};
-
-struct cfr_config_http {
-    struct cfr_node node;
-    char *url;
-    int method;     /* index into cfr_config_methods */
-    int64_t expect; /* status; 0 = any 2xx */
-    char *ca_file;
-    char *acknowledge_header; /* of the answer; its value is the generation in use; NULL = not asked for */
+/* A kind of hook, as far as the configuration has to know it. CONFIG is a struct of the variant's table. */
+struct cfr_config_hook_kind {
+    struct cfr_variant variant; /* its `row` is left out */
+    bool runs_program;
+    /* The header in which the consumer answers with the generation in use, or NULL; NULL for a kind without answers. */
+    const char *(*acknowledge_header)(const void *config);
 };
 
 enum cfr_on_first { CFR_ON_FIRST_RUN, CFR_ON_FIRST_SKIP };
 
 struct cfr_config_hook {
     struct cfr_node node;
-    struct cfr_config_signal *signal;
-    struct cfr_strings exec;
-    struct cfr_config_http *http;
+    struct cfr_list kind; /* of struct cfr_one_of: one, of a registered kind */
     int64_t timeout_ms;
     int on_first;
 };
@@ -308,10 +298,10 @@ struct cfr_config {
 };
 
 extern const struct cfr_table cfr_config_table;
-extern const char *const cfr_config_methods[]; /* GET POST PUT */
-extern const char *const cfr_config_signals[]; /* HUP USR1 ... without SIG */
-/* The signal's number for an index into cfr_config_signals. */
-int cfr_config_signal_number(int index);
+
+/* Registers the kinds of hooks, whose rows are in a later room, before a configuration is loaded: AT returns the
+ * INDEX-th, NULL after the last. */
+void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t index));
 
 /* Reads and checks the file at PATH, or, with PATH NULL, what follows from the environment
  * (agent/config/from_environment.h); PATH is used in messages ("PATH:LINE: credential registry: ..."). ENV looks up
@@ -348,6 +338,9 @@ struct cfr_config_endpoint *cfr_config_endpoint_at(const struct cfr_config *conf
 
 /* The INDEX-th shape of E, with its configuration; NULL after the last. */
 const struct cfr_sdk_shape *cfr_config_shape_at(const struct cfr_config_endpoint *e, size_t index, void **shape_config);
+
+/* The kind of H, and its configuration. NULL only while the configuration is being checked. */
+const struct cfr_config_hook_kind *cfr_config_hook_kind(const struct cfr_config_hook *h, const void **kind_config);
 
 /* Calls EACH for every file that holds what clients must show. */
 void cfr_config_each_client_secret(const struct cfr_config *config,

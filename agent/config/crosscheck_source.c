@@ -249,6 +249,15 @@ static void walk_ca_files(struct ca_walk *w, const struct cfr_table *table, cons
 
             if (one->config != NULL)
                 walk_ca_files(w, one->variant.table, one->config);
+        } else if (f->type == CFR_FIELD_ANY_OF) {
+            const struct cfr_list *list = p;
+
+            for (size_t i = 0; i < list->count; i++) {
+                const struct cfr_one_of *one = (const struct cfr_one_of *)list->items + i;
+
+                if (one->config != NULL)
+                    walk_ca_files(w, one->variant.table, one->config);
+            }
         } else if (f->type == CFR_FIELD_LIST || f->type == CFR_FIELD_ONE_OR_LIST) {
             const struct cfr_list *list = p;
 

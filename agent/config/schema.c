@@ -4,80 +4,14 @@
 #include "agent/config/schema_private.h"
 #include "base/log.h"
 
-#include <signal.h>
-
 /* sockaddr_un has room for 107 bytes and a NUL. */
 #define SOCKET_PATH_MAX 107
 
-const char *const cfr_config_methods[] = {"GET", "POST", "PUT", NULL};
-const char *const cfr_config_signals[] = {"HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "WINCH", "RTMIN", NULL};
 static const char *const on_first[] = {"run", "skip", NULL};
-
-int cfr_config_signal_number(int index)
-{
-    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGCONT, SIGWINCH};
-
-    if (index < 0 || (size_t)index > sizeof numbers / sizeof numbers[0])
-        return 0;
-    /* SIGRTMIN is no constant: the C library decides it when the program starts. */
-    return (size_t)index == sizeof numbers / sizeof numbers[0] ? SIGRTMIN : numbers[index];
-}
-
-#define AT(member) offsetof(struct cfr_config_signal, member)
-static const struct cfr_field signal_fields[] = {
-    {FIELD(pid_file, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC("File that holds the process id.")},
-    {FIELD(executable, STRING), .min = 1, .max = 4095,
-     .doc = CFR_DOC("Every process that runs this program: an absolute path, or the bare name, which is compared "
-                    "with the last component. In a pod the containers must share their process namespace.")},
-    {FIELD(signal, ENUM), .fallback = "HUP", .choices = cfr_config_signals,
-     .doc = CFR_DOC("Which signal, without SIG.")},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table signal_table = {
-    .name = "signal",
-    .size = sizeof(struct cfr_config_signal),
-    .fields = signal_fields,
-    .check = cfr_config_rules_signal,
-    .doc = CFR_DOC("A signal, to exactly one of `pid_file` and `executable`."),
-};
-
-#define AT(member) offsetof(struct cfr_config_http, member)
-static const struct cfr_field http_fields[] = {
-    {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
-     .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed.")},
-    {FIELD(method, ENUM), .fallback = "POST", .choices = cfr_config_methods,
-     .doc = CFR_DOC("The request has no body.")},
-    {FIELD(expect, INT), .min = 200, .max = 599,
-     .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
-    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
-    {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
-     .doc = CFR_DOC(
-         "A header of the answer that names the generation which the consumer has in use, such as "
-         "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
-         "until it "
-         "is. Default: the status alone decides.")},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table http_table = {
-    .name = "http request",
-    .size = sizeof(struct cfr_config_http),
-    .fields = http_fields,
-    .check = cfr_config_rules_http,
-    .doc = CFR_DOC("An HTTP request."),
-};
 
 #define AT(member) offsetof(struct cfr_config_hook, member)
 static const struct cfr_field hook_fields[] = {
-    {FIELD(signal, MAP), .table = &signal_table, .doc = CFR_DOC("Send a signal.")},
-    {FIELD(exec, STRINGS), .min = 1, .max = 64,
-     .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
-                    "success. Its environment says what was published and never holds a secret.")},
-    {FIELD(http, MAP), .table = &http_table, .doc = CFR_DOC("Make an HTTP request.")},
+    {FIELD(kind, ANY_OF), .variant = cfr_config_hook_variant},
     {FIELD_AS("timeout", timeout_ms, DURATION), .fallback = "30s", .min = 100, .max = 10 * CFR_MINUTE_MS,
      .doc = CFR_DOC("How long it may take; an exec's process group is then killed.")},
     {FIELD(on_first, ENUM), .fallback = "run", .choices = on_first,

@@ -17,8 +17,16 @@ extern const struct cfr_table cfr_config_mint_table;
 extern const struct cfr_table cfr_config_mounted_table;
 extern const struct cfr_table cfr_config_token_table;
 
+/* The registered kinds of hooks: agent/config/kinds.c. */
+struct cfr_variant cfr_config_hook_variant(size_t index);
+
 /* The head of a row. AT(member) is the member's offset; the key is its name, or KEY. */
 #define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)
 #define FIELD_AS(name, member, kind) .key = (name), .type = CFR_FIELD_##kind, .offset = AT(member)
+
+/* Writes the keys of a registry as "`a`, `b` WORD `c`" into BUF and returns it: agent/config/kinds.c. */
+#define CFR_CONFIG_KEYS_MAX 256
+const char *cfr_config_keys(struct cfr_variant (*variant)(size_t index), const char *word,
+                            char buf[CFR_CONFIG_KEYS_MAX]);
 
 #endif

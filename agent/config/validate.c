@@ -3,13 +3,12 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
-#include "wire/url.h"
+#include "agent/config/schema_private.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
 #define CREDENTIAL_NAME_MAX 63
-#define HEADER_BYTES        "!#$%&'*+-.^_`|~" /* next to letters and digits: RFC 9110, 5.6.2 */
 
 static bool is_port(struct cfr_view text, int64_t least)
 {
@@ -119,61 +118,23 @@ int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 int cfr_config_rules_hook(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_hook *h = node;
-    int kinds = (h->signal != NULL) + (h->exec.items != NULL) + (h->http != NULL);
+    char keys[CFR_CONFIG_KEYS_MAX];
+    const void *config;
+    const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(h, &config);
 
-    if (kinds == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "does nothing; write one of `signal`, `exec` or `http`");
-    if (kinds > 1)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "has more than one of `signal`, `exec` and `http`; write an item of its own for each");
-    if (h->exec.items != NULL && h->exec.count != 0 && h->exec.items[0][0] != '/')
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
-            h->exec.items[0]);
-    if (h->http != NULL && h->http->acknowledge_header != NULL && h->on_first == CFR_ON_FIRST_SKIP)
+    if (h->kind.count == 0)
+        return cfr_err_set(err, CFR_E_CONFIG, "does nothing; write one of %s",
+                           cfr_config_keys(cfr_config_hook_variant, "or", keys));
+    if (h->kind.count > 1)
+        return cfr_err_set(err, CFR_E_CONFIG, "has more than one of %s; write an item of its own for each",
+                           cfr_config_keys(cfr_config_hook_variant, "and", keys));
+    if (h->on_first == CFR_ON_FIRST_SKIP && kind->acknowledge_header != NULL &&
+        kind->acknowledge_header(config) != NULL)
         return cfr_err_set(
             err, CFR_E_CONFIG,
             "on_first: skip makes no request after the first publish, so that acknowledge_header cannot be answered; "
             "remove one of the two");
     return 0;
-}
-
-int cfr_config_rules_signal(const void *node, struct cfr_err *err)
-{
-    const struct cfr_config_signal *s = node;
-
-    if ((s->pid_file != NULL) == (s->executable != NULL))
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           s->pid_file == NULL ? "has no process; write `pid_file` or `executable`"
-                                               : "executable: cannot be used with pid_file; keep one of the two");
-    if (s->executable != NULL && s->executable[0] != '/' && strchr(s->executable, '/') != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "executable: write an absolute path, or the bare name of the program without /");
-    return 0;
-}
-
-int cfr_config_rules_http(const void *node, struct cfr_err *err)
-{
-    const struct cfr_config_http *h = node;
-    struct cfr_url url;
-    int rc;
-
-    if (h->url == NULL)
-        return 0;
-    rc = cfr_url_parse(h->url, &url, err);
-    if (rc != 0) {
-        (void)cfr_err_prefix(err, "url");
-        return rc;
-    }
-    if (!url.tls && !url.literal)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "url: http:// goes to a literal loopback address only, and %.*s is none; write "
-                           "https://, or http://127.0.0.1",
-                           url.host.n < 64 ? (int)url.host.n : 64, url.host.p);
-    if (!url.tls && h->ca_file != NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: is of no use with http://; remove it, or write https://");
-    return h->acknowledge_header != NULL ? cfr_config_rules_header(h->acknowledge_header, err) : 0;
 }
 
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err)
@@ -188,17 +149,6 @@ int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err)
     return 0;
 }
 
-int cfr_config_rules_header(const char *name, struct cfr_err *err)
-{
-    for (const char *p = name; *p != '\0'; p++) {
-        if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
-            strchr(HEADER_BYTES, *p) == NULL)
-            return cfr_err_set(err, CFR_E_CONFIG,
-                               "acknowledge_header: is no name of a header; write one such as X-Credfresh-Generation");
-    }
-    return 0;
-}
-
 static const struct cfr_config_hook *hook_at(const struct cfr_config_credential *c, size_t i)
 {
     return (const struct cfr_config_hook *)c->reload.items + i;
@@ -208,8 +158,12 @@ static size_t count_headers(const struct cfr_config_credential *c)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < c->reload.count; i++)
-        n += hook_at(c, i)->http != NULL && hook_at(c, i)->http->acknowledge_header != NULL;
+    for (size_t i = 0; i < c->reload.count; i++) {
+        const void *config;
+        const struct cfr_config_hook_kind *kind = cfr_config_hook_kind(hook_at(c, i), &config);
+
+        n += kind != NULL && kind->acknowledge_header != NULL && kind->acknowledge_header(config) != NULL;
+    }
     return n;
 }
 

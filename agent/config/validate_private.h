@@ -31,12 +31,8 @@ int cfr_config_rules_publish(const void *node, struct cfr_err *err);
 int cfr_config_rules_file(const void *node, struct cfr_err *err);
 int cfr_config_rules_profile(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);
-int cfr_config_rules_signal(const void *node, struct cfr_err *err);
-int cfr_config_rules_http(const void *node, struct cfr_err *err);
 struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
-/* The name of a header of HTTP. */
-int cfr_config_rules_header(const char *name, struct cfr_err *err);
 /* agent/config/validate_ca.c: what C has besides a `certificate` or `ca_bundle`. */
 int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_err *err);
 /* agent/config/validate_rotation.c: what C has besides a `mint`. */

@@ -186,7 +186,9 @@ static bool has_programs(const struct cfr_config *config)
         const struct cfr_list *hooks = &cfr_config_at(config, i)->reload;
 
         for (size_t k = 0; k < hooks->count; k++) {
-            if (((const struct cfr_config_hook *)hooks->items)[k].exec.count != 0)
+            const void *unused;
+
+            if (cfr_config_hook_kind((const struct cfr_config_hook *)hooks->items + k, &unused)->runs_program)
                 return true;
         }
     }

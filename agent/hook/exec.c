@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +20,45 @@
 
 #define KILL_AFTER_MS 5000
 
-static bool is_exec(const struct cfr_config_hook *c)
+struct config {
+    struct cfr_node node;
+    struct cfr_strings exec;
+};
+
+static int check_exec(const void *node, struct cfr_err *err)
 {
-    return c->exec.count != 0;
+    const struct config *c = node;
+
+    if (c->exec.count != 0 && c->exec.items[0][0] != '/')
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "exec: %.64s is no absolute path; there is no shell and no PATH, write one that begins with /",
+            c->exec.items[0]);
+    return 0;
 }
 
-static void describe_exec(const struct cfr_config_hook *c, char text[CFR_HOOK_NAME_MAX])
+static const struct cfr_field fields[] = {
+    {.key = "exec", .type = CFR_FIELD_STRINGS, .offset = offsetof(struct config, exec), .min = 1, .max = 64,
+     .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
+                    "success. Its environment says what was published and never holds a secret.")},
+    {.key = NULL},
+};
+
+static const struct cfr_table table = {
+    .name = "program",
+    .size = sizeof(struct config),
+    .fields = fields,
+    .check = check_exec,
+};
+
+static const char *program_of(const void *config)
 {
-    (void)snprintf(text, CFR_HOOK_NAME_MAX, "exec %s", c->exec.items[0]);
+    return ((const struct config *)config)->exec.items[0];
+}
+
+static void describe_exec(const void *config, char text[CFR_HOOK_NAME_MAX])
+{
+    (void)snprintf(text, CFR_HOOK_NAME_MAX, "exec %s", program_of(config));
 }
 
 /* All published paths, colon-separated as in PATH. */
@@ -46,7 +78,7 @@ static void list_paths(const struct cfr_config_credential *c, struct cfr_str *ou
 
 static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
 {
-    const struct cfr_strings *exec = &run->config->exec;
+    const struct cfr_strings *exec = &((const struct config *)run->config)->exec;
     const char *path = getenv("PATH");
     struct cfr_str paths = {.limit = 65536};
     struct cfr_str search = {.limit = 65536};
@@ -68,7 +100,7 @@ static int start_exec(struct cfr_hook_run *run, struct cfr_now now, struct cfr_e
         environment[3] = search.p;
         memcpy(argv, exec->items, exec->count * sizeof(char *));
         rc = cfr_process_start(argv, environment, &run->pid, &run->fd, err);
-        run->deadline_ms = now.boot_ms + run->config->timeout_ms;
+        run->deadline_ms = now.boot_ms + run->timeout_ms;
         run->terminated = false;
     }
     free(argv);
@@ -97,7 +129,7 @@ static void reap_exec(struct cfr_hook_run *run, struct cfr_now now)
     run->fd = -1;
     if (run->terminated)
         rc = cfr_err_set(&err, CFR_E_TIMEOUT, "took longer than its timeout of %" PRId64 " ms and was ended",
-                         run->config->timeout_ms);
+                         run->timeout_ms);
     run->ended(run->ctx, rc, &err, (struct cfr_view){NULL, 0});
 }
 
@@ -131,9 +163,9 @@ static void inspect_interpreter(const char *program, const struct cfr_finding_si
     }
 }
 
-static void inspect_exec(const struct cfr_config_hook *c, const struct cfr_hook_inspection *i)
+static void inspect_exec(const void *config, const struct cfr_hook_inspection *i)
 {
-    const char *program = c->exec.items[0];
+    const char *program = program_of(config);
     struct cfr_err err = {0};
     struct statvfs mount;
     struct stat st;
@@ -167,8 +199,7 @@ static void inspect_exec(const struct cfr_config_hook *c, const struct cfr_hook_
 }
 
 const struct cfr_hook_ops cfr_hook_exec = {
-    .name = "exec",
-    .is_configured = is_exec,
+    .kind = {.variant = {.key = "exec", .table = &table, .flat = true}, .runs_program = true},
     .describe = describe_exec,
     .start = start_exec,
     .on_readable = reap_exec,

@@ -48,26 +48,34 @@ static const struct cfr_config_hook *config_at(const struct cfr_config_credentia
     return (const struct cfr_config_hook *)c->reload.items + i;
 }
 
-static const struct cfr_hook_ops *find_kind(const struct cfr_config_hook *c)
+static const struct cfr_config_hook_kind *kind_at(size_t index)
 {
-    for (size_t i = 0; cfr_hook_kinds[i] != NULL; i++) {
-        if (cfr_hook_kinds[i]->is_configured(c))
-            return cfr_hook_kinds[i];
-    }
-    return NULL;
+    return cfr_hook_kinds[index] != NULL ? &cfr_hook_kinds[index]->kind : NULL;
+}
+
+void cfr_hook_register(void)
+{
+    cfr_config_register_hooks(kind_at);
+}
+
+/* The row of C's kind, which begins with what the configuration knows of it; NULL if C has none. */
+static const struct cfr_hook_ops *find_kind(const struct cfr_config_hook *c, const void **config)
+{
+    return (const struct cfr_hook_ops *)cfr_config_hook_kind(c, config);
 }
 
 static int open_hook(struct hook *k, const struct cfr_config_hook *c, struct cfr_err *err)
 {
     char name[CFR_HOOK_NAME_MAX];
     const char *header;
+    const void *config;
 
-    k->kind = find_kind(c);
+    k->kind = find_kind(c, &config);
     if (k->kind == NULL)
         return cfr_err_set(err, CFR_E_INTERNAL, "a hook is of no kind");
-    k->kind->describe(c, name);
+    k->kind->describe(config, name);
     k->name = strdup(name);
-    header = k->kind->acknowledge_header != NULL ? k->kind->acknowledge_header(c) : NULL;
+    header = k->kind->kind.acknowledge_header != NULL ? k->kind->kind.acknowledge_header(config) : NULL;
     k->header = header != NULL ? strdup(header) : NULL;
     if (k->name == NULL || (header != NULL && k->header == NULL))
         return cfr_err_nomem(err);
@@ -120,7 +128,7 @@ void cfr_hook_rebind(struct cfr_hooks *h, const struct cfr_config_credential *c)
     h->credential = c;
     if (h->running < h->count) {
         h->run.credential = c;
-        h->run.config = config_at(c, h->running);
+        (void)find_kind(config_at(c, h->running), &h->run.config);
     }
 }
 
@@ -247,7 +255,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
     k->tried = k->wanted;
     h->run = (struct cfr_hook_run){
         .credential = h->credential,
-        .config = config_at(h->credential, i),
+        .timeout_ms = config_at(h->credential, i)->timeout_ms,
         .http = h->http,
         .acknowledge_header = k->header,
         .generation = k->tried,
@@ -256,6 +264,7 @@ static void start_hook(struct cfr_hooks *h, size_t i, struct cfr_now now)
         .fd = -1,
         .deadline_ms = INT64_MAX,
     };
+    (void)find_kind(config_at(h->credential, i), &h->run.config);
     rc = k->kind->start(&h->run, now, &err);
     if (rc != CFR_HOOK_STARTED)
         finish(h, rc, &err, now);
@@ -301,10 +310,11 @@ void cfr_hook_child(struct cfr_hooks *h, struct cfr_now now)
 
 void cfr_hook_inspect(const struct cfr_config_hook *c, const struct cfr_hook_inspection *inspection)
 {
-    const struct cfr_hook_ops *kind = find_kind(c);
+    const void *config;
+    const struct cfr_hook_ops *kind = find_kind(c, &config);
 
     if (kind != NULL)
-        kind->inspect(c, inspection);
+        kind->inspect(config, inspection);
 }
 
 size_t cfr_hook_count(const struct cfr_hooks *h)

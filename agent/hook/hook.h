@@ -22,6 +22,9 @@ struct cfr_hooks; /* all hooks of one credential */
  * same error as before. */
 typedef void cfr_hook_fn(void *ctx, const char *name, uint64_t generation, const char *error, bool news);
 
+/* Makes the kinds of hooks known to the parser of the configuration; call it before one is loaded. */
+void cfr_hook_register(void);
+
 /* MAX_ATTEMPTS: gives a hook up for a generation after so many (0 = never). C is borrowed. */
 int cfr_hook_open(const struct cfr_config_credential *c, struct cfr_http *http, unsigned max_attempts,
                   cfr_hook_fn *ended, void *ctx, struct cfr_hooks **out, struct cfr_err *err);

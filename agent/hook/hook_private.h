@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of a hook kind: signal, exec, http. A new kind is a file with a struct cfr_hook_ops and its row in kinds.c
- * (and its key in the configuration's schema).
+/* Interface of a hook kind: signal, exec, http. A new kind is a file with a struct cfr_hook_ops, which also brings its
+ * key of the configuration, and its row in kinds.c.
  *
  * hook.c decides when a hook runs and repeats it; a kind knows how. Nothing here blocks but INSPECT, which people ask
  * for. A struct cfr_hook_run belongs to hook.c; a kind keeps its state in the members meant for that, and holds nothing
@@ -15,10 +15,14 @@
 #define CFR_HOOK_NAME_MAX 512
 #define CFR_HOOK_STARTED  1
 
+/* The head of a row of a kind's table; AT(member) is the member's offset. */
+#define FIELD(member, type_) .key = #member, .type = CFR_FIELD_##type_, .offset = AT(member)
+
 /* One run of one hook. */
 struct cfr_hook_run {
     const struct cfr_config_credential *credential;
-    const struct cfr_config_hook *config;
+    const void *config; /* of the kind's table */
+    int64_t timeout_ms;
     struct cfr_http *http;
     const char *acknowledge_header; /* outlives CONFIG; NULL = none */
     uint64_t generation;            /* that consumers are notified of */
@@ -36,13 +40,9 @@ struct cfr_hook_run {
 };
 
 struct cfr_hook_ops {
-    const char *name;
-    /* True if CONFIG is a hook of this kind. */
-    bool (*is_configured)(const struct cfr_config_hook *config);
+    struct cfr_config_hook_kind kind; /* first: its key, its table with its rules, and what the configuration asks */
     /* Writes what it does, for people: status, logs, metrics. */
-    void (*describe)(const struct cfr_config_hook *config, char text[CFR_HOOK_NAME_MAX]);
-    /* The header in which the consumer answers with the generation in use, or NULL; NULL for a kind without answers. */
-    const char *(*acknowledge_header)(const struct cfr_config_hook *config);
+    void (*describe)(const void *config, char text[CFR_HOOK_NAME_MAX]);
     /* Begins. CFR_HOOK_STARTED: ENDED is called later. 0: done at once. An error: it failed; ENDED is not called. */
     int (*start)(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err);
     /* Each NULL for a kind that sets no FD, sets no DEADLINE_MS, or always ends in START. */
@@ -50,7 +50,7 @@ struct cfr_hook_ops {
     void (*on_deadline)(struct cfr_hook_run *run, struct cfr_now now);
     void (*cancel)(struct cfr_hook_run *run); /* ends it without calling ENDED */
     /* As cfr_hook_inspect. */
-    void (*inspect)(const struct cfr_config_hook *config, const struct cfr_hook_inspection *inspection);
+    void (*inspect)(const void *config, const struct cfr_hook_inspection *inspection);
 };
 
 extern const struct cfr_hook_ops cfr_hook_signal;
@@ -59,5 +59,9 @@ extern const struct cfr_hook_ops cfr_hook_http;
 
 /* The kinds, NULL-terminated: agent/hook/kinds.c. */
 extern const struct cfr_hook_ops *const cfr_hook_kinds[];
+
+/* The signals that can be sent, NULL-terminated, and their numbers; 0 for an index that is none. */
+extern const char *const cfr_hook_signal_names[];
+int cfr_hook_signal_number(int index);
 
 #endif

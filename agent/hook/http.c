@@ -3,32 +3,106 @@
 #include "agent/hook/hook_private.h"
 
 #include "agent/http/probe.h"
+#include "wire/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define ANSWER_MAX     65536
 #define CONNECT_MAX_MS 3000 /* of an inspection */
+#define HEADER_BYTES   "!#$%&'*+-.^_`|~" /* next to letters and digits: RFC 9110, 5.6.2 */
 
-static bool is_http(const struct cfr_config_hook *c)
+struct config {
+    struct cfr_node node;
+    char *url;
+    int method;     /* index into methods */
+    int64_t expect; /* status; 0 = any 2xx */
+    char *ca_file;
+    char *acknowledge_header; /* of the answer; its value is the generation in use; NULL = not asked for */
+};
+
+static const char *const methods[] = {"GET", "POST", "PUT", NULL};
+
+/* The name of a header of HTTP. */
+static int check_header(const char *name, struct cfr_err *err)
 {
-    return c->http != NULL;
+    for (const char *p = name; *p != '\0'; p++) {
+        if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
+            strchr(HEADER_BYTES, *p) == NULL)
+            return cfr_err_set(err, CFR_E_CONFIG,
+                               "acknowledge_header: is no name of a header; write one such as X-Credfresh-Generation");
+    }
+    return 0;
 }
 
-static void describe_http(const struct cfr_config_hook *c, char text[CFR_HOOK_NAME_MAX])
+static int check_request(const void *node, struct cfr_err *err)
 {
-    (void)snprintf(text, CFR_HOOK_NAME_MAX, "http %s %s", cfr_config_methods[c->http->method], c->http->url);
+    const struct config *h = node;
+    struct cfr_url url;
+    int rc;
+
+    if (h->url == NULL)
+        return 0;
+    rc = cfr_url_parse(h->url, &url, err);
+    if (rc != 0) {
+        (void)cfr_err_prefix(err, "url");
+        return rc;
+    }
+    if (!url.tls && !url.literal)
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "url: http:// goes to a literal loopback address only, and %.*s is none; write "
+                           "https://, or http://127.0.0.1",
+                           url.host.n < 64 ? (int)url.host.n : 64, url.host.p);
+    if (!url.tls && h->ca_file != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "ca_file: is of no use with http://; remove it, or write https://");
+    return h->acknowledge_header != NULL ? check_header(h->acknowledge_header, err) : 0;
 }
 
-static const char *acknowledge_header(const struct cfr_config_hook *c)
+#define AT(member) offsetof(struct config, member)
+static const struct cfr_field fields[] = {
+    {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
+     .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed.")},
+    {FIELD(method, ENUM), .fallback = "POST", .choices = methods,
+     .doc = CFR_DOC("The request has no body.")},
+    {FIELD(expect, INT), .min = 200, .max = 599,
+     .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
+    {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("Certificates (PEM) to trust instead of the system's.")},
+    {FIELD(acknowledge_header, STRING), .min = 1, .max = 64,
+     .doc = CFR_DOC(
+         "A header of the answer that names the generation which the consumer has in use, such as "
+         "X-Credfresh-Generation. The hook then succeeds only when that is the one it was run for, and is repeated "
+         "until it "
+         "is. Default: the status alone decides.")},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table table = {
+    .name = "http request",
+    .size = sizeof(struct config),
+    .fields = fields,
+    .check = check_request,
+    .doc = CFR_DOC("An HTTP request."),
+};
+
+static void describe_http(const void *config, char text[CFR_HOOK_NAME_MAX])
 {
-    return c->http->acknowledge_header;
+    const struct config *c = config;
+
+    (void)snprintf(text, CFR_HOOK_NAME_MAX, "http %s %s", methods[c->method], c->url);
+}
+
+static const char *acknowledge_header(const void *config)
+{
+    return ((const struct config *)config)->acknowledge_header;
 }
 
 static void on_answer(void *ctx, const struct cfr_http_answer *answer)
 {
     struct cfr_hook_run *run = ctx;
-    int64_t expect = run->config->http->expect;
+    int64_t expect = ((const struct config *)run->config)->expect;
     struct cfr_err err = answer->err;
     int rc = answer->error;
 
@@ -49,18 +123,18 @@ static int add_header(struct cfr_secret *header, const char *name, const char *v
 
 static int start_http(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
 {
-    const struct cfr_config_http *c = run->config->http;
+    const struct config *c = run->config;
     struct cfr_secret headers[2] = {{0}};
     char number[24];
     struct cfr_http_request request = {
-        .method = cfr_config_methods[c->method],
+        .method = methods[c->method],
         .url = c->url,
         .ca_file = c->ca_file,
         .headers = headers,
         .header_count = 2,
         .keep_header = run->acknowledge_header,
         .answer_max = ANSWER_MAX,
-        .timeout_ms = run->config->timeout_ms,
+        .timeout_ms = run->timeout_ms,
     };
     int rc;
 
@@ -82,11 +156,12 @@ static void cancel_http(struct cfr_hook_run *run)
     run->request = NULL;
 }
 
-static void inspect_http(const struct cfr_config_hook *c, const struct cfr_hook_inspection *i)
+static void inspect_http(const void *config, const struct cfr_hook_inspection *i)
 {
+    const struct config *c = config;
     struct cfr_http_probe_request request = {
-        .url = c->http->url,
-        .ca_file = c->http->ca_file,
+        .url = c->url,
+        .ca_file = c->ca_file,
         .connect_only = true,
         .timeout_ms = i->timeout_ms < CONNECT_MAX_MS ? i->timeout_ms : CONNECT_MAX_MS,
     };
@@ -106,10 +181,9 @@ static void inspect_http(const struct cfr_config_hook *c, const struct cfr_hook_
 }
 
 const struct cfr_hook_ops cfr_hook_http = {
-    .name = "http",
-    .is_configured = is_http,
+    .kind = {.variant = {.key = "http", .table = &table, .doc = CFR_DOC("Make an HTTP request.")},
+             .acknowledge_header = acknowledge_header},
     .describe = describe_http,
-    .acknowledge_header = acknowledge_header,
     .start = start_http,
     .cancel = cancel_http,
     .inspect = inspect_http,

@@ -2,6 +2,7 @@
 /* Fails each allocation in turn, those of the libraries too, on the way from a configuration to published files: an
  * error comes back, what is published is whole, and nothing is leaked. Usage: alloc EMPTY_DIRECTORY */
 #include "agent/config/config_private.h"
+#include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -202,7 +203,10 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
         .expires_ms = INT64_MAX,
     };
     bool changed = false;
-    int rc = cfr_config_parse("credfresh.yaml", cfr_view_of(config), no_env, &c, NULL, err);
+    int rc;
+
+    cfr_hook_register();
+    rc = cfr_config_parse("credfresh.yaml", cfr_view_of(config), no_env, &c, NULL, err);
 
     if (rc == 0)
         rc = decode(err);

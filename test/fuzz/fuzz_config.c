@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "agent/config/config_private.h"
+#include "agent/hook/hook.h"
 
 static const char *no_env(const char *name)
 {
@@ -25,13 +26,19 @@ static void check_config(const struct cfr_config *config)
     }
 }
 
+static int parse(struct cfr_view text, struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
+{
+    cfr_hook_register();
+    return cfr_config_parse("f", text, no_env, out, all, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cfr_view text = {(const char *)data, size};
     struct cfr_str all = {.limit = 65536};
     struct cfr_config *config = NULL;
     struct cfr_err err = {0};
-    int rc = cfr_config_parse("f", text, no_env, &config, &all, &err);
+    int rc = parse(text, &config, &all, &err);
     struct cfr_view rest = cfr_str_view(&all);
     struct cfr_view line;
 

@@ -32,12 +32,13 @@ static void several(void **state)
     const struct cfr_config_credential *c = cfr_config_at(config, 0);
     const struct cfr_config_acknowledge *a = c->acknowledge.items;
     const struct cfr_config_hook *h = c->reload.items;
+    const void *config_of_hook;
 
     (void)state;
     assert_int_equal(c->acknowledge.count, 3);
     assert_true(a[0].wait && a[0].limit_ms == 7200000 && a[1].behind_after_ms == 90000);
     assert_true(a[2].hooks && a[2].wait && a[2].file == NULL);
-    assert_string_equal(h->http->acknowledge_header, "X-Gen");
+    assert_string_equal(cfr_config_hook_kind(h, &config_of_hook)->acknowledge_header(config_of_hook), "X-Gen");
     cfr_config_free(config);
 }
 
@@ -96,5 +97,6 @@ int main(void)
         cmocka_unit_test(what_cannot_be),
     };
 
+    cfr_hook_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration as a file on disk, and the files that it names. */
 #include "agent/config/config_private.h"
+#include "agent/hook/hook.h"
 
 #include "unit.h"
 
@@ -193,5 +194,6 @@ int main(void)
         cmocka_unit_test(a_long_path_does_not_hide_the_message),
     };
 
+    cfr_hook_register();
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -115,6 +115,7 @@ int main(void)
         cmocka_unit_test(broken_ones),
     };
 
+    cfr_hook_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -310,5 +310,6 @@ int main(void)
         cmocka_unit_test(errors_are_collected_in_order_up_to_a_number),
     };
 
+    cfr_hook_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

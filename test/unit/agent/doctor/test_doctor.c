@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/doctor/doctor_private.h"
+#include "agent/hook/hook.h"
 #include "agent/loop/env.h"
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
@@ -270,5 +271,6 @@ int main(void)
     };
 
     cfr_json_setup();
+    cfr_hook_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

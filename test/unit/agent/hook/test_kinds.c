@@ -4,6 +4,9 @@
 
 #include "agent/hook/hook_private.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 /* What the toy was asked to do, and what it is to answer. */
 static struct {
     unsigned started;
@@ -16,19 +19,44 @@ static struct {
     struct cfr_hook_run *run;
 } toy;
 
-static bool is_toy(const struct cfr_config_hook *c)
+struct toy_config {
+    struct cfr_node node;
+    char *word;
+};
+
+static int check_toy(const void *node, struct cfr_err *err)
 {
-    return c->exec.count == 1;
+    const struct toy_config *c = node;
+
+    return strcmp(c->word, "rude") != 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "word: is rude; write another");
 }
 
-static void describe_toy(const struct cfr_config_hook *c, char text[CFR_HOOK_NAME_MAX])
+#define AT(member) offsetof(struct toy_config, member)
+static const struct cfr_field toy_fields[] = {
+    {FIELD(word, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 8},
+    {.key = NULL},
+};
+
+static const struct cfr_table toy_table = {
+    .name = "toy",
+    .size = sizeof(struct toy_config),
+    .fields = toy_fields,
+    .check = check_toy,
+};
+
+static const char *word_of(const void *config)
 {
-    (void)snprintf(text, CFR_HOOK_NAME_MAX, "toy %s", c->exec.items[0]);
+    return ((const struct toy_config *)config)->word;
 }
 
-static const char *toy_header(const struct cfr_config_hook *c)
+static void describe_toy(const void *config, char text[CFR_HOOK_NAME_MAX])
 {
-    return strcmp(c->exec.items[0], "answers") == 0 ? "X-Toy" : NULL;
+    (void)snprintf(text, CFR_HOOK_NAME_MAX, "toy %s", word_of(config));
+}
+
+static const char *toy_header(const void *config)
+{
+    return strcmp(word_of(config), "answers") == 0 ? "X-Toy" : NULL;
 }
 
 static int start_toy(struct cfr_hook_run *run, struct cfr_now now, struct cfr_err *err)
@@ -39,7 +67,8 @@ static int start_toy(struct cfr_hook_run *run, struct cfr_now now, struct cfr_er
     if (toy.answer < 0)
         return cfr_err_set(err, toy.answer, "the toy is broken");
     run->fd = 7;
-    run->deadline_ms = now.boot_ms + run->config->timeout_ms;
+    assert_string_equal(word_of(run->config), "answers");
+    run->deadline_ms = now.boot_ms + run->timeout_ms;
     return toy.answer;
 }
 
@@ -63,17 +92,15 @@ static void cancel_toy(struct cfr_hook_run *run)
     toy.cancelled++;
 }
 
-static void inspect_toy(const struct cfr_config_hook *c, const struct cfr_hook_inspection *inspection)
+static void inspect_toy(const void *config, const struct cfr_hook_inspection *inspection)
 {
     toy.inspected++;
-    cfr_finding_say(inspection->sink, CFR_FINDING_OK, "hook.toy", NULL, "%s", c->exec.items[0]);
+    cfr_finding_say(inspection->sink, CFR_FINDING_OK, "hook.toy", NULL, "%s", word_of(config));
 }
 
 static const struct cfr_hook_ops toy_kind = {
-    .name = "toy",
-    .is_configured = is_toy,
+    .kind = {.variant = {.key = "toy", .table = &toy_table}, .acknowledge_header = toy_header},
     .describe = describe_toy,
-    .acknowledge_header = toy_header,
     .start = start_toy,
     .on_readable = read_toy,
     .on_deadline = end_toy,
@@ -102,10 +129,51 @@ static void on_ended(void *ctx, const char *name, uint64_t generation, const cha
     heard->failed = error != NULL;
 }
 
-static char argument[] = "answers";
-static char *arguments[] = {argument};
-static struct cfr_config_hook config = {.exec = {.items = arguments, .count = 1}, .timeout_ms = 1000};
-static const struct cfr_config_credential credential = {.reload = {.items = &config, .count = 1}};
+#define HEAD                                                                                                           \
+    "version: 1\ncredentials:\n  - name: a\n    token: {file: /t/token}\n"                                             \
+    "    publish: {directory: /d, files: [{name: t, format: token}]}\n    reload:\n      - "
+
+static struct cfr_config *loaded; /* with the toy as its hook */
+
+static const char *no_env(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+/* A configuration whose one hook is written as HOOK; 0 or the error. */
+static int load(const char *hook, struct cfr_config **out, struct cfr_err *err)
+{
+    char path[64];
+    int fd;
+    int rc;
+
+    (void)snprintf(path, sizeof path, "/tmp/cfr_hook_kinds.%d", (int)getpid());
+    (void)unlink(path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(dprintf(fd, HEAD "%s\n", hook), strlen(HEAD) + strlen(hook) + 1);
+    assert_int_equal(close(fd), 0);
+    rc = cfr_config_load(path, no_env, out, NULL, err);
+    assert_int_equal(unlink(path), 0);
+    return rc;
+}
+
+static int load_toy(void **state)
+{
+    struct cfr_err err = {0};
+
+    (void)state;
+    cfr_hook_register();
+    return load("{toy: {word: answers}, timeout: 1s}", &loaded, &err);
+}
+
+static int free_toy(void **state)
+{
+    (void)state;
+    cfr_config_free(loaded);
+    return 0;
+}
 
 static struct cfr_hooks *open_toy(struct heard *heard, unsigned max_attempts, int answer)
 {
@@ -114,7 +182,7 @@ static struct cfr_hooks *open_toy(struct heard *heard, unsigned max_attempts, in
 
     memset(&toy, 0, sizeof toy);
     toy.answer = answer;
-    assert_int_equal(cfr_hook_open(&credential, NULL, max_attempts, on_ended, heard, &h, &err), 0);
+    assert_int_equal(cfr_hook_open(cfr_config_at(loaded, 0), NULL, max_attempts, on_ended, heard, &h, &err), 0);
     assert_string_equal(cfr_hook_name(h, 0), "toy answers");
     assert_true(cfr_hook_acknowledges(h, 0));
     return h;
@@ -234,7 +302,7 @@ static void the_kind_is_inspected(void **state)
 
     (void)state;
     memset(&toy, 0, sizeof toy);
-    cfr_hook_inspect(&config, &(struct cfr_hook_inspection){.sink = &sink});
+    cfr_hook_inspect(cfr_config_at(loaded, 0)->reload.items, &(struct cfr_hook_inspection){.sink = &sink});
     assert_int_equal(toy.inspected, 1);
 }
 
@@ -250,6 +318,29 @@ static void a_hook_of_no_kind_is_an_error(void **state)
     assert_null(h);
 }
 
+/* The real kinds are not registered here: the keys are those of the table alone. */
+static void the_kind_brings_its_key(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{toy: {word: rude}}", ":7: credential a: reload.toy.word: is rude; write another"},
+        {"{toy: {}}", ":7: credential a: reload.toy.word: is missing here; this toy needs it"},
+        {"{toy: {wort: x}}", ":7: credential a: reload.toy: unknown key wort; did you mean word?"},
+        {"{toys: {word: x}}", ":7: credential a: reload: unknown key toys; did you mean toy?"},
+        {"{exec: [/x]}", ":7: credential a: reload: unknown key exec; this reload hook has: toy, timeout, on_first"},
+        {"{}", ":7: credential a: reload: does nothing; write one of `toy`"},
+        {"{toy: {word: answers}, on_first: skip}", ":7: credential a: reload.on_first: skip makes no request"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_config *config = NULL;
+        struct cfr_err err = {0};
+
+        assert_int_equal(load(cases[i][0], &config, &err), CFR_E_CONFIG);
+        assert_contains(err.text, cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,7 +350,8 @@ int main(void)
         cmocka_unit_test(the_kind_ends_what_takes_too_long),
         cmocka_unit_test(the_kind_is_inspected),
         cmocka_unit_test(a_hook_of_no_kind_is_an_error),
+        cmocka_unit_test(the_kind_brings_its_key),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_toy, free_toy);
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Registry of the kinds that later rooms bring: their keys are in the configuration, their rows are not here. */
+#include "agent/config/schema_private.h"
+
+#include <stdio.h>
+
+static const struct cfr_config_hook_kind *(*hook_at)(size_t index);
+
+void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t index))
+{
+    hook_at = at;
+}
+
+struct cfr_variant cfr_config_hook_variant(size_t index)
+{
+    const struct cfr_config_hook_kind *kind = hook_at != NULL ? hook_at(index) : NULL;
+    struct cfr_variant v = {.key = NULL};
+
+    if (kind != NULL) {
+        v = kind->variant;
+        v.row = kind;
+    }
+    return v;
+}
+
+const struct cfr_config_hook_kind *cfr_config_hook_kind(const struct cfr_config_hook *h, const void **kind_config)
+{
+    const struct cfr_one_of *one = h->kind.items;
+
+    *kind_config = one != NULL ? one->config : NULL;
+    return one != NULL ? one->variant.row : NULL;
+}
+
+const char *cfr_config_keys(struct cfr_variant (*variant)(size_t index), const char *word,
+                            char buf[CFR_CONFIG_KEYS_MAX])
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; variant(i).key != NULL && used < CFR_CONFIG_KEYS_MAX; i++) {
+        bool last = i != 0 && variant(i + 1).key == NULL;
+
+        used += (size_t)snprintf(buf + used, CFR_CONFIG_KEYS_MAX - used, "%s%s%s`%s`",
+                                 last     ? " "
+                                 : i != 0 ? ", "
+                                          : "",
+                                 last ? word : "", last ? " " : "", variant(i).key);
+    }
+    return buf;
+}
