@@ -34,6 +34,7 @@ static int find_tenant(struct lc_visit *visit, struct lc_azure_ask *ask)
     json_t *tenant = NULL;
     size_t index = 0;
 
+    start += strspn(start, "/"); /* An SDK may add a slash to an authority that ends with one. */
     ask->tenant_name = strndup(start, strcspn(start, "/"));
     if (ask->tenant_name == NULL || !lc_text_unpercent(ask->tenant_name, false)) {
         return lc_azure_refuse(visit, 90019, "No tenant-identifying information found in the request.");

@@ -314,6 +314,7 @@ def test_an_authority_describes_itself(cloud, prefix):
     refused(find(NOBODY), 90002, "invalid_request", "not found")
     fields = {"grant_type": "client_credentials", "client_id": CLIENT, "scope": ARM + "/.default", "client_secret": "second"}
     assert document(form(cloud, f"{prefix}/{TENANT}/oauth2/v2.0/token", fields))["token_type"] == "Bearer"
+    assert document(form(cloud, f"{prefix}//{TENANT}/oauth2/v2.0/token", fields))["token_type"] == "Bearer"
     assert document(form(cloud, f"{prefix}/adfs/oauth2/token", fields))["token_type"] == "bearer"
     assert document(form(cloud, f"{prefix}/adfs/oauth2/token", {**fields, "client_secret": "x"}), 401).keys() == \
         {"error", "error_description"}
