@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HINT_MAX     1024
-#define WHAT_MAX     128
-#define SHOWN_MAX    64
-#define AUDIENCE_MAX 256
-#define MESSAGE_MIN  16
-#define RETRY_MAX_S  86400
+#define HINT_MAX    1024
+#define WHAT_MAX    128
+#define SHOWN_MAX   64
+#define MESSAGE_MIN 16
+#define STATUS_ROOM 32 /* for " (HTTP 403): " */
+#define RETRY_MAX_S 86400
 
 /* The end of a hint. */
 enum advice {
@@ -23,7 +23,8 @@ enum advice {
     ADVICE_AUDIENCE, /* the rule by which a node may ask for an audience */
 };
 
-/* The first matching row decides: STATUS equal, and MESSAGE (if any) contained. */
+/* The first matching row decides: STATUS equal (0: any 4xx, which a policy or webhook chooses), and MESSAGE (if any)
+ * contained. */
 struct row {
     long status;
     const char *message;
@@ -40,6 +41,8 @@ struct row {
 #define HINT_GONE     "the object that the token is to be bound to does not exist (any more), or is in another namespace"
 
 static const struct row rows[] = {
+    {0, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
+    {0, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it", ADVICE_NONE},
     {400, "different serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
     {400, "running with serviceaccount", CFR_E_REJECTED, HINT_OTHER_SA, ADVICE_NONE},
     {400, "cannot bind token to object", CFR_E_REJECTED,
@@ -64,8 +67,6 @@ static const struct row rows[] = {
     {403, "being terminated", CFR_E_DENIED, "the namespace is being deleted: nothing is created in it any more",
      ADVICE_NONE},
     {403, "exceeded quota", CFR_E_DENIED, "the namespace's resource quota is used up", ADVICE_NONE},
-    {403, "denied the request", CFR_E_DENIED, "an admission webhook of the cluster refuses it", ADVICE_NONE},
-    {403, "ValidatingAdmissionPolicy", CFR_E_DENIED, "an admission policy of the cluster refuses it", ADVICE_NONE},
     {403, "\"system:anonymous\"", CFR_E_DENIED,
      "our token or certificate did not arrive: the API server treated the request as anonymous; check the "
      "kubeconfig's user",
@@ -131,7 +132,9 @@ static struct row make_default_row(long status)
 static struct row find_row(long status, struct cfr_view message)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].status == status && (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
+        bool fits = rows[i].status != 0 ? rows[i].status == status : status >= 400 && status < 500;
+
+        if (fits && (rows[i].message == NULL || cfr_view_find(message, rows[i].message) >= 0))
             return rows[i];
     }
     return make_default_row(status);
@@ -152,15 +155,15 @@ static const char *find_verb(struct cfr_view message, const struct cfr_k8s_asked
     return asked->verb;
 }
 
-static void write_names(const struct cfr_k8s_asked *asked, char *to, size_t room)
+static void write_names(const struct cfr_k8s_asked *asked, bool whole, char *to, size_t room)
 {
     if (asked->name != NULL)
-        (void)snprintf(to, room, ", resourceNames: [\"%s\"]}", asked->name);
+        (void)snprintf(to, room, ", resourceNames: [\"%s\"]}", whole ? asked->name : "NAME");
     else
         (void)snprintf(to, room, "}");
 }
 
-static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint,
+static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view message, const char *hint, bool whole,
                             char out[HINT_MAX])
 {
     const char *verb = find_verb(message, asked);
@@ -171,23 +174,25 @@ static void write_rule_hint(const struct cfr_k8s_asked *asked, struct cfr_view m
         return;
     }
     /* Also for create: the name of an applied object is in the URL, and the API server checks it. */
-    write_names(asked, names, sizeof names);
+    write_names(asked, whole, names, sizeof names);
     (void)snprintf(
         out, HINT_MAX,
-        "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s",
+        "a Role%s%s for the caller needs the rule {apiGroups: [\"\"], resources: [\"%s\"], verbs: [\"%s\"]%s%s",
         asked->namespace_name != NULL ? " in " : "", asked->namespace_name != NULL ? asked->namespace_name : "",
-        asked->resource, verb, names);
+        asked->resource, verb, names, whole || asked->name == NULL ? "" : ", where NAME is the object's own");
 }
 
-static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *hint, char out[HINT_MAX])
+static void write_audience_hint(const struct cfr_k8s_asked *asked, const char *hint, bool whole, char out[HINT_MAX])
 {
+    const char *audience = asked->audience != NULL ? asked->audience : "*";
     char names[CFR_ERR_TEXT_MAX];
 
-    write_names(asked, names, sizeof names);
+    write_names(asked, whole, names, sizeof names);
     (void)snprintf(out, HINT_MAX,
-                   "%s with {apiGroups: [\"\"], resources: [\"%.*s\"], verbs: "
-                   "[\"request-serviceaccounts-token-audience\"]%s",
-                   hint, AUDIENCE_MAX, asked->audience != NULL ? asked->audience : "*", names);
+                   "%s with {apiGroups: [\"\"], resources: [\"%s\"], verbs: "
+                   "[\"request-serviceaccounts-token-audience\"]%s%s",
+                   hint, whole ? audience : "AUDIENCE", names,
+                   whole ? "" : ", with the audience and the account of the request in their places");
 }
 
 struct refusal {
@@ -217,14 +222,27 @@ static void read_status(const struct cfr_json *doc, struct cfr_view body, struct
         *retry_after_s = seconds < RETRY_MAX_S ? seconds : RETRY_MAX_S;
 }
 
+/* The hint of ROW. Names that would not fit whole are not cut, but left out (WHOLE is false then). */
+static void write_hint(const struct row *row, const struct refusal *r, const struct cfr_k8s_asked *asked, bool whole,
+                       char hint[HINT_MAX])
+{
+    if (row->advice == ADVICE_RULE)
+        write_rule_hint(asked, r->message, row->hint, whole, hint);
+    else if (row->advice == ADVICE_AUDIENCE)
+        write_audience_hint(asked, row->hint, whole, hint);
+    else
+        (void)snprintf(hint, HINT_MAX, "%s", row->hint);
+}
+
 /* The remedy comes last, where it would be cut: the message is cut instead. */
-static int write_text(int code, long status, const struct refusal *r, const struct cfr_k8s_asked *asked,
-                      const char *hint, struct cfr_err *err)
+static int write_text(const struct row *row, long status, const struct refusal *r, const struct cfr_k8s_asked *asked,
+                      struct cfr_err *err)
 {
     const char *what = asked->what != NULL ? asked->what : "a request";
     char reason[CFR_REDACT_MAX];
     char message[CFR_REDACT_MAX];
     char head[WHAT_MAX + SHOWN_MAX + 16];
+    char hint[HINT_MAX];
     char tail[HINT_MAX + 32];
     size_t taken;
     size_t room;
@@ -233,12 +251,16 @@ static int write_text(int code, long status, const struct refusal *r, const stru
     (void)cfr_redact(r->message, asked->secrets, asked->secret_count, message);
     (void)snprintf(head, sizeof head, "%.*s%s%s%.*s", WHAT_MAX, what, strlen(what) > WHAT_MAX ? "..." : "",
                    reason[0] != '\0' ? ": " : "", SHOWN_MAX, reason);
+    write_hint(row, r, asked, true, hint);
+    if (strlen(head) + strlen(hint) + STATUS_ROOM > CFR_ERR_TEXT_MAX - 1)
+        write_hint(row, r, asked, false, hint);
     (void)snprintf(tail, sizeof tail, " (HTTP %ld): %s", status, hint);
     taken = strlen(head) + strlen(tail) + strlen(": ...");
     room = taken < CFR_ERR_TEXT_MAX - 1 ? CFR_ERR_TEXT_MAX - 1 - taken : 0;
     if (message[0] == '\0' || room < MESSAGE_MIN)
-        return cfr_err_set(err, code, "%s%s", head, tail);
-    return cfr_err_set(err, code, "%s: %.*s%s%s", head, (int)room, message, strlen(message) > room ? "..." : "", tail);
+        return cfr_err_set(err, row->result, "%s%s", head, tail);
+    return cfr_err_set(err, row->result, "%s: %.*s%s%s", head, (int)room, message, strlen(message) > room ? "..." : "",
+                       tail);
 }
 
 int cfr_k8s_refusal(long status, struct cfr_view body, const struct cfr_k8s_asked *asked, int64_t *retry_after_s,
@@ -248,19 +270,12 @@ int cfr_k8s_refusal(long status, struct cfr_view body, const struct cfr_k8s_aske
     struct cfr_json *doc = NULL;
     struct refusal r;
     struct row row;
-    char hint[HINT_MAX];
 
     if (text.n != 0 && text.p[0] == '{' && cfr_json_parse(text, &doc, err) == CFR_E_NOMEM)
         return CFR_E_NOMEM;
     read_status(doc, text, &r, retry_after_s);
     row = find_row(status, r.message);
-    if (row.advice == ADVICE_RULE)
-        write_rule_hint(asked, r.message, row.hint, hint);
-    else if (row.advice == ADVICE_AUDIENCE)
-        write_audience_hint(asked, row.hint, hint);
-    else
-        (void)snprintf(hint, sizeof hint, "%s", row.hint);
-    (void)write_text(row.result, status, &r, asked, hint, err);
+    (void)write_text(&row, status, &r, asked, err);
     cfr_json_free(doc);
     return row.result;
 }

@@ -21,7 +21,7 @@ struct cfr_k8s_asked {
 
 /* Sets ERR to what the server refused, why, and what to do, and returns the code (never 0): by HTTP status
  * and the Status object's message. The body need not be a Status, nor JSON.
- *  - 401, 403, 404, 407: CFR_E_DENIED, an administrator has to act
+ *  - 401, 403, 404, 407, and any 4xx of an admission policy or webhook: CFR_E_DENIED, an administrator has to act
  *  - 400, 405, 406, 413, 415, 422, other 4xx: CFR_E_REJECTED
  *  - 409 of a field or a uid: CFR_E_CONFLICT; of two writers at once: CFR_E_UNAVAILABLE, try again
  *  - 408, 410, 5xx: CFR_E_UNAVAILABLE

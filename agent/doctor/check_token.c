@@ -55,6 +55,10 @@ static void on_asked(void *ctx, struct cfr_source_exchange_result *result)
     }
     cfr_doctor_report(a->d, CFR_FINDING_OK, "token.request", NULL, "the API server gives a token (%.0f ms)",
                       result->duration_s * 1000);
+    if (result->warning != NULL && result->warning[0] != '\0')
+        cfr_doctor_report(a->d, CFR_FINDING_WARNING, "token.request",
+                          "ask for what the API server allows; the credential is refreshed by the life that it gives",
+                          "the API server warns: %s", result->warning);
     (void)cfr_secret_append(&a->c->token_text, cfr_grant_get(result->grant, CFR_FIELD_TOKEN), NULL);
 }
 

@@ -233,6 +233,7 @@ static void call_done(struct cfr_http_transfer *t, CURLcode code)
     a.content_type = cfr_view_of(t->head.content_type);
     a.body = cfr_secret_view(&t->body);
     a.request_id = cfr_view_of(t->head.request_id);
+    a.warning = cfr_view_of(t->head.warning);
     a.header = cfr_secret_view(&t->kept);
     a.retry_after_s = cfr_http_head_retry_after_s(&t->head, (int64_t)time(NULL));
     a.date_s = t->head.date_s;

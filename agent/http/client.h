@@ -42,9 +42,10 @@ struct cfr_http_answer {
     struct cfr_view content_type;
     struct cfr_view body;
     struct cfr_view request_id; /* x-amzn-RequestId, x-ms-request-id, Audit-Id or their like */
-    struct cfr_view header;     /* the header keep_header, at most 64 KiB; empty = there was none */
-    int64_t retry_after_s;      /* -1 = none; both header forms, capped at one day */
-    int64_t date_s;             /* the server's Date, 0 = none */
+    struct cfr_view warning; /* texts of Warning headers with the code 299, at most 255 bytes; not printable as such */
+    struct cfr_view header;  /* the header keep_header, at most 64 KiB; empty = there was none */
+    int64_t retry_after_s;   /* -1 = none; both header forms, capped at one day */
+    int64_t date_s;          /* the server's Date, 0 = none */
     double duration_s;
 };
 

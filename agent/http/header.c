@@ -43,6 +43,23 @@ static void parse_retry_after(struct cfr_http_head *head, struct cfr_view value)
     }
 }
 
+/* Appends the text of `299 AGENT "TEXT"`; other codes are about caches. A text that does not fit is cut. */
+static void add_warning(struct cfr_http_head *head, struct cfr_view value)
+{
+    ptrdiff_t quote = cfr_view_find(value, "\"");
+    size_t at = strlen(head->warning);
+
+    if (!cfr_view_starts(value, "299 ") || quote < 0)
+        return;
+    for (const char *p = at != 0 ? "; " : ""; *p != '\0' && at < sizeof head->warning - 1; p++)
+        head->warning[at++] = *p;
+    for (size_t i = (size_t)quote + 1; i < value.n && value.p[i] != '"' && at < sizeof head->warning - 1; i++) {
+        i += value.p[i] == '\\' && i + 1 < value.n;
+        head->warning[at++] = value.p[i];
+    }
+    head->warning[at] = '\0';
+}
+
 int cfr_http_head_line(struct cfr_http_head *head, struct cfr_view line, struct cfr_err *err)
 {
     size_t bytes = head->bytes + line.n;
@@ -66,6 +83,8 @@ int cfr_http_head_line(struct cfr_http_head *head, struct cfr_view line, struct 
         parse_retry_after(head, value);
     else if (cfr_view_is_nocase(name, "date"))
         (void)cfr_time_parse_http(value, &head->date_s);
+    else if (cfr_view_is_nocase(name, "warning"))
+        add_warning(head, value);
     else if (is_request_id(name) && head->request_id[0] == '\0')
         copy_value(head->request_id, sizeof head->request_id, value);
     return 0;

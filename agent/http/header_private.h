@@ -8,11 +8,15 @@
 
 #define CFR_HTTP_HEAD_MAX    65536
 #define CFR_HTTP_RETRY_MAX_S 86400
+#define CFR_HTTP_WARNING_MAX 256
 
 /* Zero-initialised is an empty head. */
 struct cfr_http_head {
     char content_type[128]; /* empty = none, or too long */
     char request_id[128];   /* empty = none; printable ASCII */
+    /* The texts of the Warning fields with the code 299 (RFC 7234, 5.5), as API servers send them: joined by "; ",
+     * without their quotes and escapes, not made printable, and cut to the room. */
+    char warning[CFR_HTTP_WARNING_MAX];
     bool has_retry;
     int64_t retry_s;    /* Retry-After in seconds, or 0 */
     int64_t retry_at_s; /* Retry-After as an instant, or 0 */

@@ -35,6 +35,7 @@ struct cfr_kube_answer {
     int64_t retry_after_s; /* -1 = none */
     int64_t date_s;
     struct cfr_view audit_id;
+    const char *warning; /* of the API server (its Warning headers), printable and at most 203 bytes; "" = none */
     const struct cfr_view *secrets; /* the bearer token, or the password in its two forms, to redact from texts */
     size_t secret_count;
     double duration_s;

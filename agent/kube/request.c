@@ -2,6 +2,7 @@
 /* Requests to API servers: headers, sending, waiting for an exec plugin, and the retry after a 401. */
 #include "agent/kube/client_private.h"
 #include "base/base64.h"
+#include "base/redact.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -188,16 +189,18 @@ static int refresh_and_send(struct cfr_kube_call *c, bool force, struct cfr_err 
 
 /* ---- answers ---- */
 
-static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer)
+static void finish(struct cfr_kube_call *c, const struct cfr_kube_answer *answer, struct cfr_view warnings)
 {
     struct cfr_view secrets[SECRETS_MAX];
     struct cfr_kube_answer whole = *answer;
+    char warning[CFR_REDACT_MAX];
 
     whole.secrets = secrets;
     for (size_t i = 0; i < SECRETS_MAX; i++) {
         if (c->secrets[i].len != 0)
             secrets[whole.secret_count++] = cfr_secret_view(&c->secrets[i]);
     }
+    whole.warning = cfr_redact(warnings, secrets, whole.secret_count, warning);
     whole.duration_s = c->duration_s;
     c->ended = true;
     unlink_call(c);
@@ -209,7 +212,7 @@ static void finish_with_error(struct cfr_kube_call *c, int rc, const struct cfr_
 {
     struct cfr_kube_answer answer = {.error = rc, .err = *why, .retry_after_s = -1};
 
-    finish(c, &answer);
+    finish(c, &answer, (struct cfr_view){NULL, 0});
 }
 
 /* Reads the identity again and repeats the request once. */
@@ -247,7 +250,7 @@ static void on_answer(void *ctx, const struct cfr_http_answer *a)
     if (a->error == 0 && a->status == 401 && !c->retried)
         send_again(c);
     else
-        finish(c, &answer);
+        finish(c, &answer, a->warning);
 }
 
 /* The first that waits for this run; the list may change whenever DONE is called. */

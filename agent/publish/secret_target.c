@@ -6,6 +6,8 @@
 #include "agent/publish/target_private.h"
 #include "agent/loop/backoff.h"
 #include "agent/loop/log_once.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "files/format/format.h"
 #include "kube/secret_apply.h"
 #include "kube/status.h"
@@ -37,6 +39,7 @@ struct target {
     bool absent;   /* the look found nothing: the apply has to create */
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
+    uint64_t warned; /* hash of the API server's last warning */
     int64_t next_boot_ms;
     char *error;
     int error_code;
@@ -399,6 +402,17 @@ static int after_apply(struct target *t, const struct cfr_kube_answer *answer, i
     return 0;
 }
 
+/* Logs once what the API server warns of, such as an admission policy that will refuse later. */
+static void log_warning(struct target *t, const char *warning)
+{
+    uint64_t hash = cfr_hash_add(CFR_HASH_START, warning, strlen(warning));
+
+    if (warning[0] == '\0' || hash == t->warned)
+        return;
+    t->warned = hash;
+    cfr_log(CFR_LOG_WARN, t->all->config->name, NULL, "%s: the API server warns: %s", t->name, warning);
+}
+
 static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 {
     struct target *t = ctx;
@@ -409,6 +423,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
 
     t->call = NULL;
     cfr_secret_free(&t->body);
+    log_warning(t, answer->warning);
     if (rc == 0)
         rc = applying ? after_apply(t, answer, &retry_after_s, &err) : after_look(t, answer, &retry_after_s, &err);
     if (rc != 0)

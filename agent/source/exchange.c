@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define REQUEST_TIMEOUT_MS 30000
@@ -26,6 +27,7 @@ struct cfr_exchange {
     void *handle;
     int64_t token_issued_s;
     int64_t token_expires_s;
+    char *warning; /* heap; of the API server; NULL = no token was requested */
     double duration_s;
     cfr_source_exchange_fn *done;
     void *ctx;
@@ -36,6 +38,7 @@ static void destroy(struct cfr_exchange *e)
     cfr_sts_exchange_free(&e->x);
     cfr_wire_request_free(&e->request);
     cfr_source_inputs_free(&e->m);
+    free(e->warning);
     free(e);
 }
 
@@ -123,6 +126,7 @@ static void finish(struct cfr_exchange *e, struct cfr_source_exchange_result *re
     result->inputs = &e->m;
     result->token_issued_s = e->token_issued_s;
     result->token_expires_s = e->token_expires_s;
+    result->warning = e->warning;
     result->duration_s = e->duration_s;
     e->done(e->ctx, result);
     destroy(e);
@@ -209,6 +213,7 @@ static void on_token(void *ctx, struct cfr_token_answer *answer)
         answer->subject = NULL;
         e->token_issued_s = answer->issued_s;
         e->token_expires_s = answer->expires_s;
+        e->warning = strdup(answer->warning);
     }
     if (result.rc == 0)
         result.rc = e->x.provider != NULL ? go_on(e, &result.err) : grant_token(e, answer, &result.err);

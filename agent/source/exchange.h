@@ -23,6 +23,7 @@ struct cfr_source_exchange_result {
     struct cfr_source_inputs *inputs; /* what it began with, CONTENTS among it; may be moved out of */
     int64_t token_issued_s;           /* of a token that was requested; 0 = none was */
     int64_t token_expires_s;
+    const char *warning;   /* of the API server at the request for a token; NULL = none was requested, "" = none */
     int64_t retry_after_s; /* -1 = none */
     int64_t server_date_s; /* of the last answer, 0 = none */
     double duration_s;     /* of all requests together */

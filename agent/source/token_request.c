@@ -149,6 +149,7 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     struct cfr_token_answer out = {
         .err = answer->err,
         .rc = answer->error,
+        .warning = answer->warning,
         .retry_after_s = answer->retry_after_s,
         .server_date_s = answer->date_s,
         .duration_s = answer->duration_s,

@@ -15,6 +15,7 @@ struct cfr_token_answer {
     char *subject;           /* heap; may be taken */
     int64_t issued_s;
     int64_t expires_s;
+    const char *warning; /* of the API server, valid during DONE; "" = none */
     int64_t retry_after_s;
     int64_t server_date_s;
     double duration_s;

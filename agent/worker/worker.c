@@ -215,6 +215,7 @@ void cfr_worker_close(struct cfr_worker *w)
     cfr_worker_drop_kept(w);
     cfr_publish_record_free(&w->record);
     free(w->watched);
+    free(w->warning);
     free(w->note);
     free(w->error);
     free(w->last_reason);
@@ -327,7 +328,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .token_expires_s = w->token.expires_s,
         .token_overdue = w->token.overdue,
         .token_requested = w->token.requested,
-        .token_note = w->token.sub_path ? "a subPath mount, which never changes" : NULL,
+        .token_note = w->token.sub_path ? "a subPath mount, which never changes" : w->warning,
         .error = w->error,
         .error_code = w->error_code,
         .error_s = w->error_s,

@@ -67,6 +67,7 @@ static enum cfr_event collect(struct cfr_worker *w, struct cfr_source_exchange_r
         w->skew_known = true;
         w->skew_s = result->server_date_s - cfr_clock_now().wall_ms / 1000;
     }
+    cfr_worker_note_warning(w, result->warning);
     if (result->rc != 0) {
         note_refused_request(w, result->token_expires_s);
         return fail_exchange(w, &result->err, result->retry_after_s);

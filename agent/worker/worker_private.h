@@ -85,6 +85,7 @@ struct cfr_worker {
     struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
+    char *warning;                /* of the API server, with the last token that it gave; NULL = none */
     char *note;                   /* the last note about a mounted Secret; NULL = none */
     struct cfr_log_once last_error;
     char *error; /* in words; NULL = none */
@@ -133,6 +134,8 @@ void cfr_worker_read(struct cfr_worker *w, struct cfr_worker_inputs *r);
 /* Remembers, and logs, what M says of the token's file (its times, whether it was replaced at last), and of the request
  * that takes its place. */
 void cfr_worker_note_token(struct cfr_worker *w, const struct cfr_source_inputs *m);
+/* Remembers, and logs if it is new, what the API server said with a token; NULL: no token was requested. */
+void cfr_worker_note_warning(struct cfr_worker *w, const char *warning);
 void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_inputs *m);
 
 /* worker_cache.c */

@@ -19,6 +19,17 @@ static void note_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m
     w->note = strdup(m->mounted.note);
 }
 
+void cfr_worker_note_warning(struct cfr_worker *w, const char *warning)
+{
+    if (warning == NULL || (w->warning != NULL && strcmp(w->warning, warning) == 0))
+        return;
+    free(w->warning);
+    w->warning = warning[0] != '\0' ? strdup(warning) : NULL;
+    if (w->warning != NULL)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "the API server gave a token and warns: %s",
+                w->warning);
+}
+
 /* Watches the token that a mounted Secret names now. True if it is another one than before. */
 static bool follow_mounted(struct cfr_worker *w, const struct cfr_source_inputs *m)
 {

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from conftest import eventually
+from test_doctor import doctor
 
 AUDIENCE = "sts.amazonaws.com"
 
@@ -71,6 +72,23 @@ def test_a_shorter_life_counts(agent):
     agent.configure(asked(agent)).start()
     agent.wait_generation(3)  # renewed within the four seconds, twice, and not after the hour that was asked for
     assert len(token_requests(agent)) == 3
+
+
+def test_the_api_servers_warning_is_shown(agent_factory, cloud_factory):
+    kube = {"service_accounts": [{"namespace": "default", "name": "demo"}], "max_token_expiration_s": 1200,
+            "tokens": [{"token": "demo-kube-token", "user": "demo", "groups": ["system:masters"]}]}
+    agent = agent_factory(cloud_factory(config={"kube": kube}))
+    text = "requested expiration of 3600 seconds shortened to 1200 seconds"
+    agent.configure(asked(agent)).start().wait_generation(1)
+    assert agent.run("rotate", "demo").returncode == 0
+    agent.wait_generation(2)
+    assert agent.log.count(text) == 1 and f"the API server gave a token and warns: {text}" in agent.log
+    assert agent.status()["token"]["note"] == text
+    report = doctor(agent)
+    assert text in report.one("token.request", "warning")["text"]
+    agent.configure(asked(agent, expiration="20m"))
+    assert agent.run("reload").returncode == 0
+    eventually(lambda: "note" not in agent.status()["token"] or agent.status()["token"]["note"] is None, agent.log)
 
 
 def test_with_an_exchange(agent):

@@ -105,6 +105,17 @@ def test_applied_and_updated(agent, kube):
     assert kube.get("creds")["metadata"]["resourceVersion"] == version
 
 
+def test_the_api_servers_warning_is_logged_once(agent, kube):
+    agent.cloud.fault(kind="status", status=200, body="{}", count=2, match={"action": "kube.secret.apply"},
+                      headers={"Warning": '299 - "policy \\"soon\\" will refuse this"'})
+    start(agent, target(agent, "warned"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    assert agent.run("rotate", "demo").returncode == 0
+    agent.wait_generation(2)
+    eventually(lambda: delivery(agent).get("generation") == 2, agent.log)
+    assert agent.log.count('Secret default/warned: the API server warns: policy "soon" will refuse this') == 1
+
+
 def test_what_has_expired_was_published(agent, kube):
     """Not ready because it has expired, which is told apart from never having been there."""
     agent.cloud.fault(kind="short_life", s=5, count=1)

@@ -107,11 +107,12 @@ static void advice_is_not_cut(void **state)
     }
 }
 
-/* An audience of Google's is longer than what a stranger may say in one word. */
+/* An audience of Google's is longer than a word of a foreign text may be, and none is cut. */
 static void long_audience(void **state)
 {
     static const char audience[] = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"
                                    "pool-1/providers/provider-1";
+    char longest[1200];
     struct cfr_view body = data_file_read("kube/errors/node-audience.json");
     struct cfr_k8s_asked asked = asked_for(cfr_view_of("token"));
     struct cfr_err err = {0};
@@ -123,6 +124,21 @@ static void long_audience(void **state)
     assert_contains(err.text, "resources: [\"//iam.googleapis.com/projects/123456789012/locations/global/"
                               "workloadIdentityPools/pool-1/providers/provider-1\"], verbs: "
                               "[\"request-serviceaccounts-token-audience\"], resourceNames: [\"sa-b\"]}");
+    for (size_t n = 1; n < sizeof longest; n++) { /* whole, or not at all */
+        char whole[sizeof longest + 16];
+
+        memset(longest, 'a', n);
+        longest[n] = '\0';
+        asked.audience = longest;
+        assert_int_equal(cfr_k8s_refusal(403, body, &asked, &retry, &err), CFR_E_DENIED);
+        (void)snprintf(whole, sizeof whole, "resources: [\"%s\"]", longest);
+        if (n <= 100 || strstr(err.text, "[\"AUDIENCE\"]") == NULL)
+            assert_contains(err.text, whole);
+        else
+            assert_contains(err.text, "resourceNames: [\"NAME\"]}, with the audience and the account of the request in "
+                                      "their places");
+    }
+    assert_contains(err.text, "[\"AUDIENCE\"]");
     asked.audience = NULL;
     assert_int_equal(cfr_k8s_refusal(403, body, &asked, &retry, &err), CFR_E_DENIED);
     assert_contains(err.text, "resources: [\"*\"]");

@@ -47,6 +47,24 @@ static void test_values_that_are_left_out(void **state)
     assert_int_equal(HEAD("Date: yesterday\r\n").date_s, 0);
 }
 
+static void test_warnings(void **state)
+{
+    char longest[400] = "Warning: 299 - \"";
+    struct cfr_http_head h;
+
+    (void)state;
+    assert_string_equal(HEAD("warning: 299 - \"a life was shortened\"\r\n").warning, "a life was shortened");
+    assert_string_equal(HEAD("Warning: 299 - \"one\"", "Warning: 299 agent \"t\\\"w\\\\o\" \"date\"").warning,
+                        "one; t\"w\\o");
+    assert_string_equal(HEAD("Warning: 110 - \"stale\"").warning, "");
+    assert_string_equal(HEAD("Warning: 299 - words").warning, "");
+    assert_string_equal(HEAD("Warning: 299 - \"open\\").warning, "open\\");
+    memset(longest + strlen(longest), 'x', 300);
+    h = HEAD(longest, "Warning: 299 - \"more\"");
+    assert_int_equal(strlen(h.warning), sizeof h.warning - 1);
+    assert_string_equal(h.warning + sizeof h.warning - 3, "xx");
+}
+
 static int64_t retry(const char *line, const char *date)
 {
     struct cfr_http_head h = HEAD(line, date);
@@ -101,8 +119,11 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),      cmocka_unit_test(test_values_that_are_left_out),
-        cmocka_unit_test(test_retry_after), cmocka_unit_test(test_interim_answers_are_forgotten),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_values_that_are_left_out),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_interim_answers_are_forgotten),
         cmocka_unit_test(test_limit),
     };
 
