@@ -48,6 +48,10 @@ void cfr_daemon_readiness_report(struct cfr_daemon *a)
         word = CFR_DAEMON_READINESS_READY;
     else if (is_hopeless(a))
         word = CFR_DAEMON_READINESS_FAILED;
+    for (size_t i = 0; word == 0 && i < a->count; i++) {
+        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_published(a->workers[i]))
+            cfr_worker_want(a->workers[i]);
+    }
     if (word == 0 || write(a->options.ready_fd, &word, 1) != 1)
         return;
     (void)close(a->options.ready_fd);

@@ -19,15 +19,14 @@ int64_t cfr_backoff_failed(struct cfr_backoff *b, const struct cfr_backoff_cause
     int64_t base_ms = pauses[cause->class].base_ms;
     int64_t cap_ms = pauses[cause->class].cap_ms;
     int64_t half_left_ms = cause->left_ms / 2;
-    int64_t patience_ms;
+    /* An hour's notice must not cost a credential that could be renewed in time. */
+    int64_t patience_ms = half_left_ms > cap_ms ? half_left_ms : cap_ms;
     int64_t low_ms = base_ms / 2;
     int64_t high_ms = base_ms;
     int64_t delay_ms;
 
     if (cause->max_ms > 0 && cause->max_ms < cap_ms)
         cap_ms = cause->max_ms;
-    /* An hour's notice must not cost a credential that could be renewed in time. */
-    patience_ms = half_left_ms > cap_ms ? half_left_ms : cap_ms;
     /* A life that ends before the cap still sees several attempts. */
     if (cause->left_ms > 0 && half_left_ms < cap_ms)
         cap_ms = half_left_ms > CAP_LEAST_MS ? half_left_ms : CAP_LEAST_MS;

@@ -26,7 +26,7 @@ struct cfr_backoff_cause {
     enum cfr_err_class class;
     int64_t retry_after_s; /* what the server asked for; 0 or less = nothing */
     int64_t left_ms;       /* until what is still valid expires: the cap is at most half of it, and at least 1 s */
-    int64_t max_ms;        /* a cap below that of the class */
+    int64_t max_ms;        /* a cap below that of the class; not for Retry-After */
 };
 
 /* Counts a failure and returns the pause in ms. Retry-After is the least pause, with up to a tenth of it on top so that

@@ -7,6 +7,12 @@
 #define SOONEST_MS 1000 /* the least pause that is foreseen */
 #define REST_MS    250  /* so that what is due exactly then has happened */
 
+/* The longest pauses while nothing valid is held: consumers are down, and what was refused for good may be granted as
+ * soon as an operator has put it right. */
+#define BARE_MS         15000
+#define BARE_REFUSED_MS 60000
+#define ASKED_MS        4500 /* the longest while a client asks for it: it is answered within 5 s of an outage's end */
+
 static const char *const state_names[CFR_STATE_COUNT] = {
 #define X(name, text) text,
     CFR_STATE_LIST(X)
@@ -129,6 +135,7 @@ static void schedule(struct cfr_lifecycle *c, struct cfr_now now, int64_t window
 {
     c->published = true;
     c->backoff = (struct cfr_backoff){.failures = 0};
+    c->bare = false;
     c->retry_boot_ms = INT64_MAX;
     c->refresh_wall_ms =
         c->long_lived ? cfr_refresh_lasting_at(c->life, window_ms, jitter) : cfr_refresh_at(c->life, window_ms, jitter);
@@ -169,6 +176,7 @@ void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_
 void cfr_lifecycle_retry_at(struct cfr_lifecycle *c, int64_t boot_ms)
 {
     c->retry_boot_ms = boot_ms;
+    c->asked_boot_ms = boot_ms;
 }
 
 void cfr_lifecycle_refresh_at(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms)
@@ -207,11 +215,36 @@ static int64_t left_of(const struct cfr_lifecycle *c, struct cfr_now now)
 int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
                              int64_t retry_after_s, double chance)
 {
-    const struct cfr_backoff_cause cause = {.class = class, .retry_after_s = retry_after_s, .left_ms = left_of(c, now)};
-    int64_t delay_ms = cfr_backoff_failed(&c->backoff, &cause, chance);
+    bool bare = !c->long_lived && !cfr_lifecycle_valid(c, now);
+    const struct cfr_backoff_cause cause = {.class = class,
+                                            .retry_after_s = retry_after_s,
+                                            .left_ms = left_of(c, now),
+                                            .max_ms = !bare                     ? 0
+                                                      : class == CFR_CLASS_STOP ? BARE_REFUSED_MS
+                                                                                : BARE_MS};
+    int64_t asked_ms = ASKED_MS / 2 + (int64_t)(ASKED_MS / 2 * chance);
+    int64_t delay_ms;
 
+    if (retry_after_s > asked_ms / 1000)
+        asked_ms = INT64_MAX;
+
+    /* The pauses of a long outage are over when what was held expires. */
+    if (bare && !c->bare)
+        c->backoff = (struct cfr_backoff){.failures = 0};
+    c->bare = bare;
+    delay_ms = cfr_backoff_failed(&c->backoff, &cause, chance);
     c->retry_boot_ms = now.boot_ms + delay_ms;
+    c->asked_boot_ms = c->long_lived || asked_ms > delay_ms ? c->retry_boot_ms : now.boot_ms + asked_ms;
     return delay_ms;
+}
+
+bool cfr_lifecycle_want(struct cfr_lifecycle *c)
+{
+    if ((c->state != CFR_STATE_BACKOFF && c->state != CFR_STATE_WAITING) || c->retry_boot_ms == INT64_MAX ||
+        c->asked_boot_ms >= c->retry_boot_ms)
+        return false;
+    c->retry_boot_ms = c->asked_boot_ms;
+    return true;
 }
 
 uint32_t cfr_lifecycle_tries_left(const struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class)

@@ -68,12 +68,14 @@ struct cfr_lifecycle {
     bool published;
     bool long_lived; /* it is not renewed for its age alone: see cfr_refresh_lasting_at */
     bool again;      /* another try is wanted as soon as the present one ends */
+    bool bare;       /* the failures that are counted are those since nothing valid is held */
     struct cfr_backoff backoff;
     struct cfr_refresh_life life; /* wall */
     int64_t expires_boot_ms;
     int64_t refresh_wall_ms;
     int64_t refresh_boot_ms;
     int64_t retry_boot_ms; /* in BACKOFF and, when the source was no good, in WAITING */
+    int64_t asked_boot_ms; /* the same, if a client asks for it meanwhile; not later, and not before Retry-After */
 };
 
 void cfr_lifecycle_init(struct cfr_lifecycle *c, bool long_lived);
@@ -95,9 +97,13 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,
                         struct cfr_refresh_jitter jitter);
 /* An attempt failed: plans the retry by agent/loop/backoff.h. RETRY_AFTER_S: what the server asked for, 0 or less if
- * nothing. Returns the delay. */
+ * nothing. Returns the delay. While nothing valid is held the pauses begin again and are at most 15 s (60 s after a
+ * refusal), but for rotated keys; Retry-After may be longer. */
 int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum cfr_err_class class,
                              int64_t retry_after_s, double chance);
+/* A client was refused, or a command waits, because there is nothing to give it: the retry that is planned comes
+ * within 4.5 s of the last failure, but not before the server's Retry-After. True if that is sooner than it was. */
+bool cfr_lifecycle_want(struct cfr_lifecycle *c);
 
 /* Plans the next try for BOOT_MS. */
 void cfr_lifecycle_retry_at(struct cfr_lifecycle *c, int64_t boot_ms);

@@ -92,6 +92,8 @@ int cfr_worker_rotate(struct cfr_worker *w, const char *reason, uint64_t *replac
 /* What it can serve now: from memory, never waits. OUT borrows until the loop's next turn. Where nothing is in memory
  * an exchange is made due, if none is under way or planned. */
 void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
+/* A command waits for it: as a client that cfr_worker_offer refuses, it brings a retry forward. */
+void cfr_worker_want(struct cfr_worker *w);
 const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w);
 const char *cfr_worker_state_name(const struct cfr_worker *w);
 /* True if something that has not expired is published at every target. */

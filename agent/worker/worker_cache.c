@@ -90,6 +90,12 @@ void cfr_worker_review_kept(struct cfr_worker *w)
     }
 }
 
+void cfr_worker_want(struct cfr_worker *w)
+{
+    if (cfr_lifecycle_want(&w->life))
+        cfr_worker_rearm(w);
+}
+
 /* In words fit for a client, which does not learn what only the operator should. */
 static const char *why_not(const struct cfr_worker *w)
 {
@@ -137,6 +143,7 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
     }
     w->wanted = true;
     cfr_worker_review_kept(w);
+    cfr_worker_want(w);
     out->why = why_not(w);
     out->retry_after_s = retry_after_s(w, now);
 }

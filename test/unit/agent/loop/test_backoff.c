@@ -70,7 +70,7 @@ static void the_caller_may_lower_the_cap(void **state)
     (void)state;
     assert_int_equal(pause_ms(40, (struct cfr_backoff_cause){CFR_CLASS_RETRY, 0, 0, 60000}, 1), 60000);
     assert_int_equal(pause_ms(40, (struct cfr_backoff_cause){CFR_CLASS_RETRY, 0, 0, 900000}, 1), 300000);
-    assert_int_equal(pause_ms(40, (struct cfr_backoff_cause){CFR_CLASS_RETRY, 900, 0, 60000}, 0), 60000);
+    assert_int_equal(pause_ms(40, (struct cfr_backoff_cause){CFR_CLASS_RETRY, 900, 0, 60000}, 0), 300000);
     assert_int_equal(pause_ms(40, (struct cfr_backoff_cause){CFR_CLASS_STOP, 0, 0, 100}, 0), 100);
 }
 

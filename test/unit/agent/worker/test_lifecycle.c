@@ -233,9 +233,8 @@ static void lasting_ones_wait(void **state)
 
 static int64_t delay_after(unsigned failures, enum cfr_err_class class, int64_t retry_after_s, double chance)
 {
-    struct cfr_lifecycle c;
+    struct cfr_lifecycle c = fresh_for(1000 * HOUR);
 
-    cfr_lifecycle_init(&c, false);
     c.backoff.failures = failures;
     return cfr_lifecycle_failed(&c, start, class, retry_after_s, chance);
 }
@@ -282,9 +281,79 @@ static void retries_at_least_twice_in_what_is_left(void **state)
             tries += cfr_lifecycle_valid(&c, now);
         }
         assert_true(tries >= 2);
-        /* What has ended is nothing to hurry for. */
-        assert_true(cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 0.99) > 500000);
+        assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 1.0), 10000);
     }
+}
+
+/* Held is what is valid: an outage's failures are counted again from the first when it expires. */
+static void hurries_while_nothing_is_held(void **state)
+{
+    static const int64_t retry_ms[] = {1000, 2000, 4000, 8000, 15000, 15000};
+    static const int64_t local_ms[] = {2000, 4000, 8000, 15000, 15000};
+    static const int64_t stop_ms[] = {10000, 20000, 40000, 60000, 60000};
+    struct cfr_lifecycle c = fresh_for(HOUR);
+    struct cfr_now now = start;
+
+    (void)state;
+    c.backoff.failures = 40;
+    assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 1.0), 300000);
+    now = later(now, HOUR);
+    for (size_t i = 0; i < COUNT(retry_ms); i++)
+        assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 1.0), retry_ms[i]);
+    assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 0.0), 500);
+    /* What the server asks for counts all the same. */
+    assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, 100, 0.0), 100000);
+
+    cfr_lifecycle_init(&c, false); /* there never was one */
+    for (size_t i = 0; i < COUNT(local_ms); i++)
+        assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_LOCAL, -1, 1.0), local_ms[i]);
+    cfr_lifecycle_init(&c, false);
+    for (size_t i = 0; i < COUNT(stop_ms); i++)
+        assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_STOP, -1, 1.0), stop_ms[i]);
+    cfr_lifecycle_init(&c, true); /* a rotated key is made, not exchanged */
+    c.backoff.failures = 40;
+    assert_int_equal(cfr_lifecycle_failed(&c, now, CFR_CLASS_RETRY, -1, 1.0), 300000);
+}
+
+static struct cfr_lifecycle failed_without_any(int64_t retry_after_s, double chance)
+{
+    struct cfr_lifecycle c;
+
+    cfr_lifecycle_init(&c, false);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_NOTHING);
+    c.bare = true;
+    c.backoff.failures = 40;
+    (void)cfr_lifecycle_failed(&c, start, CFR_CLASS_RETRY, retry_after_s, chance);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_FAILED), CFR_ACTION_NOTHING);
+    return c;
+}
+
+static void a_client_that_asks_brings_the_retry_forward(void **state)
+{
+    struct cfr_lifecycle c = failed_without_any(-1, 1.0);
+
+    (void)state;
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 15000);
+    assert_true(cfr_lifecycle_want(&c));
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 4500);
+    assert_false(cfr_lifecycle_want(&c)); /* however often it asks */
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 4500);
+    c = failed_without_any(-1, 0.0); /* never later than it was planned */
+    (void)cfr_lifecycle_want(&c);
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 500);
+    c = failed_without_any(1, 1.0);
+    assert_true(cfr_lifecycle_want(&c));
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 4500);
+    c = failed_without_any(100, 0.0);
+    assert_false(cfr_lifecycle_want(&c));
+    assert_int_equal(cfr_lifecycle_deadline(&c), start.boot_ms + 100000);
+    /* One at a time: nothing is brought forward while a try is under way, or where only an event helps. */
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_DUE), CFR_ACTION_ACQUIRE);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_SENT), CFR_ACTION_NOTHING);
+    assert_false(cfr_lifecycle_want(&c));
+    cfr_lifecycle_init(&c, false);
+    assert_false(cfr_lifecycle_want(&c));
 }
 
 /* Tries until C's life ends, each after the longest pause that cfr_lifecycle_failed may choose. */
@@ -368,6 +437,8 @@ int main(void)
         cmocka_unit_test(backs_off_by_class),
         cmocka_unit_test(honours_retry_after_with_jitter),
         cmocka_unit_test(retries_at_least_twice_in_what_is_left),
+        cmocka_unit_test(hurries_while_nothing_is_held),
+        cmocka_unit_test(a_client_that_asks_brings_the_retry_forward),
         cmocka_unit_test(foresees_the_tries_that_are_left),
         cmocka_unit_test(the_tries_that_are_left_are_bounded),
         cmocka_unit_test(a_failure_keeps_what_is_published),
