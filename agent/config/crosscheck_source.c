@@ -107,12 +107,48 @@ void cfr_config_check_mint(const struct cfr_config *config, struct cfr_config_di
     }
 }
 
-static void check_format(const struct cfr_config_credential *c, int format, const char *key, int line,
-                         struct cfr_config_diagnostics *ps)
+/* Whether FORMAT names a token's path, and none is there for the SDKs of C, which begin with a token. */
+static bool lacks_token_path(const struct cfr_config_credential *c, const struct cfr_format *format,
+                             const char *token_path, const struct cfr_list *others)
+{
+    const void *config;
+    const struct cfr_sts_provider *provider = cfr_config_provider(c, &config);
+
+    if (!format->needs_token_path || token_path != NULL || c->secret != NULL || provider == NULL ||
+        !cfr_sts_needs_token(provider, config))
+        return false;
+    for (size_t i = 0; others != NULL && i < others->count; i++) {
+        if (cfr_formats[((const struct cfr_config_file *)others->items)[i].format].is_token)
+            return false;
+    }
+    return true;
+}
+
+/* OTHERS: the files of the same directory, one of which may be the token; NULL for none. */
+static void check_format(const struct cfr_config_credential *c, int format, const char *token_path,
+                         const struct cfr_list *others, const char *key, int line, struct cfr_config_diagnostics *ps)
 {
     const struct cfr_format *f = &cfr_formats[format];
 
-    if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON && !f->passes_on && c->token == NULL)
+        cfr_config_diagnostics_add(ps, line,
+                                   "credential %s: publish.%s.format: %s cannot be made of a Secret that is passed on "
+                                   "as it is; write secret-key or json%s",
+                                   c->name, key, f->name, c->secret->pass_on ? ", or remove `pass_on`" : "");
+    else if (cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED && f->needs != NULL &&
+             strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
+        cfr_config_diagnostics_add(
+            ps, line,
+            "credential %s: publish.%s.format: %s needs a Secret that is passed on, and this one "
+            "is exchanged; write another format, or `pass_on: true`",
+            c->name, key, f->name);
+    else if (lacks_token_path(c, f, token_path, others))
+        cfr_config_diagnostics_add(
+            ps, line,
+            "credential %s: publish.%s.format: %s needs the path of a token; write `token_path`, "
+            "where the consumer finds its own%s",
+            c->name, key, f->name, others != NULL ? ", or add a file with format token to the directory" : "");
+    else if (!cfr_config_may_have(c, f->needs) && strcmp(f->needs, CFR_FIELD_SECRET_PREFIX) == 0)
         cfr_config_diagnostics_add(
             ps, line,
             "credential %s: publish.%s.format: %s needs a mounted Secret; write `secret:`, or another "
@@ -139,6 +175,13 @@ static void check_all_keys(const struct cfr_config_credential *c, const struct c
         cfr_config_diagnostics_add(
             ps, p->secret->node.line,
             "credential %s: publish.secret: needs `keys`, such as - {name: token, format: token}", c->name);
+    if (cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED &&
+        ((p->directory != NULL && p->files.count == 0) || (p->secret != NULL && p->secret->keys.count == 0)))
+        cfr_config_diagnostics_add(ps, p->secret != NULL ? p->secret->node.line : p->node.line,
+                                   "credential %s: publish.%s: needs `%s`, because the mounted Secret is exchanged and "
+                                   "has no keys to pass on; write them, or `pass_on: true`",
+                                   c->name, p->secret != NULL ? "secret" : "directory",
+                                   p->secret != NULL ? "keys" : "files");
 }
 
 static void check_formats(const struct cfr_config_credential *c, struct cfr_config_diagnostics *ps)
@@ -149,16 +192,16 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         for (size_t j = 0; j < p->files.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
 
-            check_format(c, f->format, "files", f->node.line, ps);
+            check_format(c, f->format, f->token_path, &p->files, "files", f->node.line, ps);
         }
         if (p->file != NULL)
-            check_format(c, p->file->format, "file", p->file->node.line, ps);
+            check_format(c, p->file->format, p->file->token_path, NULL, "file", p->file->node.line, ps);
         if (p->profile != NULL)
-            check_format(c, p->profile->format, "profile", p->profile->node.line, ps);
+            check_format(c, p->profile->format, NULL, NULL, "profile", p->profile->node.line, ps);
         for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
 
-            check_format(c, f->format, "secret.keys", f->node.line, ps);
+            check_format(c, f->format, f->token_path, NULL, "secret.keys", f->node.line, ps);
         }
         check_all_keys(c, p, ps);
     }

@@ -4,6 +4,7 @@
 
 #include "files/format/format.h"
 #include "rotation/provider.h"
+#include "sts/mounted/mounted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,19 @@ bool cfr_config_publishes_token(const struct cfr_config_credential *c)
     return false;
 }
 
+enum cfr_config_fate cfr_config_secret_fate(const struct cfr_config_credential *c)
+{
+    if (c->secret == NULL)
+        return CFR_CONFIG_UNDECIDED;
+    if (c->secret->pass_on)
+        return CFR_CONFIG_PASSED_ON;
+    if (c->exchange != NULL)
+        return CFR_CONFIG_EXCHANGED;
+    return c->secret->kind == CFR_MOUNTED_UNKNOWN      ? CFR_CONFIG_UNDECIDED
+           : cfr_mounted_is_exchanged(c->secret->kind) ? CFR_CONFIG_EXCHANGED
+                                                       : CFR_CONFIG_PASSED_ON;
+}
+
 bool cfr_config_may_have(const struct cfr_config_credential *c, const char *needs)
 {
     const struct cfr_sts_provider *provider = cfr_config_provider(c, NULL);
@@ -121,24 +135,29 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
                          : provider == NULL         ? NULL
                          : provider->family != NULL ? provider->family
                                                     : provider->name;
-    size_t n = family != NULL ? strlen(family) : 0;
+    size_t n;
 
     if (needs == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_SECRET_PREFIX) == 0)
-        return c->secret != NULL;
+        return c->secret != NULL && cfr_config_secret_fate(c) != CFR_CONFIG_EXCHANGED;
+    if (cfr_config_secret_fate(c) == CFR_CONFIG_PASSED_ON)
+        return c->token != NULL && strcmp(needs, CFR_FIELD_TOKEN) == 0;
+    if (family == NULL && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
+        family = cfr_mounted_kinds[c->secret->kind];
+    n = family != NULL ? strlen(family) : 0;
     if (strcmp(needs, CFR_FIELD_SERVICE_BUNDLE) == 0)
         return cfr_config_is_issued(c);
     if (strcmp(needs, CFR_FIELD_SERVICE_CERTIFICATE) == 0 || strcmp(needs, CFR_FIELD_SERVICE_KEY) == 0)
         return c->certificate != NULL;
     if (cfr_config_is_issued(c))
         return false;
-    if (c->secret != NULL && provider == NULL)
+    if (c->secret != NULL && family == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_TOKEN) == 0)
         return c->mint == NULL && (provider == NULL || c->token != NULL || c->secret != NULL);
     if (strcmp(needs, CFR_FIELD_REGISTRY_AUTHS) == 0)
-        return provider != NULL;
+        return provider != NULL || c->secret != NULL;
     if (needs[0] == CFR_FIELD_PRIVATE_PREFIX && c->mint == NULL)
         return false;
     needs += needs[0] == CFR_FIELD_PRIVATE_PREFIX ? 1 : 0;

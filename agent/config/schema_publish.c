@@ -9,7 +9,10 @@
 #define DOC_GROUP        "Group name or number that owns it. Default: the group that credfresh runs as."
 #define DOC_ROLE_ARN     "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
 #define DOC_SESSION_NAME "With format aws-config: the session name that the SDK uses for `role_arn`."
-#define DOC_TOKEN_PATH   "With format aws-config: where the SDK finds the token for `role_arn`."
+#define DOC_TOKEN_PATH                                                                                                 \
+    "With formats aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "   \
+    "exchanges by itself, such as the path of a projected volume. azure-env and gcp-external-account default to the "  \
+    "file with format token of the same directory; elsewhere, as in a Secret of the cluster, they need it."
 #define DOC_REGION                                                                                                     \
     "With formats aws-config, env, clouds-yaml and clouds-conf: the region that it names. Default: the region of "     \
     "the exchange."
@@ -34,7 +37,7 @@
          .doc = CFR_DOC("With format clouds-yaml: the cloud's name. Default: openstack.")},                            \
         {FIELD(cacert, STRING), .flags = CFR_FIELD_PATH,                                                               \
          .doc = CFR_DOC("With formats clouds-yaml and clouds-conf: where the consumer finds the cloud's CA. Default: " \
-                        "the exchange's `ca_file`.")},                                                                 \
+                        "the exchange's `ca_file`, a path of this machine: give it in a Secret of the cluster.")},     \
         {FIELD(clouds_auth, ENUM), .fallback = "credential", .choices = clouds_auths,                                  \
          .doc = CFR_DOC("With format clouds-yaml: what the consumer authenticates with, the credential itself or "     \
                         "only the Keystone token.")},                                                                  \
@@ -101,7 +104,8 @@ static const struct cfr_field profile_fields[] = {
      .doc = CFR_DOC("Group of a file that has to be made, a group name or number.")},
     {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(DOC_ROLE_ARN)},
     {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SESSION_NAME)},
-    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC(DOC_TOKEN_PATH)},
+    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("With format aws-config: where the SDK finds the token for `role_arn`.")},
     {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(DOC_REGION)},
     {FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(DOC_COMMAND)},
     {.key = NULL},

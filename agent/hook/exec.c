@@ -38,7 +38,11 @@ static int check_exec(const void *node, struct cfr_err *err)
 }
 
 static const struct cfr_field fields[] = {
-    {.key = "exec", .type = CFR_FIELD_STRINGS, .offset = offsetof(struct config, exec), .min = 1, .max = 64,
+    {.key = "exec",
+     .type = CFR_FIELD_STRINGS,
+     .offset = offsetof(struct config, exec),
+     .min = 1,
+     .max = 64,
      .doc = CFR_DOC("Run a program: its absolute path and its arguments, without a shell. Exit status 0 means "
                     "success. Its environment says what was published and never holds a secret.")},
     {.key = NULL},

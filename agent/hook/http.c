@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ANSWER_MAX     65536
-#define CONNECT_MAX_MS 3000 /* of an inspection */
+#define CONNECT_MAX_MS 3000              /* of an inspection */
 #define HEADER_BYTES   "!#$%&'*+-.^_`|~" /* next to letters and digits: RFC 9110, 5.6.2 */
 
 struct config {
@@ -63,8 +63,7 @@ static int check_request(const void *node, struct cfr_err *err)
 static const struct cfr_field fields[] = {
     {FIELD(url, STRING), .flags = CFR_FIELD_REQUIRED, .min = 8, .max = 2048,
      .doc = CFR_DOC("https, or http to a literal loopback address (127.0.0.0/8, [::1]). Redirects are not followed.")},
-    {FIELD(method, ENUM), .fallback = "POST", .choices = methods,
-     .doc = CFR_DOC("The request has no body.")},
+    {FIELD(method, ENUM), .fallback = "POST", .choices = methods, .doc = CFR_DOC("The request has no body.")},
     {FIELD(expect, INT), .min = 200, .max = 599,
      .doc = CFR_DOC("The status that means success. Default: any from 200 to 299.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,

@@ -72,6 +72,8 @@ struct cfr_format {
     bool holds_token;      /* the subject token is in what it writes */
     bool is_token;         /* and nothing else */
     bool needs_token_path; /* names the token's file; without a token_path that of the directory's file with is_token */
+    bool passes_on; /* can be made of the keys of a mounted Secret that is passed on, which has no other fields */
+    int64_t token_least_ms;   /* SDKs use what they read at the token's path for a while: it should live so long */
     const char *sdk_variable; /* by which SDKs find the file, for azure-env the token's; or NULL */
     const char *needs;        /* a grant field without which it cannot be rendered, or NULL */
     const char *doc;          /* one line for the reference page */

@@ -98,7 +98,9 @@ int cfr_format_azure_env(const struct cfr_format_input *in, struct cfr_secret *o
     bool secret = cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_SECRET).n != 0;
 
     if (!secret && !cfr_format_given(in->token_path))
-        return missing("the path of a published token", err);
+        return missing("the path of a token: write `token_path`, where the consumer finds its own, or in a directory "
+                       "add a file with format token",
+                       err);
     if (!cfr_format_given(in->azure_client_id) && cfr_format_get(in, CFR_FIELD_AZURE_CLIENT_ID).n == 0)
         return missing("a client ID, from an azure exchange or the configuration", err);
     if (!cfr_format_given(in->azure_tenant_id) && cfr_format_get(in, CFR_FIELD_AZURE_TENANT_ID).n == 0)

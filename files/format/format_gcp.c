@@ -24,8 +24,8 @@ static int check_external(const struct cfr_format_input *in, struct cfr_err *err
                            "the format gcp-external-account needs an `exchange: gcp` that begins with a token");
     if (!cfr_format_given(in->token_path))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "the format gcp-external-account needs the path of a published token: publish one "
-                           "with the format token too");
+                           "the format gcp-external-account needs the path of a token: write `token_path`, where the "
+                           "consumer finds its own, or in a directory add a file with format token");
     if (in->token_path[0] != '/')
         return cfr_err_set(err, CFR_E_CONFIG,
                            "the format gcp-external-account needs an absolute path of the published token");

@@ -4,6 +4,10 @@
 
 #include "base/field.h"
 
+/* azure-identity of Python and Go, and Rust's azure_identity, keep the assertion for 10 min. A token that is renewed at
+ * 80 % of its life has as long left at its worst if it lives five times that. */
+#define AZURE_TOKEN_LEAST_MS (INT64_C(5) * 10 * 60 * 1000)
+
 /* Each row once: its name, then the members of its struct cfr_format. */
 #define FORMATS(X)                                                                                                     \
     X("aws-credentials", .render = cfr_format_aws_credentials, .profile = true, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,  \
@@ -11,7 +15,7 @@
     X("aws-config", .render = cfr_format_aws_config,                                                                   \
       .options = CFR_FORMAT_ROLE_ARN | CFR_FORMAT_SESSION_NAME | CFR_FORMAT_TOKEN_PATH | CFR_FORMAT_REGION |           \
                  CFR_FORMAT_COMMAND,                                                                                   \
-      .profile = true, .config_file = true, .sdk_variable = "AWS_CONFIG_FILE",                                         \
+      .profile = true, .config_file = true, .passes_on = true, .sdk_variable = "AWS_CONFIG_FILE",                      \
       .doc = CFR_DOC("a profile of an AWS config file that makes SDKs use a published token, or run a command"))       \
     X("aws-credential-process", .render = cfr_format_aws_credential_process, .needs = CFR_FIELD_AWS_ACCESS_KEY_ID,     \
       .doc = CFR_DOC("the JSON that AWS SDKs expect of a credential_process"))                                         \
@@ -19,6 +23,7 @@
       .needs = CFR_FIELD_AZURE_ACCESS_TOKEN,                                                                           \
       .doc = CFR_DOC("a token in the JSON that Azure's local endpoints (App Service, IMDS) answer"))                   \
     X("azure-env", .render = cfr_format_azure_env, .options = CFR_FORMAT_TOKEN_PATH, .needs_token_path = true,         \
+      .needs = CFR_FIELD_AZURE_CLIENT_ID, .token_least_ms = AZURE_TOKEN_LEAST_MS,                                      \
       .sdk_variable = "AZURE_FEDERATED_TOKEN_FILE",                                                                    \
       .doc =                                                                                                           \
           CFR_DOC("the AZURE_ variables that make SDKs use a published token (workload identity) or a client secret")) \
@@ -52,10 +57,10 @@
       .doc = CFR_DOC("the token alone, without a line feed"))                                                          \
     X("env", .render = cfr_format_env, .options = CFR_FORMAT_REGION, .holds_token = true,                              \
       .doc = CFR_DOC("KEY=value lines for shells, systemd and containers"))                                            \
-    X("json", .render = cfr_format_json, .holds_token = true,                                                          \
+    X("json", .render = cfr_format_json, .holds_token = true, .passes_on = true,                                       \
       .doc = CFR_DOC("everything that is known, as one JSON object"))                                                  \
     X("secret-key", .render = cfr_format_secret_key, .options = CFR_FORMAT_KEY, .needs = CFR_FIELD_SECRET_PREFIX,      \
-      .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                                       \
+      .passes_on = true, .doc = CFR_DOC("one key of a mounted Secret that is passed on, as it is"))                    \
     X("certificate", .render = cfr_format_certificate, .needs = CFR_FIELD_SERVICE_CERTIFICATE,                         \
       .doc = CFR_DOC(                                                                                                  \
           "a serving certificate of the service CA in PEM form, with the certificates that lead to older CAs"))        \

@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROOT       "/latest"
-#define TOKEN_PATH ROOT "/api/token"
-#define ROLES_PATH ROOT "/meta-data/iam/security-credentials"
+#define ROOT "/latest"
+/* botocore takes keys of IMDS that have less than 15 min left as good for 2 to 10 min more; half a life must be more.
+ */
+#define SESSION_LEAST_MS (INT64_C(20) * 60 * 1000)
+#define TOKEN_PATH       ROOT "/api/token"
+#define ROLES_PATH       ROOT "/meta-data/iam/security-credentials"
 /* The same; newer SDKs ask here first, for the account's number. */
 #define ROLES_EXTENDED_PATH ROLES_PATH "-extended"
 #define TTL_HEADER          "X-aws-ec2-metadata-token-ttl-seconds"
@@ -355,6 +358,7 @@ const struct cfr_sdk_shape cfr_sdk_ec2_imds_shape = {
     .name = "ec2_imds",
     .doc = CFR_DOC("EC2's instance metadata."),
     .table = &table,
+    .session_least_ms = SESSION_LEAST_MS,
     .prefix = ROOT,
     .each_use = each_use,
     .answer = answer_request,

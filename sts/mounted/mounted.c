@@ -31,6 +31,12 @@ static cfr_mounted_fn *const judges[] = {
     [CFR_MOUNTED_IBMCLOUD] = cfr_mounted_ibmcloud,
 };
 
+bool cfr_mounted_is_exchanged(int kind)
+{
+    return kind == CFR_MOUNTED_AWS || kind == CFR_MOUNTED_AZURE || kind == CFR_MOUNTED_GCP ||
+           kind == CFR_MOUNTED_OPENSTACK;
+}
+
 static bool has_suffix(const char *text, const char *suffix)
 {
     size_t n = strlen(text);

@@ -25,6 +25,9 @@ enum cfr_mounted_kind {
 /* "auto", "aws" ... "ibmcloud", in the order of the enum; NULL-terminated: the choices of `secret: kind:`. */
 extern const char *const cfr_mounted_kinds[];
 
+/* Whether what a Secret of this kind (enum cfr_mounted_kind) holds is exchanged, unless it is to be passed on. */
+bool cfr_mounted_is_exchanged(int kind);
+
 /* One key of the Secret: a file of the volume. */
 struct cfr_mounted_key {
     const char *name;

@@ -10,7 +10,10 @@
 #define ROLE  "role_arn: \"arn:aws:iam::123456789012:role/registry\""
 #define AWS   "    exchange: {aws: {" ROLE ", region: us-east-1}}\n"
 #define FILES "    publish: {directory: /d, files: [{name: t, format: token, "
-#define HOOK  HEAD PUB "    reload:\n      - "
+#define AZURE                                                                                                          \
+    HEAD "    exchange: {azure: {tenant_id: 11111111-2222-3333-4444-555555555555, client_id: "                         \
+         "66666666-7777-8888-9999-aaaaaaaaaaaa, scopes: [\"https://vault.azure.net/.default\"]}}\n    publish: "
+#define HOOK HEAD PUB "    reload:\n      - "
 
 static void files_and_directories(void **state)
 {
@@ -169,6 +172,74 @@ static void paths_are_not_shared(void **state)
     cfr_config_free(parse(TARGETS P("/p", "x") P("/p", "y") F("/p.lock2") D("/run/credfresh/a") D("/run/credfresh/b")));
 }
 
+#define FROM(x)  "version: 1\ncredentials:\n  - name: a\n    secret: {directory: /s" x "}\n    publish: "
+#define NAMES(x) "{directory: /d, files: [{name: f, format: " x "}]}\n"
+#define REFUSED(x, more)                                                                                               \
+    "f:5: credential a: publish.files.format: " x                                                                      \
+    " cannot be made of a Secret that is passed on as it is; write secret-key or json" more "\n"
+#define PASS ", pass_on: true"
+
+/* What the configuration alone tells is refused before anything runs. */
+static void what_can_never_be_published(void **state)
+{
+    static const struct refusal cases[] = {
+        {FROM(PASS) NAMES("aws-credentials"), REFUSED("aws-credentials", ", or remove `pass_on`")},
+        {FROM(PASS) NAMES("azure-env"), REFUSED("azure-env", ", or remove `pass_on`")},
+        {FROM(PASS) NAMES("gcp-external-account"), REFUSED("gcp-external-account", ", or remove `pass_on`")},
+        {FROM(PASS) NAMES("clouds-yaml"), REFUSED("clouds-yaml", ", or remove `pass_on`")},
+        {FROM(PASS) NAMES("token"), REFUSED("token", ", or remove `pass_on`")},
+        {FROM(PASS) NAMES("env"), REFUSED("env", ", or remove `pass_on`")},
+        {FROM(", kind: vsphere") NAMES("env"), REFUSED("env", "")},
+        {FROM(", kind: aws") NAMES("secret-key"),
+         "f:5: credential a: publish.files.format: secret-key needs a Secret that is passed on, and this one is "
+         "exchanged; write another format, or `pass_on: true`\n"},
+        {FROM(", kind: gcp") NAMES("aws-credentials"),
+         "f:5: credential a: publish.files.format: aws-credentials needs aws_access_key_id, which this credential does "
+         "not have; add an `exchange:` that gives it, or write format token\n"},
+        {FROM(", kind: aws") "{directory: /d}\n",
+         "f:5: credential a: publish.directory: needs `files`, because the mounted Secret is exchanged and has no keys "
+         "to pass on; write them, or `pass_on: true`\n"},
+        {FROM(", kind: azure") "{secret: {name: s}}\n",
+         "f:5: credential a: publish.secret: needs `keys`, because the mounted Secret is exchanged and has no keys to "
+         "pass on; write them, or `pass_on: true`\n"},
+        {AZURE "{directory: /d, files: [{name: e, format: azure-env}]}\n",
+         "f:6: credential a: publish.files.format: azure-env needs the path of a token; write `token_path`, where the "
+         "consumer finds its own, or add a file with format token to the directory\n"},
+        {AZURE "{file: {path: /e, format: azure-env}}\n",
+         "f:6: credential a: publish.file.format: azure-env needs the path of a token; write `token_path`, where the "
+         "consumer finds its own\n"},
+        {AZURE "{secret: {name: s, keys: [{name: e, format: azure-env}, {name: t, format: token}]}}\n",
+         "f:6: credential a: publish.secret.keys.format: azure-env needs the path of a token; write `token_path`, "
+         "where "
+         "the consumer finds its own\n"},
+        {HEAD "    publish: {file: {path: /e, format: azure-env, token_path: /t/token}}\n",
+         "f:5: credential a: publish.file.format: azure-env needs azure_client_id, which this credential does not "
+         "have; "
+         "add an `exchange:` that gives it, or write format token\n"},
+    };
+    static const char *const taken[] = {
+        FROM(PASS) NAMES("json"),
+        FROM(PASS) NAMES("secret-key"),
+        FROM(PASS) "{directory: /d}\n",
+        FROM(PASS) "{file: {path: /c, format: aws-config, command: /bin/x}}\n",
+        FROM(", kind: vsphere") NAMES("secret-key"),
+        FROM("") NAMES("aws-credentials"),
+        FROM("") NAMES("azure-env"),
+        FROM("") "{directory: /d}\n",
+        FROM(", kind: aws") NAMES("aws-credentials"),
+        FROM(", kind: aws") NAMES("docker-config"),
+        FROM(", kind: azure") NAMES("token"),
+        FROM(", kind: azure") NAMES("azure-env"),
+        AZURE "{file: {path: /e, format: azure-env, token_path: /t/token}}\n",
+        AZURE "{directory: /d, files: [{name: e, format: azure-env}, {name: t, format: token}]}\n",
+    };
+
+    (void)state;
+    all_refused(cases, COUNT(cases));
+    for (size_t i = 0; i < COUNT(taken); i++)
+        cfr_config_free(parse(taken[i]));
+}
+
 static void hooks(void **state)
 {
     static const struct refusal cases[] = {
@@ -239,6 +310,7 @@ int main(void)
         cmocka_unit_test(files_and_directories),
         cmocka_unit_test(formats),
         cmocka_unit_test(paths_are_not_shared),
+        cmocka_unit_test(what_can_never_be_published),
         cmocka_unit_test(hooks),
     };
 

@@ -98,7 +98,7 @@ static void environment(void **state)
     assert_contains(err.text, "azure-env needs a client ID");
     input.token_path = NULL;
     assert_int_equal(render("azure-env"), CFR_E_CONFIG);
-    assert_contains(err.text, "azure-env needs the path of a published token");
+    assert_contains(err.text, "azure-env needs the path of a token: write `token_path`");
 }
 
 /* A secret needs no token; what follows a tilde in it no shell takes for a home directory. */

@@ -70,7 +70,7 @@ static void no_external_account(void **state)
 {
     (void)state;
     input.token_path = NULL;
-    refuses("gcp-external-account", "the path of a published token");
+    refuses("gcp-external-account", "the path of a token: write `token_path`");
     input.token_path = "token";
     refuses("gcp-external-account", "an absolute path");
     input.token_path = "/t";
