@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The configurations in README, the pages and the manual are valid, and all links resolve."""
+import fnmatch
 import json
 import pathlib
 import re
@@ -116,3 +117,52 @@ def test_links_lead_somewhere():
                 if anchor not in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}:
                     missing.append(f"{page.name}: {target}#{anchor}")
     assert not missing
+
+
+def test_kustomizations_have_no_deprecated_fields():
+    """kubectl since 1.27 warns of them."""
+    files = [*(ROOT / "container").rglob("kustomization.yaml"), *PAGES]
+    assert len(files) > 20
+    assert not [path for path in files
+                if re.search(r"^\s*(bases|patchesStrategicMerge|patchesJson6902|commonLabels):", path.read_text(), re.M)]
+
+
+# The pages for those who change credfresh, and what they name in backticks.
+INSIDE = [ROOT / "docs/design.md", ROOT / "docs/architecture.md"]
+ROOMS = {path.parent.relative_to(ROOT).parts[0] for path in ROOT.glob("*/**/CMakeLists.txt")
+         if not path.relative_to(ROOT).parts[0].startswith(("build", "."))}
+
+
+def named(page):
+    return sorted(set(re.findall(r"`([^`\s]+)`", page.read_text())))
+
+
+@pytest.mark.parametrize("page", INSIDE, ids=lambda page: page.stem)
+def test_the_paths_that_a_page_names_exist(page):
+    names = [name for name in named(page) if name.partition("/")[0] in ROOMS and "/" in name and "{" not in name]
+    bare = [name for name in named(page) if re.fullmatch(r"[a-z]\w*\.[ch]", name)]
+    assert len(names) > 20
+    missing = [name for name in names if not list(ROOT.glob(name.rstrip("/")))]
+    missing += [name for name in bare if not any(path for room in ROOMS for path in (ROOT / room).rglob(name))]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", INSIDE, ids=lambda page: page.stem)
+def test_the_tests_that_a_page_names_exist(page):
+    build = pathlib.Path(CREDFRESH).resolve().parents[1]
+    if not (build / "CTestTestfile.cmake").exists():
+        pytest.skip("the program is not in a build directory")
+    known = re.findall(r"Test +#\d+: (\S+)", subprocess.run(["ctest", "-N", "--test-dir", build], check=True,
+                                                            capture_output=True, text=True).stdout)
+    names = [name for name in named(page) if re.fullmatch(r"(unit|integ|fault|fuzz_replay|house|localcloud)_[a-z]\w*\*?", name)]
+    assert names
+    assert not [name for name in names if not any(fnmatch.fnmatch(test, name) for test in known)]
+
+
+def test_the_functions_of_the_walks_exist():
+    page = (ROOT / "docs/architecture.md").read_text()
+    walks = "".join(re.findall(r"^## Walk: .*?(?=^## )", page, re.M | re.S))
+    names = set(re.findall(r"`([a-z]\w+)`", walks)) - {"source", "granted", "published"}
+    sources = "\n".join(path.read_text() for room in ROOMS - {"test", "docs"} for path in (ROOT / room).rglob("*.[ch]"))
+    assert len(names) > 20
+    assert not sorted(name for name in names if not re.search(rf"\b{name}\b", sources))

@@ -6,10 +6,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import pytest
@@ -33,12 +35,19 @@ def free_port():
         return s.getsockname()[1]
 
 
+# The API servers that the tests know: (1, 20), which Debian has the sources of, and (1, 36). What differs between them is
+# asked of `version`; servers in between may do either.
+OLDEST, NEWEST = (1, 20), (1, 36)
+
+
 class Kubernetes:
     """etcd and an API server on loopback. Besides its administrator there are users without any rights of their own:
     by token (tok-robot, tok-node1) or certificate."""
 
     def __init__(self, directory):
         self.bin = pathlib.Path(os.environ["CFR_KUBE"])
+        said = subprocess.run([self.bin / "kube-apiserver", "--version"], check=True, capture_output=True, text=True)
+        self.version = tuple(int(n) for n in re.search(r"v(\d+)\.(\d+)", said.stdout).groups())
         self.dir = directory
         self.dir.mkdir()
         self.port = free_port()
@@ -62,7 +71,8 @@ class Kubernetes:
                        "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}",
                        "--unsafe-no-fsync"),
             self.spawn("api", self.bin / "kube-apiserver", f"--etcd-servers={etcd_url}", f"--cert-dir={self.dir}/certs",
-                       "--bind-address=127.0.0.1", f"--secure-port={self.port}", "--insecure-port=0",
+                       "--bind-address=127.0.0.1", f"--secure-port={self.port}",
+                       *(["--insecure-port=0"] if self.version < (1, 24) else []),
                        "--advertise-address=127.0.0.1", "--service-cluster-ip-range=10.0.0.0/24",
                        f"--token-auth-file={self.dir}/tokens.csv", f"--client-ca-file={self.dir}/clients.crt",
                        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
@@ -133,6 +143,19 @@ class Kubernetes:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def kustomize(self, root, directory):
+        """The objects of the kustomization in DIRECTORY of the tree ROOT. Before 1.21 kubectl has other words for directories
+        and patches: it gets a copy with those."""
+        if self.version < (1, 21):
+            root = shutil.copytree(root, self.dir / f"kustomize{next(self.serial)}")
+            for path in root.rglob("kustomization.yaml"):
+                k = yaml.safe_load(path.read_text())
+                k["bases"] = [r for r in k.get("resources", []) if (path.parent / r).is_dir()]
+                k["resources"] = [r for r in k.get("resources", []) if r not in k["bases"]]
+                k["patchesStrategicMerge"] = [p["path"] for p in k.pop("patches", [])]
+                path.write_text(yaml.safe_dump({key: value for key, value in k.items() if value}))
+        return list(yaml.safe_load_all(self.kubectl("kustomize", str(pathlib.Path(root) / directory))))
+
     def mint(self, audience, expiration_s=600, namespace="default", account="registry"):
         answer = self.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -179,10 +202,13 @@ class Space:
         self.allow({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"],
                     "resourceNames": [account]}, **whom)
 
-    def pod(self, name, node, account="registry"):
-        """Makes a pod that is scheduled on NODE; returns its uid."""
+    def pod(self, name, node, account="registry", audience="sts.amazonaws.com"):
+        """Makes a pod that is scheduled on NODE, with a token for AUDIENCE in a volume: from 1.33 on a node gets tokens only for
+        audiences that a volume of the pod names. Returns its uid."""
+        volume = {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token",
+                                                                                      "audience": audience}}]}}
         return json.loads(self.kube.request("POST", f"{self.base}/pods", {
-            "metadata": {"name": name}, "spec": {"nodeName": node, "serviceAccountName": account,
+            "metadata": {"name": name}, "spec": {"nodeName": node, "serviceAccountName": account, "volumes": [volume],
                                                  "containers": [{"name": "c", "image": "none"}]}}))["metadata"]["uid"]
 
     def mint(self, audience, expiration_s=600, account="registry"):
@@ -192,9 +218,12 @@ class Space:
         return self.kube.kubectl(*argv, namespace=self.name, text=text)
 
     def secret(self, name):
-        """The Secret as kubectl reads it, or None."""
-        text = self.kubectl("get", "secret", name, "--ignore-not-found", "--output=json")
-        return json.loads(text) if text else None
+        """The Secret with its managed fields (which kubectl hides from 1.21 on), or None."""
+        try:
+            return json.loads(self.kube.request("GET", f"{self.base}/secrets/{name}"))
+        except urllib.error.HTTPError as e:
+            assert e.code == 404, e
+            return None
 
 
 @pytest.fixture(scope="session")
