@@ -14,8 +14,8 @@ const char *cfr_finding_level_name(enum cfr_finding_level level)
     return names[level];
 }
 
-void cfr_finding_say(const struct cfr_finding_sink *sink, enum cfr_finding_level level, const char *check,
-                     const char *remedy, const char *fmt, ...)
+void cfr_finding_report(const struct cfr_finding_sink *sink, enum cfr_finding_level level, const char *check,
+                        const char *remedy, const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
     va_list ap;

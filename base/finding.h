@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One result of a check for an operator: how serious it is, what was found, and what to do. Pure.
- * Memory: all borrowed for the duration of the call; a sink that keeps a finding copies it. Callbacks: cfr_finding_say
- * calls the sink once, before it returns. Texts fit on a terminal (cfr_view_show) and are cut to CFR_FINDING_TEXT_MAX.
+ * Memory: all borrowed for the duration of the call; a sink that keeps a finding copies it. Callbacks:
+ * cfr_finding_report calls the sink once, before it returns. Texts fit on a terminal (cfr_view_show) and are cut to
+ * CFR_FINDING_TEXT_MAX.
  */
 #ifndef CFR_BASE_FINDING_H
 #define CFR_BASE_FINDING_H
@@ -33,7 +34,7 @@ struct cfr_finding_sink {
 /* "ok", "note", "warning", "wrong". */
 const char *cfr_finding_level_name(enum cfr_finding_level level);
 /* Gives SINK a finding with this text, cut to CFR_FINDING_TEXT_MAX. REMEDY may be NULL. */
-void cfr_finding_say(const struct cfr_finding_sink *sink, enum cfr_finding_level level, const char *check,
-                     const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void cfr_finding_report(const struct cfr_finding_sink *sink, enum cfr_finding_level level, const char *check,
+                        const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -156,7 +156,7 @@ static const struct {
 #define UNITS (sizeof units / sizeof units[0])
 
 /* The letters at the head of T, as an index into units, or -1. */
-static int take_unit(struct cfr_view *t)
+static int read_unit(struct cfr_view *t)
 {
     size_t n = 0;
 
@@ -191,7 +191,7 @@ bool cfr_time_parse_duration(struct cfr_view text, int64_t *ms)
             return false;
         t.p += n;
         t.n -= n;
-        unit = take_unit(&t);
+        unit = read_unit(&t);
         if (unit <= last || value > INT64_C(3650) * 86400000 / units[unit].ms)
             return false;
         last = unit;

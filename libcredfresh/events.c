@@ -209,7 +209,7 @@ void cfl_events_watch(struct cfl_events *ev, const char *path)
 }
 
 /* Only the link `..data` matters where there is one; elsewhere all but what is on its way to become it. */
-static unsigned judge_name(const char *name, int kind)
+static unsigned check_name(const char *name, int kind)
 {
     if (strcmp(name, "..data") == 0)
         return CFL_LOOK;
@@ -236,7 +236,7 @@ static unsigned classify_event(struct cfl_events *ev, const struct inotify_event
         return 0;
     if (event->wd == ev->parent_wd)
         return strcmp(event->name, ev->awaited) == 0 ? CFL_LOOK : 0;
-    return judge_name(event->name, kind);
+    return check_name(event->name, kind);
 }
 
 unsigned cfl_events_drain(struct cfl_events *ev, int kind)

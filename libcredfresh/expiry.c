@@ -69,7 +69,7 @@ static void skip_space(struct scan *s)
 }
 
 /* The string at the position, without its quotes and with its escapes; false if it does not end. */
-static bool take_string(struct scan *s, struct text *out)
+static bool read_string(struct scan *s, struct text *out)
 {
     const char *begin = ++s->p;
 
@@ -95,14 +95,14 @@ static bool is_one_of(struct text key, const struct keys *keys)
 }
 
 /* The value behind a key that matters; anything but a string or a number is left for the scan. */
-static bool take_value(struct scan *s, int64_t *expires_s)
+static bool read_value(struct scan *s, int64_t *expires_s)
 {
     struct text value = {NULL, 0};
     int64_t at;
 
     skip_space(s);
     if (s->p < s->end && *s->p == '"') {
-        if (!take_string(s, &value))
+        if (!read_string(s, &value))
             return false;
     } else {
         value.p = s->p;
@@ -115,17 +115,17 @@ static bool take_value(struct scan *s, int64_t *expires_s)
     return true;
 }
 
-static bool take_member(struct scan *s, const struct keys *keys, int64_t *expires_s)
+static bool read_member(struct scan *s, const struct keys *keys, int64_t *expires_s)
 {
     struct text key = {NULL, 0};
 
-    if (!take_string(s, &key))
+    if (!read_string(s, &key))
         return false;
     skip_space(s);
     if (s->p == s->end || *s->p != ':')
         return true; /* no key, but a value */
     s->p++;
-    return s->depth > keys->depth_max || !is_one_of(key, keys) || take_value(s, expires_s);
+    return s->depth > keys->depth_max || !is_one_of(key, keys) || read_value(s, expires_s);
 }
 
 /* *EXPIRES_S is the earliest value of KEYS, or -1. False if it is not one whole object. */
@@ -136,7 +136,7 @@ static bool scan_json(struct text json, const struct keys *keys, int64_t *expire
     *expires_s = -1;
     while (s.p < s.end) {
         if (*s.p == '"') {
-            if (!take_member(&s, keys, expires_s))
+            if (!read_member(&s, keys, expires_s))
                 return false;
             continue;
         }

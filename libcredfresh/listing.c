@@ -129,7 +129,7 @@ static int walk(struct walk *w, int fd, const char *prefix, int depth)
     return rc;
 }
 
-static int take_wanted(struct walk *w, int fd)
+static int read_wanted(struct walk *w, int fd)
 {
     int flags = w->kind == CREDFRESH_KIND_SWAPPED ? AT_SYMLINK_NOFOLLOW : 0;
     int rc = 0;
@@ -156,7 +156,7 @@ static int compare(const void *a, const void *b)
 int cfl_listing_read(int fd, int kind, const struct cfl_wanted *wanted, struct cfl_listing *out, struct cfl_error *e)
 {
     struct walk w = {wanted, out, e, kind};
-    int rc = wanted->name_count != 0 ? take_wanted(&w, fd) : walk(&w, fd, "", 0);
+    int rc = wanted->name_count != 0 ? read_wanted(&w, fd) : walk(&w, fd, "", 0);
 
     if (rc == 0 && out->count == 0)
         rc = cfl_fail(e, CREDFRESH_E_MISSING, "%s holds no file", wanted->directory);

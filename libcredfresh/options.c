@@ -78,7 +78,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int take_names(const struct credfresh_options *o, struct cfl_options *out, struct cfl_error *e)
+static int read_names(const struct credfresh_options *o, struct cfl_options *out, struct cfl_error *e)
 {
     if (o->name_count == 0)
         return 0;
@@ -109,7 +109,7 @@ static const char *last_part(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static int take_directory(const char *directory, struct cfl_options *out, struct cfl_error *e)
+static int read_directory(const char *directory, struct cfl_options *out, struct cfl_error *e)
 {
     char current[PATH_MAX] = "";
     size_t n;
@@ -141,9 +141,9 @@ int cfl_options_copy(const char *directory, const struct credfresh_options *give
     if (rc == 0)
         rc = check_limits(&o, e);
     if (rc == 0)
-        rc = take_directory(directory, out, e);
+        rc = read_directory(directory, out, e);
     if (rc == 0)
-        rc = take_names(&o, out, e);
+        rc = read_names(&o, out, e);
     if (rc != 0)
         return rc;
     out->flags = o.flags;

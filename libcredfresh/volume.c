@@ -135,7 +135,7 @@ static int read_fully(int fd, unsigned char *to, size_t size)
 }
 
 /* A file in a plain directory may be a mount of its own. */
-static void look_at_mount(const struct place *p, int fd, struct cfl_seen *seen)
+static void check_mount(const struct place *p, int fd, struct cfl_seen *seen)
 {
     int inner = cfl_mount_id(fd);
 
@@ -176,7 +176,7 @@ static int read_file(const struct cfl_wanted *wanted, const struct place *p, con
         return cfl_fail_errno(e, errno, "cannot open %s in %s", entry->name, wanted->directory);
     rc = read_open(fd, wanted, entry, s, e);
     if (rc == 0 && p->kind == CREDFRESH_KIND_PLAIN)
-        look_at_mount(p, fd, seen);
+        check_mount(p, fd, seen);
     (void)close(fd);
     return rc;
 }

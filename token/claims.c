@@ -63,7 +63,7 @@ static int split(struct cfr_view token, struct cfr_view *header, struct cfr_view
     return 0;
 }
 
-static int take_text(const struct cfr_json *object, const char *key, const char *label, struct cfr_view *out,
+static int read_text(const struct cfr_json *object, const char *key, const char *label, struct cfr_view *out,
                      struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(object, key);
@@ -73,7 +73,7 @@ static int take_text(const struct cfr_json *object, const char *key, const char 
     return cfr_err_set(err, CFR_E_TOKEN, "the token's `%s` is not a string", label);
 }
 
-static int take_time(const struct cfr_json *object, const char *key, int64_t *out, struct cfr_err *err)
+static int read_time(const struct cfr_json *object, const char *key, int64_t *out, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(object, key);
     double d;
@@ -107,47 +107,47 @@ static int check_audience(const struct cfr_json *payload, struct cfr_err *err)
     return 0;
 }
 
-static int take_name_of(const struct cfr_json *kubernetes, const char *key, struct cfr_view *out, struct cfr_err *err)
+static int read_name_of(const struct cfr_json *kubernetes, const char *key, struct cfr_view *out, struct cfr_err *err)
 {
     const struct cfr_json *object = cfr_json_get(kubernetes, key);
 
     if (object != NULL && !cfr_json_is_object(object))
         return cfr_err_set(err, CFR_E_TOKEN, "the token's `kubernetes.io` `%s` is not an object", key);
-    return take_text(object, "name", key, out, err);
+    return read_text(object, "name", key, out, err);
 }
 
-static int take_kubernetes(struct cfr_claims *c, struct cfr_err *err)
+static int read_kubernetes(struct cfr_claims *c, struct cfr_err *err)
 {
     const struct cfr_json *k = cfr_json_get(c->payload, "kubernetes.io");
     int rc;
 
     if (k == NULL) {
-        rc = take_text(c->payload, "kubernetes.io/serviceaccount/namespace", "kubernetes.io/serviceaccount/namespace",
+        rc = read_text(c->payload, "kubernetes.io/serviceaccount/namespace", "kubernetes.io/serviceaccount/namespace",
                        &c->namespace_name, err);
         return rc != 0 ? rc
-                       : take_text(c->payload, "kubernetes.io/serviceaccount/service-account.name",
+                       : read_text(c->payload, "kubernetes.io/serviceaccount/service-account.name",
                                    "kubernetes.io/serviceaccount/service-account.name", &c->service_account, err);
     }
     if (!cfr_json_is_object(k))
         return cfr_err_set(err, CFR_E_TOKEN, "the token's `kubernetes.io` is not an object");
-    rc = take_text(k, "namespace", "namespace", &c->namespace_name, err);
+    rc = read_text(k, "namespace", "namespace", &c->namespace_name, err);
     if (rc == 0)
-        rc = take_name_of(k, "serviceaccount", &c->service_account, err);
+        rc = read_name_of(k, "serviceaccount", &c->service_account, err);
     if (rc == 0)
-        rc = take_name_of(k, "pod", &c->pod, err);
+        rc = read_name_of(k, "pod", &c->pod, err);
     if (rc == 0)
-        rc = take_name_of(k, "node", &c->node, err);
+        rc = read_name_of(k, "node", &c->node, err);
     if (rc == 0)
-        rc = take_time(k, "warnafter", &c->warnafter, err);
+        rc = read_time(k, "warnafter", &c->warnafter, err);
     return rc;
 }
 
-static int take_header(struct cfr_claims *c, struct cfr_err *err)
+static int read_header(struct cfr_claims *c, struct cfr_err *err)
 {
-    int rc = take_text(c->header, "alg", "alg", &c->alg, err);
+    int rc = read_text(c->header, "alg", "alg", &c->alg, err);
 
     if (rc == 0)
-        rc = take_text(c->header, "kid", "kid", &c->kid, err);
+        rc = read_text(c->header, "kid", "kid", &c->kid, err);
     if (rc != 0)
         return rc;
     if (c->alg.n == 0)
@@ -157,23 +157,23 @@ static int take_header(struct cfr_claims *c, struct cfr_err *err)
     return 0;
 }
 
-static int take_payload(struct cfr_claims *c, struct cfr_err *err)
+static int read_payload(struct cfr_claims *c, struct cfr_err *err)
 {
-    int rc = take_text(c->payload, "iss", "iss", &c->iss, err);
+    int rc = read_text(c->payload, "iss", "iss", &c->iss, err);
 
     if (rc == 0)
-        rc = take_text(c->payload, "sub", "sub", &c->sub, err);
+        rc = read_text(c->payload, "sub", "sub", &c->sub, err);
     if (rc == 0)
-        rc = take_text(c->payload, "jti", "jti", &c->jti, err);
+        rc = read_text(c->payload, "jti", "jti", &c->jti, err);
     if (rc == 0)
-        rc = take_time(c->payload, "iat", &c->iat, err);
+        rc = read_time(c->payload, "iat", &c->iat, err);
     if (rc == 0)
-        rc = take_time(c->payload, "nbf", &c->nbf, err);
+        rc = read_time(c->payload, "nbf", &c->nbf, err);
     if (rc == 0)
-        rc = take_time(c->payload, "exp", &c->exp, err);
+        rc = read_time(c->payload, "exp", &c->exp, err);
     if (rc == 0)
         rc = check_audience(c->payload, err);
-    return rc != 0 ? rc : take_kubernetes(c, err);
+    return rc != 0 ? rc : read_kubernetes(c, err);
 }
 
 int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_err *err)
@@ -188,9 +188,9 @@ int cfr_claims_read(struct cfr_view token, struct cfr_claims *out, struct cfr_er
     if (rc == 0)
         rc = parse_part(payload, "payload", &out->payload, err);
     if (rc == 0)
-        rc = take_header(out, err);
+        rc = read_header(out, err);
     if (rc == 0)
-        rc = take_payload(out, err);
+        rc = read_payload(out, err);
     if (rc != 0)
         cfr_claims_free(out);
     return rc;

@@ -86,12 +86,12 @@ struct judge {
 
 static void finding(const struct judge *j, const char *check, bool good, const char *yes, const char *no)
 {
-    cfr_finding_say(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, check, NULL, "%s", good ? yes : no);
+    cfr_finding_report(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, check, NULL, "%s", good ? yes : no);
 }
 
 static void note(const struct judge *j, const char *check, const char *text)
 {
-    cfr_finding_say(j->sink, CFR_FINDING_NOTE, check, NULL, "%s", text);
+    cfr_finding_report(j->sink, CFR_FINDING_NOTE, check, NULL, "%s", text);
 }
 
 static void check_algorithm(const struct judge *j)
@@ -155,12 +155,12 @@ static void check_usual_audience(const struct judge *j)
 
     if (cfr_claims_has_audience(s->claims, rules->usual_audience) ||
         (china && cfr_claims_has_audience(s->claims, rules->usual_audience_china)))
-        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is the usual one for %s",
-                        rules->accepts);
+        cfr_finding_report(j->sink, CFR_FINDING_OK, "token.audience", NULL, "the audience is the usual one for %s",
+                           rules->accepts);
     else
-        cfr_finding_say(j->sink, CFR_FINDING_NOTE, "token.audience", NULL,
-                        "the audience is not %s%s%s: the identity provider in IAM must list it as a client ID",
-                        rules->usual_audience, china ? " or " : "", china ? rules->usual_audience_china : "");
+        cfr_finding_report(j->sink, CFR_FINDING_NOTE, "token.audience", NULL,
+                           "the audience is not %s%s%s: the identity provider in IAM must list it as a client ID",
+                           rules->usual_audience, china ? " or " : "", china ? rules->usual_audience_china : "");
 }
 
 static void check_audience(const struct judge *j)
@@ -178,8 +178,8 @@ static void check_audience(const struct judge *j)
         return;
     }
     good = cfr_claims_has_audience(j->subject->claims, audience);
-    cfr_finding_say(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "token.audience", NULL,
-                    "the audience is %sthe configured %.*s", good ? "" : "not ", SHOWN_MAX, audience);
+    cfr_finding_report(j->sink, good ? CFR_FINDING_OK : CFR_FINDING_WRONG, "token.audience", NULL,
+                       "the audience is %sthe configured %.*s", good ? "" : "not ", SHOWN_MAX, audience);
 }
 
 static bool whole(const struct cfr_json *object, const char *key)
@@ -204,17 +204,17 @@ static void check_shape(const struct judge *j)
         finding(j, "token.issuer", cfr_view_starts(s->claims->iss, "https://"), "the issuer is an https URL",
                 "the issuer is not an https URL: no cloud can fetch its keys");
     if (s->rules != NULL && s->rules->bytes_max != 0 && token.n <= s->rules->bytes_max)
-        cfr_finding_say(j->sink, CFR_FINDING_OK, "token.size", NULL, "short enough for %s (%zu characters)",
-                        s->rules->accepts, s->rules->bytes_max);
+        cfr_finding_report(j->sink, CFR_FINDING_OK, "token.size", NULL, "short enough for %s (%zu characters)",
+                           s->rules->accepts, s->rules->bytes_max);
     else if (s->rules != NULL && s->rules->bytes_max != 0)
-        cfr_finding_say(j->sink, CFR_FINDING_WRONG, "token.size", NULL,
-                        "longer than the %zu characters that %s accepts", s->rules->bytes_max, s->rules->accepts);
+        cfr_finding_report(j->sink, CFR_FINDING_WRONG, "token.size", NULL,
+                           "longer than the %zu characters that %s accepts", s->rules->bytes_max, s->rules->accepts);
     if (token.n != s->file.n)
         note(j, "token.space",
              "the file has white space around the token; credfresh removes it, other clients may send it");
 }
 
-void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink)
+void cfr_inspect_check(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink)
 {
     const struct judge j = {subject, sink};
 
@@ -241,6 +241,6 @@ unsigned cfr_inspect_write(const struct cfr_inspect_subject *subject, struct cfr
 
     show_claims(&r, subject);
     cfr_str_addz(out, "What an STS would say (the signature is not checked here)\n");
-    cfr_inspect_judge(subject, &(struct cfr_finding_sink){write_finding, &r});
+    cfr_inspect_check(subject, &(struct cfr_finding_sink){write_finding, &r});
     return r.problems;
 }

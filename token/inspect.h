@@ -22,7 +22,7 @@ struct cfr_inspect_subject {
 
 /* Gives SINK what an STS would make of the token, one finding for each rule: "ok", "note" or "wrong". No text holds the
  * token; what of a claim is in one has its control characters replaced. */
-void cfr_inspect_judge(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink);
+void cfr_inspect_check(const struct cfr_inspect_subject *subject, const struct cfr_finding_sink *sink);
 
 /* Appends the report: the claims, the times in words, and findings, one to a line, marked "ok", "note" or
  * "PROBLEM". Never the token itself; what a claim holds is shown with control characters replaced. Returns

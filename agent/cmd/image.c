@@ -177,7 +177,7 @@ static int log_in(struct image_run *r, struct cfr_err *err)
     struct cfr_config_credential c = {
         .name = r->item->name, .token = r->item->token, .exchange = &x, .keep_previous_ms = -1};
     struct cfr_source_inputs m = {.provider = NULL};
-    int rc = cfr_config_image_settle(r->item, &r->request, cfr_env_get, &x, err);
+    int rc = cfr_config_image_resolve(r->item, &r->request, cfr_env_get, &x, err);
 
     if (rc == 0)
         rc = read_material(r, &c, &m, err);

@@ -112,7 +112,7 @@ void cfr_config_check_images(const struct cfr_config *config, const char *(*env)
         struct cfr_err err = {0};
         void *provider_config = NULL;
         const struct cfr_sts_provider *provider = cfr_config_exchange_provider(c->exchange, &provider_config);
-        int rc = cfr_config_image_settle(c, NULL, env, &x, &err);
+        int rc = cfr_config_image_resolve(c, NULL, env, &x, &err);
 
         if (rc == CFR_E_NOMEM)
             ps->nomem = true;

@@ -73,8 +73,8 @@ static int add_registry(const struct cfr_sts_provider *provider, const struct cf
     return rc;
 }
 
-int cfr_config_image_settle(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
-                            const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err)
+int cfr_config_image_resolve(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
+                             const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err)
 {
     const struct cfr_sts_provider *provider;
     void *config;

@@ -14,7 +14,7 @@ const struct cfr_config_image *cfr_config_image_find(const struct cfr_config *co
  * image if it names none; then checks it as a whole. Without REQUEST (NULL) it only looks whether that can
  * come to something, as far as it is known beforehand. The caller frees OUT in every case: cfr_field_free
  * with cfr_config_exchange_table. CFR_E_CONFIG names the key or the annotation; CFR_E_NOMEM. */
-int cfr_config_image_settle(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
-                            const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err);
+int cfr_config_image_resolve(const struct cfr_config_image *item, const struct cfr_k8s_image_request *request,
+                             const char *(*env)(const char *), struct cfr_config_exchange *out, struct cfr_err *err);
 
 #endif

@@ -86,7 +86,7 @@ static void request_token(struct cfr_doctor *d, struct cfr_doctor_case *c)
     cfr_source_inputs_free(&m);
 }
 
-bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err)
+bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err)
 {
     if (c->token_text.len == 0 || cfr_claims_read(cfr_secret_view(&c->token_text), &c->claims, err) != 0)
         return false;
@@ -151,7 +151,7 @@ static const char *remedy_of(const char *check)
     return NULL;
 }
 
-struct judging {
+struct claim_check {
     struct cfr_doctor *d;
     struct cfr_doctor_case *c;
 };
@@ -159,7 +159,7 @@ struct judging {
 /* The claims are reported already: only problems follow. */
 static void add_claim_finding(void *ctx, const struct cfr_finding *f)
 {
-    struct judging *j = ctx;
+    struct claim_check *j = ctx;
     char aud[CFR_DOCTOR_POLICY_SHOWN_MAX];
 
     if (f->level == CFR_FINDING_OK)
@@ -178,7 +178,7 @@ static void add_claim_finding(void *ctx, const struct cfr_finding *f)
 
 static void check_claims(struct cfr_doctor *d, struct cfr_doctor_case *c)
 {
-    struct judging j = {d, c};
+    struct claim_check j = {d, c};
     bool aws = c->provider != NULL && strcmp(c->provider->name, "aws") == 0;
     struct cfr_inspect_subject subject = {
         .file = cfr_secret_view(&c->token_text),
@@ -190,7 +190,7 @@ static void check_claims(struct cfr_doctor *d, struct cfr_doctor_case *c)
     };
 
     report_claims(d, c);
-    cfr_inspect_judge(&subject, &(struct cfr_finding_sink){add_claim_finding, &j});
+    cfr_inspect_check(&subject, &(struct cfr_finding_sink){add_claim_finding, &j});
 }
 
 /* ---- all of it ---- */
@@ -258,7 +258,7 @@ void cfr_doctor_source(struct cfr_doctor *d, struct cfr_doctor_case *c)
         read_file(c);
     if (c->token_text.len == 0 && c->ready && c->material.requested)
         request_token(d, c);
-    (void)cfr_doctor_take_claims(c, &c->malformed);
+    (void)cfr_doctor_read_claims(c, &c->malformed);
 }
 
 void cfr_doctor_token(struct cfr_doctor *d, struct cfr_doctor_case *c)

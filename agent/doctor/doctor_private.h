@@ -190,7 +190,7 @@ enum cfr_finding_level cfr_doctor_later(const struct cfr_doctor *d);
 /* The file that the case's token is in, or NULL. Borrowed. */
 const char *cfr_doctor_token_path(const struct cfr_doctor_case *c);
 /* Decodes the case's token_text. False if it is no token; ERR says why. */
-bool cfr_doctor_take_claims(struct cfr_doctor_case *c, struct cfr_err *err);
+bool cfr_doctor_read_claims(struct cfr_doctor_case *c, struct cfr_err *err);
 /* Whether this process has the capability with this number (linux/capability.h). */
 bool cfr_doctor_capable(unsigned capability);
 

@@ -38,7 +38,8 @@ void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, co
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "statement %zu of the trust policy %s", p->number, text);
+    cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "statement %zu of the trust policy %s", p->number,
+                       text);
 }
 
 enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_doctor_policy_policy *p, const char *fmt,
@@ -50,7 +51,8 @@ enum cfr_doctor_policy_verdict cfr_doctor_policy_aws_unknown(const struct cfr_do
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL, "statement %zu of the trust policy %s", p->number, text);
+    cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL, "statement %zu of the trust policy %s", p->number,
+                       text);
     return CFR_DOCTOR_POLICY_UNKNOWN;
 }
 
@@ -229,13 +231,14 @@ static void each_statement(struct cfr_doctor_policy_policy *p, const struct cfr_
 static void report_allowed(const struct outcome *o, const struct cfr_finding_sink *sink)
 {
     if (o->maybe_denied_by != 0)
-        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "statement %zu of the trust policy lets this token in, unless statement %zu denies it, which "
-                        "could not be judged",
-                        o->allowed_by, o->maybe_denied_by);
+        cfr_finding_report(
+            sink, CFR_FINDING_WARNING, CHECK, NULL,
+            "statement %zu of the trust policy lets this token in, unless statement %zu denies it, which "
+            "could not be judged",
+            o->allowed_by, o->maybe_denied_by);
     else
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "statement %zu of the trust policy lets this token in",
-                        o->allowed_by);
+        cfr_finding_report(sink, CFR_FINDING_OK, CHECK, NULL, "statement %zu of the trust policy lets this token in",
+                           o->allowed_by);
 }
 
 static void check_statements(const struct cfr_json *statements, const char *provider,
@@ -250,17 +253,17 @@ static void check_statements(const struct cfr_json *statements, const char *prov
     (void)snprintf(p.provider, sizeof p.provider, "%s", provider);
     each_statement(&p, statements, &o);
     if (o.denied_by != 0) {
-        cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, "take the token out of what that statement denies",
-                        "statement %zu of the trust policy denies this token", o.denied_by);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, "take the token out of what that statement denies",
+                           "statement %zu of the trust policy denies this token", o.denied_by);
         return;
     }
     if (o.allowed_by == 0 && o.about == 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK,
-                        "add a statement with Effect Allow, Action " ACTION
-                        ", and Principal.Federated the ARN of the identity provider",
-                        "no statement of the trust policy allows " ACTION
-                        " to an identity provider; it has to trust \"%s\"",
-                        provider);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK,
+                           "add a statement with Effect Allow, Action " ACTION
+                           ", and Principal.Federated the ARN of the identity provider",
+                           "no statement of the trust policy allows " ACTION
+                           " to an identity provider; it has to trust \"%s\"",
+                           provider);
     hold.all = o.allowed_by == 0;
     hold.denials = true;
     p.trusted = o.trusted != 0;
@@ -268,8 +271,8 @@ static void check_statements(const struct cfr_json *statements, const char *prov
     if (o.allowed_by != 0)
         report_allowed(&o, sink);
     else if (o.maybe_by != 0)
-        cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
-                        "statement %zu lets this token in if what could not be judged holds", o.maybe_by);
+        cfr_finding_report(sink, CFR_FINDING_NOTE, CHECK, NULL,
+                           "statement %zu lets this token in if what could not be judged holds", o.maybe_by);
 }
 
 /* IAM itself gives the policy percent-encoded in a string; its command line decodes it. */
@@ -312,19 +315,20 @@ static void check_document(const struct cfr_json *doc, const char *role_arn,
     struct cfr_view text;
 
     if (cfr_json_string(cfr_json_get(role, "Arn"), &text) && !cfr_view_is(text, role_arn))
-        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, "give the file of the role that is configured",
-                        "the file describes the role %s, and role_arn is %s", cfr_doctor_policy_show(text, shown),
-                        role_arn);
+        cfr_finding_report(sink, CFR_FINDING_WARNING, CHECK, "give the file of the role that is configured",
+                           "the file describes the role %s, and role_arn is %s", cfr_doctor_policy_show(text, shown),
+                           role_arn);
     if (cfr_json_string(policy, &text))
         policy = decoded = decode(text);
     else if (policy == NULL)
         policy = role;
     if (cfr_json_get(policy, "Statement") == NULL)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", "give the output of `aws iam get-role --role-name NAME`",
-                        "the file holds no trust policy: it has no Statement");
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file",
+                           "give the output of `aws iam get-role --role-name NAME`",
+                           "the file holds no trust policy: it has no Statement");
     else if (!cfr_doctor_policy_aws_provider(role_arn, token->iss, provider))
-        cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, "write `role_arn` as arn:aws:iam::ACCOUNT:role/NAME",
-                        "the configured role_arn is no ARN of a role");
+        cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, "write `role_arn` as arn:aws:iam::ACCOUNT:role/NAME",
+                           "the configured role_arn is no ARN of a role");
     else
         check_statements(cfr_json_get(policy, "Statement"), provider, token, sink);
     cfr_json_free(decoded);
@@ -337,8 +341,9 @@ void cfr_doctor_policy_aws(struct cfr_view document, const char *role_arn, const
     struct cfr_err err = {0};
 
     if (cfr_json_parse(document, &doc, &err) != 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", "give the output of `aws iam get-role --role-name NAME`",
-                        "the file cannot be read: %s", err.text);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file",
+                           "give the output of `aws iam get-role --role-name NAME`", "the file cannot be read: %s",
+                           err.text);
     else
         check_document(doc, role_arn, token, sink);
     cfr_json_free(doc);

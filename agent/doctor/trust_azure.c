@@ -65,10 +65,10 @@ static void report_difference(const struct record *r, const char *what, struct c
     char b[CFR_DOCTOR_POLICY_SHOWN_MAX];
     const char *why = cfr_doctor_policy_difference(expected, has);
 
-    cfr_finding_say(sink, CFR_FINDING_WRONG, CHECK, remedy,
-                    "the federated credential \"%s\" expects the %s \"%s\", your token says \"%s\"%s%s",
-                    cfr_doctor_policy_show(r->name, name), what, cfr_doctor_policy_show(expected, a),
-                    cfr_doctor_policy_show(has, b), why[0] != '\0' ? ": " : "", why);
+    cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, remedy,
+                       "the federated credential \"%s\" expects the %s \"%s\", your token says \"%s\"%s%s",
+                       cfr_doctor_policy_show(r->name, name), what, cfr_doctor_policy_show(expected, a),
+                       cfr_doctor_policy_show(has, b), why[0] != '\0' ? ": " : "", why);
 }
 
 static void explain(const struct record *r, const struct cfr_doctor_policy_token *t,
@@ -90,8 +90,8 @@ static void explain(const struct record *r, const struct cfr_doctor_policy_token
                           "federated credential",
                           sink);
     if (r->audiences > 1)
-        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, "leave one",
-                        "a federated credential has exactly one audience");
+        cfr_finding_report(sink, CFR_FINDING_WARNING, CHECK, "leave one",
+                           "a federated credential has exactly one audience");
 }
 
 /* The one that is nearest to the token is what the operator meant. */
@@ -128,20 +128,20 @@ static void check_records(const struct cfr_json *doc, const struct cfr_doctor_po
          o = cfr_json_next(o))
         check_record(o, t, &s);
     if (s.count == 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file holds no federated credential");
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file holds no federated credential");
     else if (s.off != 0)
         explain(&s.best, t, sink);
     else if (s.best.flexible)
-        cfr_finding_say(sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "issuer and audience of \"%s\" fit; its expression on claims cannot be judged from here",
-                        cfr_doctor_policy_show(s.best.name, name));
+        cfr_finding_report(sink, CFR_FINDING_WARNING, CHECK, NULL,
+                           "issuer and audience of \"%s\" fit; its expression on claims cannot be judged from here",
+                           cfr_doctor_policy_show(s.best.name, name));
     else
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL,
-                        "the federated credential \"%s\" has the token's issuer, subject and audience",
-                        cfr_doctor_policy_show(s.best.name, name));
+        cfr_finding_report(sink, CFR_FINDING_OK, CHECK, NULL,
+                           "the federated credential \"%s\" has the token's issuer, subject and audience",
+                           cfr_doctor_policy_show(s.best.name, name));
     if (s.count > 1 && s.off != 0)
-        cfr_finding_say(sink, CFR_FINDING_NOTE, CHECK, NULL,
-                        "none of the %zu federated credentials fits; this finding is about the nearest", s.count);
+        cfr_finding_report(sink, CFR_FINDING_NOTE, CHECK, NULL,
+                           "none of the %zu federated credentials fits; this finding is about the nearest", s.count);
 }
 
 void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_policy_token *token,
@@ -151,7 +151,7 @@ void cfr_doctor_policy_azure(struct cfr_view document, const struct cfr_doctor_p
     struct cfr_err err = {0};
 
     if (cfr_json_parse(document, &doc, &err) != 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
     else
         check_records(doc, token, sink);
     cfr_json_free(doc);

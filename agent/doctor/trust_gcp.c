@@ -31,7 +31,7 @@ static struct cfr_view get(const struct cfr_json *object, const char *key)
 
 static void report_wrong(const struct pool *p, const char *remedy, const char *text)
 {
-    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "%s", text);
+    cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK, remedy, "%s", text);
 }
 
 static bool check_state(const struct pool *p, const char *audience)
@@ -39,10 +39,10 @@ static bool check_state(const struct pool *p, const char *audience)
     bool disabled = false;
 
     if (audience != NULL && strcmp(audience, p->name) != 0)
-        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
-                        "set `audience` of the exchange to this name, or give the file of the provider that "
-                        "is configured",
-                        "the file describes %s, the configured audience is %.300s", p->name, audience);
+        cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK,
+                           "set `audience` of the exchange to this name, or give the file of the provider that "
+                           "is configured",
+                           "the file describes %s, the configured audience is %.300s", p->name, audience);
     if (cfr_json_bool(cfr_json_get(p->doc, "disabled"), &disabled) && disabled)
         report_wrong(p, "enable it (`gcloud iam workload-identity-pools providers update-oidc --no-disabled`)",
                      "the provider is disabled");
@@ -63,10 +63,10 @@ static void check_issuer(const struct pool *p)
 
     if (cfr_view_eq(issuer, p->token->iss))
         return;
-    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK, "set the provider's issuer to exactly what the token says",
-                    "the provider expects the issuer \"%s\", your token says \"%s\"%s%s",
-                    cfr_doctor_policy_show(issuer, a), cfr_doctor_policy_show(p->token->iss, b),
-                    why[0] != '\0' ? ": " : "", why);
+    cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK, "set the provider's issuer to exactly what the token says",
+                       "the provider expects the issuer \"%s\", your token says \"%s\"%s%s",
+                       cfr_doctor_policy_show(issuer, a), cfr_doctor_policy_show(p->token->iss, b),
+                       why[0] != '\0' ? ": " : "", why);
 }
 
 static bool is_audience(const struct pool *p, struct cfr_view allowed)
@@ -101,12 +101,12 @@ static void check_audience(const struct pool *p)
             n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", n != 0 ? " or " : "",
                                   cfr_doctor_policy_show(one, shown));
     }
-    cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
-                    "set this audience in the projected volume (or in `token.request`), or add the token's "
-                    "to the provider "
-                    "(`--allowed-audiences`)",
-                    "the provider expects the audience %s, your token says %s", expected,
-                    cfr_doctor_policy_audiences(p->token, shown));
+    cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK,
+                       "set this audience in the projected volume (or in `token.request`), or add the token's "
+                       "to the provider "
+                       "(`--allowed-audiences`)",
+                       "the provider expects the audience %s, your token says %s", expected,
+                       cfr_doctor_policy_audiences(p->token, shown));
 }
 
 /* True if the token's subject is mapped to google.subject as it is: of expressions only this one is evaluated. */
@@ -123,17 +123,17 @@ static void check_mapping(const struct pool *p)
     if (expression.n == 0)
         report_wrong(p, "map google.subject to assertion.sub", "the provider maps nothing to google.subject");
     else if (!maps_subject(p))
-        cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "the mapping of google.subject (%s) cannot be evaluated here",
-                        cfr_doctor_policy_show(expression, a));
+        cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
+                           "the mapping of google.subject (%s) cannot be evaluated here",
+                           cfr_doctor_policy_show(expression, a));
     else if (p->token->sub.n > SUBJECT_MAX)
-        cfr_finding_say(
+        cfr_finding_report(
             p->sink, CFR_FINDING_WRONG, CHECK,
             "map google.subject to something shorter, or shorten the names of namespace and service account",
             "google.subject becomes %zu bytes long, and Google accepts %d", p->token->sub.n, SUBJECT_MAX);
     else
-        cfr_finding_say(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\"",
-                        cfr_doctor_policy_show(p->token->sub, a));
+        cfr_finding_report(p->sink, CFR_FINDING_NOTE, CHECK, NULL, "google.subject becomes \"%s\"",
+                           cfr_doctor_policy_show(p->token->sub, a));
 }
 
 /* `google.subject == "TEXT"`, or the same of assertion.sub: YES or NO; any other condition is UNKNOWN. */
@@ -168,14 +168,14 @@ static void check_condition(const struct pool *p)
         return;
     v = evaluate_condition(p, condition);
     if (v == CFR_DOCTOR_POLICY_NO)
-        cfr_finding_say(p->sink, CFR_FINDING_WRONG, CHECK,
-                        "change the provider's attribute condition, or let the pod run as another service account",
-                        "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
-                        cfr_doctor_policy_show(condition, shown), cfr_doctor_policy_show(p->token->sub, sub));
+        cfr_finding_report(p->sink, CFR_FINDING_WRONG, CHECK,
+                           "change the provider's attribute condition, or let the pod run as another service account",
+                           "the attribute condition (%s) is false for your token, whose subject is \"%s\"",
+                           cfr_doctor_policy_show(condition, shown), cfr_doctor_policy_show(p->token->sub, sub));
     else if (v == CFR_DOCTOR_POLICY_UNKNOWN)
-        cfr_finding_say(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
-                        "the attribute condition (%s) cannot be evaluated here",
-                        cfr_doctor_policy_show(condition, shown));
+        cfr_finding_report(p->sink, CFR_FINDING_WARNING, CHECK, NULL,
+                           "the attribute condition (%s) cannot be evaluated here",
+                           cfr_doctor_policy_show(condition, shown));
 }
 
 /* Whether anything was wrong. */
@@ -208,7 +208,7 @@ static void check_provider(const struct cfr_json *doc, const char *audience,
         check_condition(&p);
     }
     if (count.bad == 0)
-        cfr_finding_say(sink, CFR_FINDING_OK, CHECK, NULL, "the provider accepts this token");
+        cfr_finding_report(sink, CFR_FINDING_OK, CHECK, NULL, "the provider accepts this token");
 }
 
 void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const struct cfr_doctor_policy_token *token,
@@ -218,9 +218,9 @@ void cfr_doctor_policy_gcp(struct cfr_view document, const char *audience, const
     struct cfr_err err = {0};
 
     if (cfr_json_parse(document, &doc, &err) != 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file cannot be read: %s", err.text);
     else if (get(doc, "name").n == 0)
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file describes no provider of a pool");
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file", HOW, "the file describes no provider of a pool");
     else
         check_provider(doc, audience, token, sink);
     cfr_json_free(doc);

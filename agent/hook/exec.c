@@ -160,10 +160,10 @@ static void inspect_interpreter(const char *program, const struct cfr_finding_si
     name[strcspn(name, " \t\r\n")] = '\0';
     if (access(name, X_OK) != 0) {
         (void)cfr_err_sys(&err, errno, "%s is a script for %s, which cannot be run", program, name);
-        cfr_finding_say(sink, CFR_FINDING_WRONG, "hook.program",
-                        "install it, fix the first line, or use a program without an interpreter (an image from "
-                        "scratch has no shell)",
-                        "%s", err.text);
+        cfr_finding_report(sink, CFR_FINDING_WRONG, "hook.program",
+                           "install it, fix the first line, or use a program without an interpreter (an image from "
+                           "scratch has no shell)",
+                           "%s", err.text);
     }
 }
 
@@ -176,30 +176,30 @@ static void inspect_exec(const void *config, const struct cfr_hook_inspection *i
 
     if (stat(program, &st) != 0) {
         (void)cfr_err_sys(&err, errno, "%s cannot be run", program);
-        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program", "install it, or fix the path in `exec`", "%s",
-                        err.text);
+        cfr_finding_report(i->sink, CFR_FINDING_WRONG, "hook.program", "install it, or fix the path in `exec`", "%s",
+                           err.text);
         return;
     }
     if (statvfs(program, &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0) {
-        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program",
-                        "mount it without noexec, or keep the program elsewhere",
-                        "%s cannot be run: its file system is mounted noexec", program);
+        cfr_finding_report(i->sink, CFR_FINDING_WRONG, "hook.program",
+                           "mount it without noexec, or keep the program elsewhere",
+                           "%s cannot be run: its file system is mounted noexec", program);
         return;
     }
     if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) != 0) {
-        cfr_finding_say(i->sink, CFR_FINDING_WRONG, "hook.program",
-                        "make it executable for credfresh's user (chmod +x)",
-                        "uid %u cannot run %s (mode %04o, owner %u:%u)", (unsigned)geteuid(), program,
-                        (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
+        cfr_finding_report(i->sink, CFR_FINDING_WRONG, "hook.program",
+                           "make it executable for credfresh's user (chmod +x)",
+                           "uid %u cannot run %s (mode %04o, owner %u:%u)", (unsigned)geteuid(), program,
+                           (unsigned)st.st_mode & 07777U, (unsigned)st.st_uid, (unsigned)st.st_gid);
         return;
     }
-    cfr_finding_say(i->sink, CFR_FINDING_OK, "hook.program", NULL, "%s can be run", program);
+    cfr_finding_report(i->sink, CFR_FINDING_OK, "hook.program", NULL, "%s can be run", program);
     inspect_interpreter(program, i->sink);
     if ((st.st_mode & (S_ISUID | S_ISGID)) != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-        cfr_finding_say(i->sink, CFR_FINDING_WARNING, "hook.privileges",
-                        "let the service manager or the consumer do it, or run credfresh without no_new_privs "
-                        "(NoNewPrivileges=, allowPrivilegeEscalation)",
-                        "%s is setuid or setgid, which has no effect here: no_new_privs is set", program);
+        cfr_finding_report(i->sink, CFR_FINDING_WARNING, "hook.privileges",
+                           "let the service manager or the consumer do it, or run credfresh without no_new_privs "
+                           "(NoNewPrivileges=, allowPrivilegeEscalation)",
+                           "%s is setuid or setgid, which has no effect here: no_new_privs is set", program);
 }
 
 const struct cfr_hook_ops cfr_hook_exec = {

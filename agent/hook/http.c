@@ -172,11 +172,11 @@ static void inspect_http(const void *config, const struct cfr_hook_inspection *i
     cfr_http_probe(&request, &seen);
     cfr_http_close(http);
     if (seen.error == 0)
-        cfr_finding_say(i->sink, CFR_FINDING_OK, "hook.http", NULL, "a server listens for the request to %s",
-                        seen.address);
+        cfr_finding_report(i->sink, CFR_FINDING_OK, "hook.http", NULL, "a server listens for the request to %s",
+                           seen.address);
     else
-        cfr_finding_say(i->sink, CFR_FINDING_WARNING, "hook.http", "start the consumer, or fix the URL",
-                        "the request to %s", seen.err.text);
+        cfr_finding_report(i->sink, CFR_FINDING_WARNING, "hook.http", "start the consumer, or fix the URL",
+                           "the request to %s", seen.err.text);
 }
 
 const struct cfr_hook_ops cfr_hook_http = {

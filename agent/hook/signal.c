@@ -98,17 +98,17 @@ static void inspect_signal(const void *config, const struct cfr_hook_inspection 
     int rc = send_signal(s, 0, &err);
 
     if (rc == 0)
-        cfr_finding_say(i->sink, CFR_FINDING_OK, check, NULL, "%s names a process that runs and can be signalled",
-                        name_process(s));
+        cfr_finding_report(i->sink, CFR_FINDING_OK, check, NULL, "%s names a process that runs and can be signalled",
+                           name_process(s));
     else if (rc == CFR_E_MISSING)
-        cfr_finding_say(i->sink, CFR_FINDING_WARNING, check,
-                        s->pid_file != NULL ? "start the consumer, or fix the path"
-                                            : "start the consumer, or fix the name",
-                        "%s", err.text);
+        cfr_finding_report(i->sink, CFR_FINDING_WARNING, check,
+                           s->pid_file != NULL ? "start the consumer, or fix the path"
+                                               : "start the consumer, or fix the name",
+                           "%s", err.text);
     else
-        cfr_finding_say(i->sink, CFR_FINDING_WRONG, check,
-                        rc == CFR_E_CONFLICT ? "a consumer should write its pid file at each start: does it?" : NULL,
-                        "%s", err.text);
+        cfr_finding_report(i->sink, CFR_FINDING_WRONG, check,
+                           rc == CFR_E_CONFLICT ? "a consumer should write its pid file at each start: does it?" : NULL,
+                           "%s", err.text);
 }
 
 const struct cfr_hook_ops cfr_hook_signal = {

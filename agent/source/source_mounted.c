@@ -10,14 +10,14 @@
 static int find_kind(const struct cfr_config_credential *c, struct cfr_source_inputs *m, struct cfr_err *err)
 {
     struct cfr_mounted_key keys[CFR_VOLUME_FILES_MAX];
-    struct cfr_mounted_wish wish = {
+    struct cfr_mounted_options options = {
         .expect = c->secret->kind, .pass_on = c->secret->pass_on, .directory = c->secret->directory};
     int rc;
 
-    wish.provider = cfr_config_provider(c, &wish.config);
+    options.provider = cfr_config_provider(c, &options.config);
     for (size_t i = 0; i < m->volume->count; i++)
         keys[i] = (struct cfr_mounted_key){m->volume->names[i], cfr_secret_view(&m->volume->values[i])};
-    rc = cfr_mounted_read(keys, m->volume->count, &wish, &m->mounted, err);
+    rc = cfr_mounted_read(keys, m->volume->count, &options, &m->mounted, err);
     if (rc == 0 && m->mounted.provider != NULL && m->mounted.provider->check != NULL)
         rc = m->mounted.provider->check(m->mounted.config, cfr_env_get, err);
     if (rc != 0)

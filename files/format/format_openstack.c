@@ -8,7 +8,7 @@
 #define CLOUD "openstack" /* the name that OpenShift asks for */
 
 /* Takes one well-formed UTF-8 sequence off REST. */
-static unsigned long take_character(struct cfr_view *rest, size_t n)
+static unsigned long read_character(struct cfr_view *rest, size_t n)
 {
     unsigned long code = (unsigned char)rest->p[0];
 
@@ -37,7 +37,7 @@ static void yaml_string(struct cfr_writer *p, const char *key, struct cfr_view v
                 cfr_err_set(p->err, code, "the value of %s is no text (UTF-8), so it cannot be written as YAML", key);
             return;
         }
-        c = take_character(&value, n);
+        c = read_character(&value, n);
         if (c == '"' || c == '\\')
             cfr_writer_text(p, "\\");
         if (c >= 0x20 && c < 0x7f) {

@@ -102,7 +102,7 @@ static unsigned ways_of(const struct cfr_sdk_env *e)
     return ways;
 }
 
-static const char *look_up(const struct cfr_sdk_env_place *place, const char *name)
+static const char *find_variable(const struct cfr_sdk_env_place *place, const char *name)
 {
     const char *value = place->env(name);
 
@@ -120,7 +120,7 @@ static void warn_of_variables(const struct cfr_sdk_env *e, const struct cfr_sdk_
 {
     for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
         const struct rival *r = &rivals[i];
-        const char *value = look_up(place, r->name);
+        const char *value = find_variable(place, r->name);
 
         if (value != NULL && concerns(r, e, ways) &&
             (r->value == NULL || cfr_view_is_nocase(cfr_view_of(value), r->value)))
@@ -131,8 +131,8 @@ static void warn_of_variables(const struct cfr_sdk_env *e, const struct cfr_sdk_
 static void warn_of_files(const struct cfr_sdk_env_place *place, unsigned ways, struct cfr_str *out)
 {
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        const char *base = files[i].base != NULL ? look_up(place, files[i].base) : NULL;
-        const char *home = look_up(place, "HOME");
+        const char *base = files[i].base != NULL ? find_variable(place, files[i].base) : NULL;
+        const char *home = find_variable(place, "HOME");
         char path[4096];
         int n;
 
@@ -187,14 +187,14 @@ static void warn_of_proxies(const struct cfr_sdk_env *e, const struct cfr_sdk_en
     const char *set = NULL;
 
     for (size_t i = 0; set == NULL && i < sizeof proxies / sizeof proxies[0]; i++)
-        set = look_up(place, proxies[i]) != NULL ? proxies[i] : NULL;
+        set = find_variable(place, proxies[i]) != NULL ? proxies[i] : NULL;
     for (size_t i = 0; set != NULL && i < e->count; i++) {
         const struct cfr_sdk_env_variable *v = &e->items[i];
         struct cfr_view host = host_of(v->value);
 
         if (!cfr_view_starts(cfr_view_of(v->value), "http://") && strcmp(v->name, "GCE_METADATA_HOST") != 0)
             continue;
-        if (!listed(look_up(place, "no_proxy"), host) && !listed(look_up(place, "NO_PROXY"), host)) {
+        if (!listed(find_variable(place, "no_proxy"), host) && !listed(find_variable(place, "NO_PROXY"), host)) {
             cfr_str_addf(
                 out, "%s is set: some SDKs would ask the proxy for the endpoint; add %.*s to no_proxy and NO_PROXY\n",
                 set, (int)host.n, host.p);

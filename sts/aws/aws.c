@@ -226,7 +226,7 @@ static int refuse(const struct cfr_sts_exchange *x, const struct stage *s, const
     return cfr_aws_error_set(&r, err);
 }
 
-static int take_grant(struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
+static int read_grant(struct cfr_sts_exchange *x, const struct stage *s, const struct cfr_sts_input *in,
                       const struct cfr_aws_answer *answer, struct cfr_err *err)
 {
     const struct cfr_aws *c = x->config;
@@ -256,7 +256,7 @@ static int parse_sts(struct cfr_sts_exchange *x, const struct stage *s, const st
     if (rc != CFR_E_NOMEM && (reply->status != 200 || cfr_aws_answer_get(&answer, CFR_AWS_CODE).n != 0))
         rc = refuse(x, s, in, reply, &answer, err);
     else if (rc == 0)
-        rc = take_grant(x, s, in, &answer, err);
+        rc = read_grant(x, s, in, &answer, err);
     cfr_aws_answer_free(&answer);
     return rc;
 }

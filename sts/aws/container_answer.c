@@ -130,7 +130,7 @@ static int copy_identity(const struct cfr_json *doc, struct cfr_grant *g, struct
     return rc;
 }
 
-static int take(const struct cfr_json *doc, struct cfr_grant *g, struct cfr_err *err)
+static int read_keys(const struct cfr_json *doc, struct cfr_grant *g, struct cfr_err *err)
 {
     int rc = copy(doc, "AccessKeyId", CFR_FIELD_AWS_ACCESS_KEY_ID, g, err);
 
@@ -156,7 +156,7 @@ int cfr_aws_container_answer(const struct cfr_wire_reply *reply, struct cfr_view
     if (rc != CFR_E_NOMEM && (reply->status != 200 || (code.n != 0 && !cfr_view_is(code, "Success"))))
         rc = refuse(reply, doc, token, err);
     else if (rc == 0)
-        rc = take(doc, grant, err);
+        rc = read_keys(doc, grant, err);
     cfr_json_free(doc);
     return rc;
 }

@@ -177,7 +177,7 @@ static const struct cfr_json *data_of(const struct cfr_json *doc)
     return cfr_json_is_array(data) ? cfr_json_at(data, 0) : data;
 }
 
-static int take_expiry(const struct cfr_json *data, struct cfr_grant *g, struct cfr_err *err)
+static int read_expiry(const struct cfr_json *data, struct cfr_grant *g, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(data, "expiresAt");
     struct cfr_view text;
@@ -211,7 +211,7 @@ static int add_logins(const struct cfr_aws_ecr_session *s, const struct call *c,
 }
 
 /* The token is base64 of USER:PASSWORD. */
-static int take_token(const struct cfr_aws_ecr_session *s, const struct call *c, const struct cfr_json *data,
+static int read_token(const struct cfr_aws_ecr_session *s, const struct call *c, const struct cfr_json *data,
                       struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_secret plain;
@@ -255,9 +255,9 @@ int cfr_aws_ecr_parse(const struct cfr_aws_ecr_session *s, size_t n, const struc
         return rc;
     }
     data = data_of(doc);
-    rc = take_expiry(data, grant, err);
+    rc = read_expiry(data, grant, err);
     if (rc == 0)
-        rc = take_token(s, &c, data, grant, err);
+        rc = read_token(s, &c, data, grant, err);
     cfr_json_free(doc);
     return rc;
 }

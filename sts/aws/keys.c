@@ -46,7 +46,7 @@ static bool setting_of(struct cfr_view line, struct setting *out)
     return true;
 }
 
-static void take_setting(const struct setting *s, struct cfr_wire_aws_keys *out)
+static void store_setting(const struct setting *s, struct cfr_wire_aws_keys *out)
 {
     if (cfr_view_is_nocase(s->key, "aws_access_key_id"))
         out->id = s->value;
@@ -76,13 +76,13 @@ static bool read_profile(struct cfr_view text, const char *profile, struct cfr_w
         if (line.p[0] == '[')
             inside = cfr_view_is(section, profile);
         else if (inside && setting_of(line, &s))
-            take_setting(&s, out);
+            store_setting(&s, out);
         found = found || inside;
     }
     return found;
 }
 
-static int take_profile(const struct cfr_aws *c, const struct cfr_sts_input *in, struct cfr_wire_aws_keys *out,
+static int find_profile(const struct cfr_aws *c, const struct cfr_sts_input *in, struct cfr_wire_aws_keys *out,
                         struct cfr_err *err)
 {
     const char *profile = c->profile != NULL ? c->profile : "default";
@@ -148,7 +148,7 @@ int cfr_aws_keys_read(const struct cfr_aws *config, const struct cfr_sts_input *
 
     *out = (struct cfr_wire_aws_keys){0};
     if (config->credentials_file != NULL) {
-        rc = take_profile(config, in, out, err);
+        rc = find_profile(config, in, out, err);
     } else {
         out->id = cfr_sts_input_content(in, "access_key_id_file");
         out->secret = cfr_sts_input_content(in, "secret_access_key_file");

@@ -36,7 +36,7 @@ static int read_switch(int configured, const char *key, const char *(*env)(const
     return configured == CFR_AWS_ENVIRONMENT ? env_bool(env, variable, out, err) : 0;
 }
 
-void cfr_aws_settings_take_region(const char *configured, const char *(*env)(const char *),
+void cfr_aws_settings_find_region(const char *configured, const char *(*env)(const char *),
                                   struct cfr_aws_settings *out)
 {
     static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
@@ -78,7 +78,7 @@ int cfr_aws_settings_switches(int fips, int dual_stack, const char *(*env)(const
                                  &out->dual_stack_from, err);
 }
 
-static int take_legacy(const struct cfr_aws *config, const char *(*env)(const char *), bool *out, struct cfr_err *err)
+static int read_legacy(const struct cfr_aws *config, const char *(*env)(const char *), bool *out, struct cfr_err *err)
 {
     const char *value = NULL;
 
@@ -100,12 +100,12 @@ int cfr_aws_settings_of(const struct cfr_aws *config, unsigned step, const char 
     int rc;
 
     *out = (struct cfr_aws_settings){0};
-    cfr_aws_settings_take_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
+    cfr_aws_settings_find_region(s != NULL && s->region != NULL ? s->region : config->region, env, out);
     rc = cfr_aws_settings_endpoint(s != NULL && s->endpoint != NULL ? s->endpoint : config->endpoint,
                                    "AWS_ENDPOINT_URL_STS", env, out, err);
     if (rc == 0)
         rc = cfr_aws_settings_switches(config->fips, config->dual_stack, env, out, err);
-    return rc != 0 ? rc : take_legacy(config, env, &out->legacy, err);
+    return rc != 0 ? rc : read_legacy(config, env, &out->legacy, err);
 }
 
 int cfr_aws_settings_resolve(const struct cfr_aws *config, unsigned step, const char *(*env)(const char *),

@@ -22,7 +22,7 @@ const char *cfr_aws_settings_region(const struct cfr_aws *config, const char *(*
 
 /* The parts, for other services than STS. CONFIGURED is NULL where the configuration says nothing; VARIABLE
  * is the service's own, such as AWS_ENDPOINT_URL_ECR; FIPS and DUAL_STACK are of enum cfr_aws_switch. */
-void cfr_aws_settings_take_region(const char *configured, const char *(*env)(const char *),
+void cfr_aws_settings_find_region(const char *configured, const char *(*env)(const char *),
                                   struct cfr_aws_settings *out);
 int cfr_aws_settings_endpoint(const char *configured, const char *variable, const char *(*env)(const char *),
                               struct cfr_aws_settings *out, struct cfr_err *err);

@@ -234,7 +234,7 @@ static void earliest(int64_t *to, int64_t when_s)
         *to = when_s;
 }
 
-static int take_token(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
+static int read_token(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
                       struct cfr_err *err)
 {
     const struct cfr_azure *c = x->config;
@@ -282,7 +282,7 @@ static bool expiry_of(struct cfr_view token, int64_t *exp)
     return found;
 }
 
-static int take_login(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
+static int read_login(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_oauth_answer *answer,
                       struct cfr_err *err)
 {
     struct cfr_view token = cfr_oauth_answer_get(answer, CFR_OAUTH_REFRESH_TOKEN);
@@ -334,7 +334,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
         rc = refuse(x, in, reply, &answer, err);
     else if (rc == 0)
         rc =
-            registry_of(x->config, x->step) != NULL ? take_login(x, in, &answer, err) : take_token(x, in, &answer, err);
+            registry_of(x->config, x->step) != NULL ? read_login(x, in, &answer, err) : read_token(x, in, &answer, err);
     cfr_oauth_answer_free(&answer);
     return rc != 0 ? rc : advance(x);
 }

@@ -157,7 +157,7 @@ static size_t cloud_of_host(struct cfr_view host)
     return i;
 }
 
-static int take_url(struct choice authority, struct cfr_azure_settings *out, size_t *cloud, struct cfr_err *err)
+static int parse_url(struct choice authority, struct cfr_azure_settings *out, size_t *cloud, struct cfr_err *err)
 {
     struct cfr_url url;
     size_t n;
@@ -187,8 +187,8 @@ static int take_url(struct choice authority, struct cfr_azure_settings *out, siz
     return 0;
 }
 
-static int take_authority(const struct cfr_azure *config, const char *(*env)(const char *),
-                          struct cfr_azure_settings *out, struct cfr_err *err)
+static int resolve_authority(const struct cfr_azure *config, const char *(*env)(const char *),
+                             struct cfr_azure_settings *out, struct cfr_err *err)
 {
     struct choice authority = {config->authority_host, "authority_host"};
     size_t chosen = 0;
@@ -208,7 +208,7 @@ static int take_authority(const struct cfr_azure *config, const char *(*env)(con
         out->arm = clouds[i].arm;
         return 0;
     }
-    rc = take_url(authority, out, &found, err);
+    rc = parse_url(authority, out, &found, err);
     if (rc != 0)
         return rc;
     if (chosen < CLOUDS && found != chosen)
@@ -219,8 +219,8 @@ static int take_authority(const struct cfr_azure *config, const char *(*env)(con
     return 0;
 }
 
-static int take_names(const struct cfr_azure *config, const char *(*env)(const char *), struct cfr_azure_settings *out,
-                      struct cfr_err *err)
+static int resolve_names(const struct cfr_azure *config, const char *(*env)(const char *),
+                         struct cfr_azure_settings *out, struct cfr_err *err)
 {
     struct choice tenant = choose(config->tenant_id, "tenant_id", env, "AZURE_TENANT_ID");
     struct choice client = choose(config->client_id, "client_id", env, "AZURE_CLIENT_ID");
@@ -261,11 +261,11 @@ int cfr_azure_settings_of(const struct cfr_azure *config, const char *(*env)(con
     int rc;
 
     *out = (struct cfr_azure_settings){0};
-    rc = take_names(config, env, out, err);
+    rc = resolve_names(config, env, out, err);
     if (rc == 0 && out->adfs)
         rc = check_adfs(config, env, err);
     if (rc == 0)
-        rc = take_authority(config, env, out, err);
+        rc = resolve_authority(config, env, out, err);
     if (rc != 0)
         return rc;
     if (out->adfs)

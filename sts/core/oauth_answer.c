@@ -147,7 +147,8 @@ static int store_rpc(struct cfr_oauth_answer *a, const struct cfr_json *error, s
     return rc != 0 ? rc : store_reason(a, cfr_json_get(error, "details"), err);
 }
 
-static int take(struct cfr_oauth_answer *a, const struct member *m, const struct cfr_json *value, struct cfr_err *err)
+static int read_member(struct cfr_oauth_answer *a, const struct member *m, const struct cfr_json *value,
+                       struct cfr_err *err)
 {
     /* null is as good as absent: some servers write out every member. */
     if (cfr_json_is_null(value))
@@ -182,7 +183,7 @@ static int read_members(const struct cfr_json *doc, struct cfr_oauth_answer *out
         if (i == MEMBERS)
             continue;
         one = seen[i] ? cfr_err_set(rc == 0 ? err : NULL, CFR_E_ANSWER, "the answer has %s twice", members[i].key)
-                      : take(out, &members[i], v, rc == 0 ? err : NULL);
+                      : read_member(out, &members[i], v, rc == 0 ? err : NULL);
         seen[i] = true;
         if (rc == 0)
             rc = one;

@@ -18,7 +18,7 @@ static int check_expiry(int64_t expires_s, const char *what, struct cfr_err *err
                : cfr_err_set(err, CFR_E_ANSWER, "the answer's %s expires at no sensible time", what);
 }
 
-static int take_bearer(const struct cfr_oauth_answer *answer, int64_t now_s, struct cfr_gcp_token *out,
+static int read_bearer(const struct cfr_oauth_answer *answer, int64_t now_s, struct cfr_gcp_token *out,
                        struct cfr_err *err)
 {
     struct cfr_view token;
@@ -60,7 +60,7 @@ static bool is_plain(struct cfr_view token)
     return token.n != 0 && token.n <= CFR_GRANT_VALUE_MAX;
 }
 
-static int take_id(struct cfr_view token, const char *member, struct cfr_gcp_token *out, struct cfr_err *err)
+static int read_id(struct cfr_view token, const char *member, struct cfr_gcp_token *out, struct cfr_err *err)
 {
     int rc;
 
@@ -72,7 +72,7 @@ static int take_id(struct cfr_view token, const char *member, struct cfr_gcp_tok
     return rc != 0 ? rc : cfr_secret_append(&out->value, token, err);
 }
 
-static int take_iam_access(const struct cfr_json *doc, struct cfr_gcp_token *out, struct cfr_err *err)
+static int read_iam_access(const struct cfr_json *doc, struct cfr_gcp_token *out, struct cfr_err *err)
 {
     struct cfr_view token = {NULL, 0};
     struct cfr_view when = {NULL, 0};
@@ -89,7 +89,7 @@ static int take_iam_access(const struct cfr_json *doc, struct cfr_gcp_token *out
     return rc != 0 ? rc : cfr_secret_append(&out->value, token, err);
 }
 
-static int take_iam(enum cfr_gcp_step step, struct cfr_view body, struct cfr_gcp_token *out, struct cfr_err *err)
+static int read_iam(enum cfr_gcp_step step, struct cfr_view body, struct cfr_gcp_token *out, struct cfr_err *err)
 {
     struct cfr_view token = {NULL, 0};
     struct cfr_json *doc;
@@ -98,16 +98,16 @@ static int take_iam(enum cfr_gcp_step step, struct cfr_view body, struct cfr_gcp
     if (rc != 0)
         return rc;
     if (step == CFR_GCP_STEP_IAM_ACCESS) {
-        rc = take_iam_access(doc, out, err);
+        rc = read_iam_access(doc, out, err);
     } else {
         (void)cfr_json_string(cfr_json_get(doc, "token"), &token);
-        rc = take_id(token, "token", out, err);
+        rc = read_id(token, "token", out, err);
     }
     cfr_json_free(doc);
     return rc;
 }
 
-int cfr_gcp_answer_take(enum cfr_gcp_step step, const struct cfr_oauth_answer *answer, struct cfr_view body,
+int cfr_gcp_answer_read(enum cfr_gcp_step step, const struct cfr_oauth_answer *answer, struct cfr_view body,
                         int64_t now_s, struct cfr_gcp_token *out, struct cfr_err *err)
 {
     *out = (struct cfr_gcp_token){.id = step == CFR_GCP_STEP_KEY_ID || step == CFR_GCP_STEP_IAM_ID};
@@ -115,12 +115,12 @@ int cfr_gcp_answer_take(enum cfr_gcp_step step, const struct cfr_oauth_answer *a
     switch (step) {
     case CFR_GCP_STEP_STS:
     case CFR_GCP_STEP_KEY_ACCESS:
-        return take_bearer(answer, now_s, out, err);
+        return read_bearer(answer, now_s, out, err);
     case CFR_GCP_STEP_KEY_ID:
-        return take_id(cfr_oauth_answer_get(answer, CFR_OAUTH_ID_TOKEN), "id_token", out, err);
+        return read_id(cfr_oauth_answer_get(answer, CFR_OAUTH_ID_TOKEN), "id_token", out, err);
     case CFR_GCP_STEP_IAM_ID:
     case CFR_GCP_STEP_IAM_ACCESS:
         break;
     }
-    return take_iam(step, body, out, err);
+    return read_iam(step, body, out, err);
 }

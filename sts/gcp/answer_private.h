@@ -16,7 +16,7 @@ struct cfr_gcp_token {
 /* Takes the token that STEP asked for out of a successful answer: ANSWER is BODY, read already. CFR_E_ANSWER:
  * there is none, or it is no token, has no expiry, or has expired. The caller frees OUT's value in every
  * case. */
-int cfr_gcp_answer_take(enum cfr_gcp_step step, const struct cfr_oauth_answer *answer, struct cfr_view body,
+int cfr_gcp_answer_read(enum cfr_gcp_step step, const struct cfr_oauth_answer *answer, struct cfr_view body,
                         int64_t now_s, struct cfr_gcp_token *out, struct cfr_err *err);
 
 #endif

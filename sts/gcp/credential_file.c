@@ -79,7 +79,7 @@ static const struct member *find(const struct member *members, struct cfr_view k
     return NULL;
 }
 
-static int take_text(const struct member *m, const struct cfr_json *value, struct cfr_gcp_file *out,
+static int read_text(const struct member *m, const struct cfr_json *value, struct cfr_gcp_file *out,
                      struct cfr_err *err)
 {
     struct cfr_view *to = (struct cfr_view *)(void *)((char *)out + m->offset);
@@ -94,7 +94,7 @@ static int take_text(const struct member *m, const struct cfr_json *value, struc
 }
 
 /* Takes the texts out of OBJECT. What is not known would be a setting without effect, so it is refused. */
-static int take_members(const struct cfr_json *object, const struct member *members, struct cfr_gcp_file *out,
+static int read_members(const struct cfr_json *object, const struct member *members, struct cfr_gcp_file *out,
                         struct cfr_err *err)
 {
     char name[44];
@@ -109,7 +109,7 @@ static int take_members(const struct cfr_json *object, const struct member *memb
         if (cfr_json_get(object, m->key) != v)
             return cfr_err_set(err, CFR_E_CONFIG, "%s: it is there twice; leave one of them out", m->key);
         if (m->offset != SKIP && !cfr_json_is_null(v))
-            rc = take_text(m, v, out, err);
+            rc = read_text(m, v, out, err);
     }
     return rc;
 }
@@ -128,7 +128,7 @@ static int check_url(const char *key, struct cfr_view text, struct cfr_err *err)
 }
 
 /* Parts the impersonation URL into the service's base and the account. */
-static int take_impersonation(const struct cfr_json *value, struct cfr_gcp_file *out, struct cfr_err *err)
+static int read_impersonation(const struct cfr_json *value, struct cfr_gcp_file *out, struct cfr_err *err)
 {
     static const char key[] = "service_account_impersonation_url";
     struct cfr_view url;
@@ -154,7 +154,7 @@ static int take_impersonation(const struct cfr_json *value, struct cfr_gcp_file 
     return rc != 0 && err != NULL ? cfr_err_prefix(err, "%s", key) : rc;
 }
 
-static int take_lifetime(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
+static int read_lifetime(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
 {
     const struct cfr_json *value = cfr_json_get(object, "token_lifetime_seconds");
     int rc;
@@ -163,7 +163,7 @@ static int take_lifetime(const struct cfr_json *object, struct cfr_gcp_file *out
         return 0;
     if (!cfr_json_is_object(object))
         return cfr_err_set(err, CFR_E_CONFIG, "service_account_impersonation: it must be an object");
-    rc = take_members(object, lifetime_members, out, err);
+    rc = read_members(object, lifetime_members, out, err);
     if (rc != 0 || value == NULL)
         return rc != 0 && err != NULL ? cfr_err_prefix(err, "service_account_impersonation") : rc;
     if (!cfr_json_integer(value, &out->lifetime_s) || out->lifetime_s < LIFETIME_MIN || out->lifetime_s > LIFETIME_MAX)
@@ -177,7 +177,7 @@ static int take_lifetime(const struct cfr_json *object, struct cfr_gcp_file *out
                                                      "service_account_impersonation_url");
 }
 
-static int take_format(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
+static int read_format(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
 {
     struct cfr_view type = cfr_view_of("text");
     int rc;
@@ -186,7 +186,7 @@ static int take_format(const struct cfr_json *object, struct cfr_gcp_file *out, 
         return 0;
     if (!cfr_json_is_object(object))
         return cfr_err_set(err, CFR_E_CONFIG, "it must be an object");
-    rc = take_members(object, format_members, out, err);
+    rc = read_members(object, format_members, out, err);
     if (rc != 0)
         return rc;
     (void)cfr_json_string(cfr_json_get(object, "type"), &type);
@@ -199,14 +199,14 @@ static int take_format(const struct cfr_json *object, struct cfr_gcp_file *out, 
     return out->token_field.n != 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "the type json needs subject_token_field_name");
 }
 
-static int take_certificate(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
+static int read_certificate(const struct cfr_json *object, struct cfr_gcp_file *out, struct cfr_err *err)
 {
     bool standard = false;
     int rc;
 
     if (!cfr_json_is_object(object))
         return cfr_err_set(err, CFR_E_CONFIG, "it must be an object");
-    rc = take_members(object, certificate_members, out, err);
+    rc = read_members(object, certificate_members, out, err);
     if (rc != 0)
         return rc;
     (void)cfr_json_bool(cfr_json_get(object, "use_default_certificate_config"), &standard);
@@ -236,7 +236,7 @@ static int refuse_kind(const struct cfr_json *source, struct cfr_err *err)
     return 0;
 }
 
-static int take_source(const struct cfr_json *source, struct cfr_gcp_file *out, struct cfr_err *err)
+static int read_source(const struct cfr_json *source, struct cfr_gcp_file *out, struct cfr_err *err)
 {
     const struct cfr_json *certificate = cfr_json_get(source, "certificate");
     const struct cfr_json *format = cfr_json_get(source, "format");
@@ -247,14 +247,14 @@ static int take_source(const struct cfr_json *source, struct cfr_gcp_file *out, 
                            "credential_source: it is missing or no object; write {\"file\": \"PATH\"}");
     rc = refuse_kind(source, err);
     if (rc == 0)
-        rc = take_members(source, source_members, out, err);
+        rc = read_members(source, source_members, out, err);
     if (rc == 0 && (out->token_path.n != 0) == (certificate != NULL))
         rc = cfr_err_set(err, CFR_E_CONFIG, "exactly one of file and certificate must be given");
     if (rc == 0 && certificate != NULL)
         rc = format != NULL ? cfr_err_set(err, CFR_E_CONFIG, "format has no effect with a certificate")
-                            : take_certificate(certificate, out, err);
+                            : read_certificate(certificate, out, err);
     else if (rc == 0)
-        rc = take_format(format, out, err);
+        rc = read_format(format, out, err);
     return rc != 0 && err != NULL && strncmp(err->text, "credential_source", 17) != 0
                ? cfr_err_prefix(err, "credential_source")
                : rc;
@@ -293,13 +293,13 @@ static int read_external(const struct cfr_json *doc, struct cfr_gcp_file *out, s
     int rc;
 
     out->type = CFR_GCP_FILE_EXTERNAL_ACCOUNT;
-    rc = take_members(doc, external_members, out, err);
+    rc = read_members(doc, external_members, out, err);
     if (rc == 0)
-        rc = take_impersonation(cfr_json_get(doc, "service_account_impersonation_url"), out, err);
+        rc = read_impersonation(cfr_json_get(doc, "service_account_impersonation_url"), out, err);
     if (rc == 0)
-        rc = take_lifetime(cfr_json_get(doc, "service_account_impersonation"), out, err);
+        rc = read_lifetime(cfr_json_get(doc, "service_account_impersonation"), out, err);
     if (rc == 0)
-        rc = take_source(cfr_json_get(doc, "credential_source"), out, err);
+        rc = read_source(cfr_json_get(doc, "credential_source"), out, err);
     return rc != 0 ? rc : check_external(out, err);
 }
 
@@ -308,7 +308,7 @@ static int read_key(const struct cfr_json *doc, struct cfr_gcp_file *out, struct
     int rc;
 
     out->type = CFR_GCP_FILE_SERVICE_ACCOUNT;
-    rc = take_members(doc, key_members, out, err);
+    rc = read_members(doc, key_members, out, err);
     if (rc != 0)
         return rc;
     if (out->client_email.n == 0 || out->private_key.n == 0)

@@ -156,11 +156,11 @@ static int refuse(const struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p
     return cfr_gcp_error_set(&r, err);
 }
 
-static int take(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
-                const struct cfr_oauth_answer *answer, struct cfr_view body, struct cfr_err *err)
+static int collect_token(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, const struct cfr_sts_input *in,
+                         const struct cfr_oauth_answer *answer, struct cfr_view body, struct cfr_err *err)
 {
     struct cfr_gcp_token token;
-    int rc = cfr_gcp_answer_take(p->steps[x->step], answer, body, in->now_s, &token, err);
+    int rc = cfr_gcp_answer_read(p->steps[x->step], answer, body, in->now_s, &token, err);
 
     if (rc == 0)
         rc = keep(x, p, &token, err);
@@ -188,7 +188,7 @@ static int read_reply(struct cfr_sts_exchange *x, const struct cfr_gcp_plan *p, 
     if (rc != CFR_E_NOMEM && (reply->status != 200 || cfr_oauth_answer_get(&answer, CFR_OAUTH_ERROR).n != 0))
         rc = refuse(x, p, in, reply, &answer, err);
     else if (rc == 0)
-        rc = take(x, p, in, &answer, reply->body, err);
+        rc = collect_token(x, p, in, &answer, reply->body, err);
     cfr_oauth_answer_free(&answer);
     return rc;
 }

@@ -17,7 +17,7 @@ static struct cfr_view configured(const char *own, struct cfr_view of_file)
 }
 
 /* The content of a file that the configuration names: empty only if there is no such file. */
-static int take_content(const struct cfr_sts_input *in, const char *key, const char *path, struct cfr_view *out,
+static int read_content(const struct cfr_sts_input *in, const char *key, const char *path, struct cfr_view *out,
                         struct cfr_err *err)
 {
     if (path == NULL)
@@ -30,7 +30,7 @@ static int read_file(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, str
 {
     const char *path = p->config->credentials_file;
     struct cfr_view json = {NULL, 0};
-    int rc = take_content(in, "credentials_file", path, &json, err);
+    int rc = read_content(in, "credentials_file", path, &json, err);
 
     if (rc != 0 || path == NULL)
         return rc;
@@ -38,16 +38,16 @@ static int read_file(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, str
     return rc != 0 && err != NULL ? cfr_err_prefix(err, "credentials_file %.128s", path) : rc;
 }
 
-static int take_contents(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, struct cfr_err *err)
+static int read_contents(const struct cfr_sts_input *in, struct cfr_gcp_plan *p, struct cfr_err *err)
 {
     const struct cfr_gcp *c = p->config;
-    int rc = take_content(in, "client_secret_file", c->client_secret_file, &p->client_secret, err);
+    int rc = read_content(in, "client_secret_file", c->client_secret_file, &p->client_secret, err);
 
     if (rc == 0 && c->client_secret_file == NULL)
         p->client_secret = p->file.client_secret;
     if (rc == 0)
-        rc = take_content(in, "certificate_file", c->certificate_file, &p->certificate_pem, err);
-    return rc != 0 ? rc : take_content(in, "key_file", c->key_file, &p->key_pem, err);
+        rc = read_content(in, "certificate_file", c->certificate_file, &p->certificate_pem, err);
+    return rc != 0 ? rc : read_content(in, "key_file", c->key_file, &p->key_pem, err);
 }
 
 static struct cfr_view default_type(const struct cfr_gcp_plan *p)
@@ -57,7 +57,7 @@ static struct cfr_view default_type(const struct cfr_gcp_plan *p)
     return cfr_view_of(cfr_gcp_is_workforce(p->audience) ? CFR_GCP_TYPE_ID : CFR_GCP_TYPE_JWT);
 }
 
-static void take_settings(struct cfr_gcp_plan *p)
+static void merge_settings(struct cfr_gcp_plan *p)
 {
     const struct cfr_gcp *c = p->config;
 
@@ -263,10 +263,10 @@ int cfr_gcp_plan_make(const struct cfr_gcp *config, const struct cfr_sts_input *
     *out = (struct cfr_gcp_plan){.config = config};
     rc = read_file(in, out, err);
     if (rc == 0)
-        rc = take_contents(in, out, err);
+        rc = read_contents(in, out, err);
     if (rc != 0)
         return rc;
-    take_settings(out);
+    merge_settings(out);
     if (out->file.doc != NULL)
         rc = check_against_file(out, err);
     if (rc == 0)

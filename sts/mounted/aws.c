@@ -104,7 +104,7 @@ static int configure_role(const struct cfr_mounted_case *c, const struct ini *in
         cfr_mounted_note(
             c, "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
                "and aws_secret_access_key");
-    if (c->wish->pass_on)
+    if (c->options->pass_on)
         return 0;
     rc = cfr_mounted_exchange(c, &cfr_aws_provider);
     if (rc == 0)
@@ -145,7 +145,7 @@ static int configure_keys(const struct cfr_mounted_case *c, const struct ini *in
     struct cfr_view secret;
     int rc = find_keys(c, ini, &id, &secret);
 
-    if (rc != 0 || c->wish->pass_on)
+    if (rc != 0 || c->options->pass_on)
         return rc;
     if (ini->session_token.n != 0)
         return cfr_err_set(c->err, CFR_E_CONFIG,
@@ -170,7 +170,7 @@ int cfr_mounted_aws(const struct cfr_mounted_case *c)
 
     if (rc != 0)
         return rc;
-    if ((ini.role_arn.n != 0) != (ini.token_file.n != 0) && !c->wish->pass_on)
+    if ((ini.role_arn.n != 0) != (ini.token_file.n != 0) && !c->options->pass_on)
         return cfr_err_set(c->err, CFR_E_CONFIG, "credentials has %s without %s in [default]",
                            ini.role_arn.n != 0 ? "role_arn" : "web_identity_token_file",
                            ini.role_arn.n != 0 ? "web_identity_token_file" : "role_arn");

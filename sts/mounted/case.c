@@ -64,14 +64,14 @@ int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct 
 
 int cfr_mounted_exchange(const struct cfr_mounted_case *c, const struct cfr_sts_provider *provider)
 {
-    const struct cfr_sts_provider *wished = c->wish->provider;
+    const struct cfr_sts_provider *wanted = c->options->provider;
 
-    if (wished != NULL && wished != provider)
+    if (wanted != NULL && wanted != provider)
         return cfr_err_set(c->err, CFR_E_CONFIG,
                            "it is one of kind %s, and `exchange:` is for %s; correct one of the two",
-                           cfr_mounted_kinds[c->out->kind], wished->name);
+                           cfr_mounted_kinds[c->out->kind], wanted->name);
     c->out->provider = provider;
-    return cfr_sts_config_new(provider, wished != NULL ? c->wish->config : NULL, &c->out->config, c->err);
+    return cfr_sts_config_new(provider, wanted != NULL ? c->options->config : NULL, &c->out->config, c->err);
 }
 
 int cfr_mounted_fill(const struct cfr_mounted_case *c, const char *key, struct cfr_view value)

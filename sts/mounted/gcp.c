@@ -40,7 +40,7 @@ int cfr_mounted_gcp(const struct cfr_mounted_case *c)
 
     if (rc != 0)
         return rc;
-    if (c->wish->pass_on)
+    if (c->options->pass_on)
         return check_json(c, json);
     rc = cfr_gcp_file_read(json, &file, c->err);
     if (rc != 0)

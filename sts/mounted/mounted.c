@@ -10,10 +10,10 @@
 #include <string.h>
 
 /* A key by which a kind is known. */
-static const struct sign {
+static const struct mark {
     const char *key;
     enum cfr_mounted_kind kind;
-} signs[] = {
+} marks[] = {
     {"aws_access_key_id", CFR_MOUNTED_AWS},     {"aws_secret_access_key", CFR_MOUNTED_AWS},
     {"azure_client_id", CFR_MOUNTED_AZURE},     {"azure_tenant_id", CFR_MOUNTED_AZURE},
     {"azure_client_secret", CFR_MOUNTED_AZURE}, {"azure_federated_token_file", CFR_MOUNTED_AZURE},
@@ -23,7 +23,7 @@ static const struct sign {
     {"ibmcloud_api_key", CFR_MOUNTED_IBMCLOUD},
 };
 
-static cfr_mounted_fn *const judges[] = {
+static cfr_mounted_fn *const readers[] = {
     [CFR_MOUNTED_AWS] = cfr_mounted_aws,           [CFR_MOUNTED_AZURE] = cfr_mounted_azure,
     [CFR_MOUNTED_GCP] = cfr_mounted_gcp,           [CFR_MOUNTED_OPENSTACK] = cfr_mounted_openstack,
     [CFR_MOUNTED_KUBEVIRT] = cfr_mounted_kubevirt, [CFR_MOUNTED_OVIRT] = cfr_mounted_ovirt,
@@ -61,9 +61,9 @@ static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr
 
 static enum cfr_mounted_kind kind_of(const struct cfr_mounted_key *key, enum cfr_mounted_kind expect)
 {
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        if (strcmp(key->name, signs[i].key) == 0)
-            return signs[i].kind;
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (strcmp(key->name, marks[i].key) == 0)
+            return marks[i].kind;
     }
     if (strcmp(key->name, "credentials") == 0)
         return kind_of_credentials(key->value, expect == CFR_MOUNTED_NUTANIX ? expect : CFR_MOUNTED_AWS);
@@ -104,7 +104,7 @@ static bool has_kind(const struct cfr_mounted_case *c, enum cfr_mounted_kind kin
 
 static int decide_kind(const struct cfr_mounted_case *c)
 {
-    enum cfr_mounted_kind expect = (enum cfr_mounted_kind)c->wish->expect;
+    enum cfr_mounted_kind expect = (enum cfr_mounted_kind)c->options->expect;
     int rc;
 
     if (expect != CFR_MOUNTED_UNKNOWN) {
@@ -115,12 +115,12 @@ static int decide_kind(const struct cfr_mounted_case *c)
                                  cfr_mounted_kinds[expect]);
     }
     rc = recognise(c, &c->out->kind);
-    if (rc == CFR_E_CONFIG && c->wish->pass_on) {
+    if (rc == CFR_E_CONFIG && c->options->pass_on) {
         cfr_mounted_note(c, "it holds keys of more than one kind; they are passed on unchecked");
         c->out->kind = CFR_MOUNTED_UNKNOWN;
         return 0;
     }
-    if (rc == 0 && c->out->kind == CFR_MOUNTED_UNKNOWN && !c->wish->pass_on)
+    if (rc == 0 && c->out->kind == CFR_MOUNTED_UNKNOWN && !c->options->pass_on)
         rc = cfr_err_set(c->err, CFR_E_CONFIG,
                          "it is of no kind that is known (its first key is %.64s); write pass_on: true to "
                          "publish it as it is",
@@ -141,24 +141,24 @@ static void drop_exchange(struct cfr_mounted *m)
     m->token_field = NULL;
 }
 
-int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
+int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_options *options,
                      struct cfr_mounted *out, struct cfr_err *err)
 {
-    struct cfr_mounted_case c = {keys, count, wish, out, err};
+    struct cfr_mounted_case c = {keys, count, options, out, err};
     int rc;
 
     *out = (struct cfr_mounted){.kind = CFR_MOUNTED_UNKNOWN};
     rc = decide_kind(&c);
     if (rc == 0 && out->kind != CFR_MOUNTED_UNKNOWN)
-        rc = judges[out->kind](&c);
+        rc = readers[out->kind](&c);
     if (rc != 0)
         return rc;
-    if (wish->pass_on)
+    if (options->pass_on)
         drop_exchange(out);
-    else if (wish->provider != NULL && out->provider == NULL)
+    else if (options->provider != NULL && out->provider == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "a Secret of kind %s is passed on, and `exchange:` is for %s; remove that",
-                           cfr_mounted_kinds[out->kind], wish->provider->name);
+                           cfr_mounted_kinds[out->kind], options->provider->name);
     return out->provider != NULL && out->provider->table->check != NULL ? out->provider->table->check(out->config, err)
                                                                         : 0;
 }

@@ -35,7 +35,7 @@ struct cfr_mounted_key {
 };
 
 /* What is wanted of it. */
-struct cfr_mounted_wish {
+struct cfr_mounted_options {
     int expect;                              /* enum cfr_mounted_kind; CFR_MOUNTED_UNKNOWN = whatever it is */
     bool pass_on;                            /* no exchange, whatever the cloud can do */
     const struct cfr_sts_provider *provider; /* of `exchange:`, or NULL; its settings win over the Secret's */
@@ -64,7 +64,7 @@ struct cfr_mounted {
  * plainer one, is followed, and the note tells. With pass_on a Secret of no known form and of two kinds is
  * good too, and of a known one only what its consumers cannot do without is asked for. The caller frees OUT
  * in every case. */
-int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_wish *wish,
+int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_options *options,
                      struct cfr_mounted *out, struct cfr_err *err);
 void cfr_mounted_free(struct cfr_mounted *m);
 

@@ -10,7 +10,7 @@
 struct cfr_mounted_case {
     const struct cfr_mounted_key *keys;
     size_t count;
-    const struct cfr_mounted_wish *wish;
+    const struct cfr_mounted_options *options;
     struct cfr_mounted *out;
     struct cfr_err *err;
 };

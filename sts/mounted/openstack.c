@@ -123,8 +123,8 @@ static int fill_ca(const struct cfr_mounted_case *c, const struct cfr_yaml_node 
     char own[4096];
     int n = 0;
 
-    if (cfr_mounted_get(c, "cacert").n != 0 && c->wish->directory != NULL) {
-        n = snprintf(own, sizeof own, "%s/cacert", c->wish->directory);
+    if (cfr_mounted_get(c, "cacert").n != 0 && c->options->directory != NULL) {
+        n = snprintf(own, sizeof own, "%s/cacert", c->options->directory);
         if (n < 0 || (size_t)n >= sizeof own)
             return cfr_err_set(c->err, CFR_E_CONFIG, "cacert: its path is too long");
         path = (struct cfr_view){own, (size_t)n};
@@ -149,7 +149,7 @@ static int configure_cloud(const struct cfr_mounted_case *c, const struct cfr_ya
 
     if (auth == NULL || auth->kind != CFR_YAML_MAP)
         return cfr_err_set(c->err, CFR_E_CONFIG, "the cloud in clouds.yaml has no `auth:`");
-    if (c->wish->pass_on)
+    if (c->options->pass_on)
         return 0;
     if (cfr_view_is_nocase(text_at(cloud, "verify"), "false") || cfr_view_is_nocase(text_at(cloud, "insecure"), "true"))
         return cfr_err_set(c->err, CFR_E_CONFIG,

@@ -178,7 +178,7 @@ static int add_exchange(const struct cfr_oauth *c, const struct cfr_sts_input *i
     return rc != 0 || c->actor_token_file == NULL ? rc : add_actor(c, in, body, err);
 }
 
-static int add_wishes(const struct cfr_oauth *c, struct cfr_secret *body, struct cfr_err *err)
+static int add_requested(const struct cfr_oauth *c, struct cfr_secret *body, struct cfr_err *err)
 {
     int rc = 0;
 
@@ -219,11 +219,11 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     if (rc == 0 && c->grant == CFR_OAUTH_JWT_BEARER)
         rc = cfr_form_add(&out->body, "assertion", in->token, err);
     if (rc == 0)
-        rc = add_wishes(c, &out->body, err);
+        rc = add_requested(c, &out->body, err);
     return rc != 0 ? rc : add_client(c, in, out, err);
 }
 
-static int take_expiry(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
+static int read_expiry(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
                        struct cfr_grant *g, struct cfr_err *err)
 {
     int64_t life_s = a->expires_in_s;
@@ -242,7 +242,7 @@ static int take_expiry(const struct cfr_oauth *c, const struct cfr_sts_input *in
 }
 
 /* Token exchange may issue what is no access token and says so by the type N_A (RFC 8693, 2.2.1). */
-static int take_token(const struct cfr_oauth_answer *a, struct cfr_view *token, struct cfr_err *err)
+static int read_token(const struct cfr_oauth_answer *a, struct cfr_view *token, struct cfr_err *err)
 {
     *token = cfr_oauth_answer_get(a, CFR_OAUTH_ACCESS_TOKEN);
     if (!cfr_view_is_nocase(cfr_oauth_answer_get(a, CFR_OAUTH_TOKEN_TYPE), "N_A"))
@@ -252,15 +252,15 @@ static int take_token(const struct cfr_oauth_answer *a, struct cfr_view *token, 
     return 0;
 }
 
-static int take(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
-                struct cfr_grant *g, struct cfr_err *err)
+static int fill_grant(const struct cfr_oauth *c, const struct cfr_sts_input *in, const struct cfr_oauth_answer *a,
+                      struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view id_token = cfr_oauth_answer_get(a, CFR_OAUTH_ID_TOKEN);
     struct cfr_view token;
-    int rc = take_token(a, &token, err);
+    int rc = read_token(a, &token, err);
 
     if (rc == 0)
-        rc = take_expiry(c, in, a, g, err);
+        rc = read_expiry(c, in, a, g, err);
     if (rc == 0)
         rc = cfr_grant_set(g, CFR_FIELD_OAUTH_ACCESS_TOKEN, token, err);
     if (rc == 0 && id_token.n != 0 && (!cfr_view_printable(id_token) || memchr(id_token.p, ' ', id_token.n) != NULL))
@@ -289,7 +289,7 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
     if (rc != CFR_E_NOMEM && (reply->status < 200 || reply->status > 201 || code.n != 0))
         rc = cfr_oauth_refuse(c, in, reply, code, cfr_oauth_answer_get(&answer, CFR_OAUTH_DESCRIPTION), err);
     else if (rc == 0)
-        rc = take(c, in, &answer, &fresh, err);
+        rc = fill_grant(c, in, &answer, &fresh, err);
     cfr_oauth_answer_free(&answer);
     if (rc != 0) {
         cfr_grant_free(&fresh);

@@ -39,7 +39,7 @@ static int parse(const struct cfr_wire_reply *reply, struct cfr_json **doc, stru
                        "the answer is no JSON (its type is %s), so it is not from Keystone; check auth_url", type);
 }
 
-static int take_token(const struct cfr_wire_reply *reply, struct cfr_grant *g, struct cfr_err *err)
+static int read_token(const struct cfr_wire_reply *reply, struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view token = cfr_view_trim(reply->header);
 
@@ -55,7 +55,7 @@ static int take_token(const struct cfr_wire_reply *reply, struct cfr_grant *g, s
     return cfr_grant_set(g, CFR_FIELD_OPENSTACK_TOKEN, token, err);
 }
 
-static int take_times(const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
+static int read_times(const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
 {
     if (!cfr_time_parse(AT(token, "expires_at"), &g->expires_s))
         return cfr_err_set(err, CFR_E_ANSWER, "the answer's token.expires_at is missing or is no time");
@@ -93,7 +93,7 @@ static int check_scope(const struct cfr_openstack *c, const struct cfr_json *tok
     return 0;
 }
 
-static int take_ids(const struct cfr_openstack *c, const struct cfr_json *token, struct cfr_grant *g,
+static int read_ids(const struct cfr_openstack *c, const struct cfr_json *token, struct cfr_grant *g,
                     struct cfr_err *err)
 {
     bool all = false;
@@ -113,8 +113,8 @@ static int take_ids(const struct cfr_openstack *c, const struct cfr_json *token,
 }
 
 /* What a client needs to log in by itself. */
-static int take_means(const struct cfr_openstack *c, const struct cfr_sts_input *in, const struct cfr_json *token,
-                      struct cfr_grant *g, struct cfr_err *err)
+static int add_login(const struct cfr_openstack *c, const struct cfr_sts_input *in, const struct cfr_json *token,
+                     struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_view id = AT(token, "application_credential", "id");
     int rc;
@@ -141,7 +141,7 @@ static int take_means(const struct cfr_openstack *c, const struct cfr_sts_input 
     return cfr_err_set(err, CFR_E_INTERNAL, "there is no way of authentication");
 }
 
-static int take_place(const struct cfr_openstack *c, struct cfr_grant *g, struct cfr_err *err)
+static int add_auth_url(const struct cfr_openstack *c, struct cfr_grant *g, struct cfr_err *err)
 {
     struct cfr_str full = {.limit = CFR_URL_MAX + 8};
     struct cfr_url url;
@@ -174,7 +174,7 @@ static struct cfr_view label(const struct cfr_json *thing)
 }
 
 /* user@domain/project, user@domain/domain:NAME or user@domain/system. */
-static int take_identity(const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
+static int read_identity(const struct cfr_json *token, struct cfr_grant *g, struct cfr_err *err)
 {
     const struct cfr_json *user = cfr_json_get(token, "user");
     const struct cfr_json *domain =
@@ -233,18 +233,18 @@ static int check_catalog(const struct cfr_openstack *c, const struct cfr_json *t
         shown[0] != '\0' ? "; it has one in \"" : "; it has none anywhere", shown, shown[0] != '\0' ? "\"" : "");
 }
 
-static int take_rest(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_json *token,
-                     struct cfr_grant *g, struct cfr_err *err)
+static int add_rest(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_json *token,
+                    struct cfr_grant *g, struct cfr_err *err)
 {
     const struct cfr_openstack *c = x->config;
-    int rc = take_ids(c, token, g, err);
+    int rc = read_ids(c, token, g, err);
 
     if (rc == 0)
-        rc = take_place(c, g, err);
+        rc = add_auth_url(c, g, err);
     if (rc == 0)
-        rc = take_means(c, in, token, g, err);
+        rc = add_login(c, in, token, g, err);
     if (rc == 0)
-        rc = take_identity(token, g, err);
+        rc = read_identity(token, g, err);
     return rc != 0 ? rc : check_catalog(c, token, err);
 }
 
@@ -261,11 +261,11 @@ int cfr_openstack_grant(const struct cfr_sts_exchange *x, const struct cfr_sts_i
     if (!cfr_json_is_object(token))
         rc = cfr_err_set(err, CFR_E_ANSWER, "the answer has no token document; check auth_url");
     if (rc == 0)
-        rc = take_token(reply, g, err);
+        rc = read_token(reply, g, err);
     if (rc == 0)
-        rc = take_times(token, g, err);
+        rc = read_times(token, g, err);
     if (rc == 0 && !cfr_openstack_presents_token(x))
-        rc = take_rest(x, in, token, g, err);
+        rc = add_rest(x, in, token, g, err);
     cfr_json_free(doc);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A mounted Secret: its first byte is the wish, then names and values take turns, each ended by a NUL.
+/* A mounted Secret: its first byte is the options, then names and values take turns, each ended by a NUL.
  * Whatever is in it, what comes out is whole, and an error is a text. */
 #include "fuzz.h"
 
@@ -34,15 +34,15 @@ static size_t cut(const char *p, size_t n)
     return count;
 }
 
-static void check(const struct cfr_mounted *m, const struct cfr_mounted_wish *wish)
+static void check(const struct cfr_mounted *m, const struct cfr_mounted_options *options)
 {
     CFR_FUZZ_MUST((m->provider == NULL) == (m->config == NULL));
     CFR_FUZZ_MUST(m->content_count <= CFR_STS_CONTENTS_MAX);
     CFR_FUZZ_MUST(m->provider != NULL || (m->content_count == 0 && m->token_file == NULL));
     CFR_FUZZ_MUST(m->token_file == NULL || (m->token_file[0] == '/' && m->short_lived));
     CFR_FUZZ_MUST(m->token_field == NULL || m->token_file != NULL);
-    CFR_FUZZ_MUST(wish->expect == CFR_MOUNTED_UNKNOWN || (int)m->kind == wish->expect);
-    CFR_FUZZ_MUST(!wish->pass_on || m->provider == NULL);
+    CFR_FUZZ_MUST(options->expect == CFR_MOUNTED_UNKNOWN || (int)m->kind == options->expect);
+    CFR_FUZZ_MUST(!options->pass_on || m->provider == NULL);
     CFR_FUZZ_MUST(cfr_view_printable(cfr_view_of(m->note)));
     for (size_t i = 0; i < m->content_count; i++)
         CFR_FUZZ_MUST(m->contents[i].bytes.n != 0 &&
@@ -54,7 +54,7 @@ static void check(const struct cfr_mounted *m, const struct cfr_mounted_wish *wi
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool ready;
-    struct cfr_mounted_wish wish = {.directory = "/mnt/secret"};
+    struct cfr_mounted_options options = {.directory = "/mnt/secret"};
     struct cfr_mounted m;
     struct cfr_err err = {0};
     size_t count;
@@ -65,12 +65,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ready)
         cfr_json_setup();
     ready = true;
-    wish.expect = (data[0] & EXPECT) % (CFR_MOUNTED_IBMCLOUD + 1);
-    wish.pass_on = (data[0] & PASS_ON) != 0;
+    options.expect = (data[0] & EXPECT) % (CFR_MOUNTED_IBMCLOUD + 1);
+    options.pass_on = (data[0] & PASS_ON) != 0;
     count = cut((const char *)data + 1, size - 1);
-    rc = cfr_mounted_read(keys, count, &wish, &m, &err);
+    rc = cfr_mounted_read(keys, count, &options, &m, &err);
     if (rc == 0)
-        check(&m, &wish);
+        check(&m, &options);
     else
         CFR_FUZZ_MUST((rc == CFR_E_MISSING || rc == CFR_E_CONFIG || rc == CFR_E_LIMIT) && err.code == rc &&
                       err.text[0] != '\0');

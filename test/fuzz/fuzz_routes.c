@@ -46,8 +46,8 @@ static void check_answer(struct cfr_httpd_response *out)
     cfr_str_free(&out->body);
 }
 
-static void check_wish(const struct cfr_action *action, const struct cfr_httpd_request *req,
-                       const struct cfr_httpd_response *out)
+static void check_request(const struct cfr_action *action, const struct cfr_httpd_request *req,
+                          const struct cfr_httpd_response *out)
 {
     bool known = action->kind == CFR_API_ACTION_RELOAD && action->name[0] == '\0';
 
@@ -83,6 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (action.kind == CFR_API_ACTION_NONE)
         check_answer(&out);
     else
-        check_wish(&action, &req, &out);
+        check_request(&action, &req, &out);
     return 0;
 }

@@ -95,7 +95,7 @@ static void cancel_toy(struct cfr_hook_run *run)
 static void inspect_toy(const void *config, const struct cfr_hook_inspection *inspection)
 {
     toy.inspected++;
-    cfr_finding_say(inspection->sink, CFR_FINDING_OK, "hook.toy", NULL, "%s", word_of(config));
+    cfr_finding_report(inspection->sink, CFR_FINDING_OK, "hook.toy", NULL, "%s", word_of(config));
 }
 
 static const struct cfr_hook_ops toy_kind = {

@@ -117,7 +117,7 @@ static int settle(const char *image, const char *annotations, struct cfr_config_
     cfr_str_free(&json);
     item = cfr_config_image_find(config, request.image);
     assert_non_null(item);
-    rc = cfr_config_image_settle(item, &request, no_env, out, err);
+    rc = cfr_config_image_resolve(item, &request, no_env, out, err);
     cfr_k8s_image_request_free(&request);
     return rc;
 }

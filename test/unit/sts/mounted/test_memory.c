@@ -15,7 +15,7 @@ static bool one_try(const struct mounted_sample *s, long n, const char *name)
     int rc;
 
     fuse = n;
-    rc = cfr_mounted_read(s->keys, s->count, &s->wish, &m, &err);
+    rc = cfr_mounted_read(s->keys, s->count, &s->options, &m, &err);
     failed = fuse < 0;
     fuse = -1;
     if (failed && rc != CFR_E_NOMEM)
@@ -39,7 +39,7 @@ static void every_allocation(void **state)
 
         (void)snprintf(folder, sizeof folder, "%.*s", (int)col[0].n, col[0].p);
         mounted_load(&s, folder);
-        mounted_wish(&s, col[1]);
+        mounted_options(&s, col[1]);
         while (one_try(&s, n, folder))
             n++;
         total += n;

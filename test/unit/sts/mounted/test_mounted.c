@@ -114,9 +114,9 @@ static void one_row(const struct cfr_view *col)
     row = name;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)col[FOLDER].n, col[FOLDER].p);
     mounted_load(&s, folder);
-    mounted_wish(&s, col[WISH]);
+    mounted_options(&s, col[WISH]);
     heap_watch(SAMPLE_PIECE);
-    rc = cfr_mounted_read(s.keys, s.count, &s.wish, &m, &err);
+    rc = cfr_mounted_read(s.keys, s.count, &s.options, &m, &err);
     if (rc == 0) {
         check_good(&s, &m, col);
         if (!cfr_view_is(col[NOTE], "-"))
@@ -162,18 +162,18 @@ static void kinds_are_those_of_the_enum(void **state)
 
 static void nothing_at_all(void **state)
 {
-    struct cfr_mounted_wish wish = {.expect = CFR_MOUNTED_UNKNOWN};
+    struct cfr_mounted_options options = {.expect = CFR_MOUNTED_UNKNOWN};
     struct cfr_mounted m;
     struct cfr_err err = {0};
 
     (void)state;
-    assert_int_equal(cfr_mounted_read(NULL, 0, &wish, &m, &err), CFR_E_CONFIG);
+    assert_int_equal(cfr_mounted_read(NULL, 0, &options, &m, &err), CFR_E_CONFIG);
     cfr_mounted_free(&m);
-    wish.expect = CFR_MOUNTED_VSPHERE;
-    assert_int_equal(cfr_mounted_read(NULL, 0, &wish, &m, &err), CFR_E_CONFIG);
+    options.expect = CFR_MOUNTED_VSPHERE;
+    assert_int_equal(cfr_mounted_read(NULL, 0, &options, &m, &err), CFR_E_CONFIG);
     cfr_mounted_free(&m);
-    wish = (struct cfr_mounted_wish){.pass_on = true};
-    assert_int_equal(cfr_mounted_read(NULL, 0, &wish, &m, &err), 0);
+    options = (struct cfr_mounted_options){.pass_on = true};
+    assert_int_equal(cfr_mounted_read(NULL, 0, &options, &m, &err), 0);
     cfr_mounted_free(&m);
 }
 
@@ -190,8 +190,8 @@ static void a_directory_that_is_too_long(void **state)
     memset(directory, 'd', sizeof directory - 1);
     directory[0] = '/';
     mounted_load(&s, "openstack-cacert");
-    s.wish.directory = directory;
-    assert_int_equal(cfr_mounted_read(s.keys, s.count, &s.wish, &m, &err), CFR_E_CONFIG);
+    s.options.directory = directory;
+    assert_int_equal(cfr_mounted_read(s.keys, s.count, &s.options, &m, &err), CFR_E_CONFIG);
     assert_contains(err.text, "cacert");
     cfr_mounted_free(&m);
     mounted_free(&s);
