@@ -79,7 +79,7 @@ static int dial(const char *where)
     return fd;
 }
 
-/* The first few in full, because a figure alone tells nobody what went wrong. */
+/* The first few in full, because a figure alone does not show what went wrong. */
 static void fail(struct load *l, const struct line *line, const char *what)
 {
     if (l->errors++ < 3)

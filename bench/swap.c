@@ -2,7 +2,7 @@
 /* Measures how long after a token volume's swap an exchange begins, from outside, and is also the smallest program that
  * could begin one.
  *   swap probe VOLUME COUNT      listens on loopback (prints the port), makes COUNT swaps of VOLUME, using the tokens
- *                                that stand in VOLUME/.tokens/N, and prints the microseconds from each rename to the
+ *                                that are in VOLUME/.tokens/N, and prints the microseconds from each rename to the
  *                                connection that the exchange begins with
  *   swap raw VOLUME PORT         on each swap reads VOLUME/token, connects and sends it
  * Each exchange has a connection of its own, as in life: tokens are renewed eight minutes to a day apart, and no server

@@ -218,7 +218,7 @@ void cfr_gen_reference_man(struct cfr_str *out)
     cfr_str_addz(out, ".Sh KEYS\n"
                       "A key of a mapping has the keys that lead to it before its own;\n"
                       ".Ql []\n"
-                      "stands for each element of a list.\n");
+                      "means each element of a list.\n");
     for (size_t i = 0; i < all.count; i++)
         add_section(out, &all, &all.items[i]);
     add_formats(out);

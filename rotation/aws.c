@@ -29,7 +29,7 @@ static const struct cfr_field fields[] = {
     {FIELD(endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
      .doc = CFR_DOC("URL of IAM. Default: that of the regions' partition, such as https://iam.amazonaws.com.")},
     {FIELD(sts_endpoint, STRING), .min = 8, .max = CFR_AWS_ENDPOINT_MAX - 1,
-     .doc = CFR_DOC("URL of the STS that new keys are tried at; `{region}` in it stands for each of the regions. "
+     .doc = CFR_DOC("URL of the STS that new keys are tried at; `{region}` in it is replaced by each of the regions. "
                     "Default: theirs, such as "
                     "https://sts.us-east-1.amazonaws.com.")},
     {FIELD(ca_file, STRING), .flags = CFR_FIELD_PATH,

@@ -34,7 +34,7 @@ static const struct cfr_error_table_row verify_rows[] = {
 
 static const struct cfr_error_table_row rows[] = {
     {"LimitExceeded", "AccessKeysPerUser", 0, CFR_E_LIMIT,
-     "{who} has as many access keys as AWS allows; remove the one that nobody uses"},
+     "{who} has as many access keys as AWS allows; remove the one that is not in use"},
     {"LimitExceeded", NULL, 0, CFR_E_LIMIT, "a limit of the account is reached; remove something, or ask AWS for more"},
     {"NoSuchEntity", NULL, 0, CFR_E_REJECTED,
      "there is no such user in the account that the keys of `with` belong to; check `user_name` and `with`"},
@@ -53,9 +53,8 @@ static const struct cfr_error_table_row rows[] = {
      "the secret access key that `with` has is not the one of its key id"},
     {"InvalidAction", NULL, 0, CFR_E_REJECTED, "there is no IAM at this endpoint; check `endpoint`"},
     {"EntityTemporarilyUnmodifiable", NULL, 0, CFR_E_UNAVAILABLE,
-     "the user is being changed by somebody else; it is tried again"},
-    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE,
-     "the user is being changed by somebody else; it is tried again"},
+     "another client is changing the user; it is tried again"},
+    {"ConcurrentModification", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the user; it is tried again"},
     {"ServiceFailure", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {0},
 };

@@ -9,9 +9,9 @@
 struct cfr_rotation_aws {
     struct cfr_node node;
     char *user_name;
-    struct cfr_strings regions; /* at least one; the first tells the partition */
+    struct cfr_strings regions; /* at least one; the first determines the partition */
     char *endpoint;             /* of IAM; NULL = the partition's */
-    char *sts_endpoint;         /* `{region}` in it stands for the region; NULL = the regions' own */
+    char *sts_endpoint;         /* `{region}` in it is replaced by the region; NULL = the regions' own */
     char *ca_file;
 };
 

@@ -14,7 +14,7 @@
 #define ALLOW                                                                                                          \
     "grant `with` the permission Application.ReadWrite.OwnedBy (with consent) and make it an owner of "                \
     "{who}; that takes minutes"
-#define FULL  "{who} has as many client secrets as Entra ID allows; remove one that nobody uses"
+#define FULL  "{who} has as many client secrets as Entra ID allows; remove one that is not in use"
 #define BUSY  "Graph limits the rate of calls; it is tried again"
 #define LATER "Graph is unavailable; it is tried again"
 
@@ -40,7 +40,7 @@ static const struct cfr_error_table_row rows[] = {
      "there is no such application in the tenant of `with`; check `client_id` (not the object ID); a new one "
      "takes minutes"},
     {"Directory_ConcurrencyViolation", NULL, 0, CFR_E_UNAVAILABLE,
-     "somebody else changes the application; it is tried again"},
+     "another client is changing the application; it is tried again"},
     {"Directory_ExpiredPageToken", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"Directory_BindingRedirection", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"Directory_ReplicaUnavailable", NULL, 0, CFR_E_UNAVAILABLE, LATER},
@@ -52,7 +52,7 @@ static const struct cfr_error_table_row rows[] = {
     {NULL, NULL, 404, CFR_E_REJECTED, "there is no Graph at this endpoint; check `endpoint`"},
     {NULL, NULL, 401, CFR_E_TOKEN_EXPIRED, STALE},
     {NULL, NULL, 403, CFR_E_DENIED, ALLOW},
-    {NULL, NULL, 409, CFR_E_UNAVAILABLE, "somebody else changes the application; it is tried again"},
+    {NULL, NULL, 409, CFR_E_UNAVAILABLE, "another client is changing the application; it is tried again"},
     {0},
 };
 

@@ -15,7 +15,7 @@
 
 static const struct cfr_error_table_row rows[] = {
     {"RESOURCE_EXHAUSTED", "maximum number of keys", 0, CFR_E_LIMIT,
-     "{who} has as many keys as Google allows; remove one that nobody uses"},
+     "{who} has as many keys as Google allows; remove one that is not in use"},
     {"RESOURCE_EXHAUSTED", NULL, 0, CFR_E_THROTTLED, BUSY},
     {"PERMISSION_DENIED", "has not been used", 0, CFR_E_DENIED,
      "enable iam.googleapis.com in the project that the message names; that takes minutes"},
@@ -31,7 +31,7 @@ static const struct cfr_error_table_row rows[] = {
      "Google does not take the token of `with`; is it still refreshed?"},
     {"NOT_FOUND", NULL, 0, CFR_E_REJECTED,
      "there is no such service account in the project; check `service_account` and `project`"},
-    {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, "somebody else changes the account; it is tried again"},
+    {"ABORTED", NULL, 0, CFR_E_UNAVAILABLE, "another client is changing the account; it is tried again"},
     {"CANCELLED", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"DEADLINE_EXCEEDED", NULL, 0, CFR_E_UNAVAILABLE, LATER},
     {"INTERNAL", NULL, 0, CFR_E_UNAVAILABLE, LATER},
@@ -47,7 +47,7 @@ static const struct cfr_error_table_row rows[] = {
 /* Before the others. The first is the one message for the eleventh key and for much else. */
 static const struct cfr_error_table_row create_rows[] = {
     {"FAILED_PRECONDITION", "Precondition check failed", 0, CFR_E_LIMIT,
-     "{who} has as many keys as Google allows (ten), or is disabled; remove a key that nobody uses"},
+     "{who} has as many keys as Google allows (ten), or is disabled; remove a key that is not in use"},
     {"FAILED_PRECONDITION", NULL, 0, CFR_E_DENIED,
      "a policy of the organization keeps {who} from having keys "
      "(iam.managed.disableServiceAccountKeyCreation or its like)"},
@@ -74,7 +74,7 @@ static bool read_key(const struct cfr_json *key, struct cfr_rotation_key *out)
     bool disabled = false;
 
     (void)cfr_json_bool(cfr_json_get(key, "disabled"), &disabled);
-    /* Of a key that is uploaded somebody else has the private half. */
+    /* The private half of an uploaded key is elsewhere. */
     *out = (struct cfr_rotation_key){.created_s = cfr_rotation_rest_time(key, "validAfterTime"),
                                      .active = !disabled,
                                      .foreign = cfr_view_is(cfr_rotation_rest_text(key, "keyOrigin"), "USER_PROVIDED")};
@@ -82,7 +82,7 @@ static bool read_key(const struct cfr_json *key, struct cfr_rotation_key *out)
     return read_id(key, out);
 }
 
-/* Google keeps keys of its own, which nobody can remove, out of this list; it did not always. */
+/* Google leaves keys of its own, which cannot be removed, out of this list; it did not always. */
 static int read_list(const struct cfr_json *doc, struct cfr_rotation_answer *out, struct cfr_err *err)
 {
     const struct cfr_json *keys = cfr_json_get(doc, "keys");

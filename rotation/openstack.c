@@ -21,8 +21,8 @@ static const struct cfr_field fields[] = {
      .doc = CFR_DOC("URL of Keystone, with or without its last part `/v3`. Default: that of `with`.")},
     {FIELD(user_id, STRING), .min = 1, .max = ID_MAX,
      .doc = CFR_DOC("Id of the user whose application credentials these are: always the one that `with` is, for "
-                    "Keystone lets nobody make "
-                    "them for others. Default: that user.")},
+                    "because Keystone lets no "
+                    "user create them for another. Default: that user.")},
     {FIELD(roles, STRINGS), .max = ROLES_MAX,
      .doc = CFR_DOC("Names of the roles that a new credential gets, of those that `with` has in its project. "
                     "Default: all of them.")},

@@ -9,7 +9,7 @@
 
 static const struct cfr_error_table_row rows[] = {
     {NULL, "maximum of", 403, CFR_E_LIMIT,
-     "{who} has as many application credentials as this Keystone allows; remove one that nobody uses"},
+     "{who} has as many application credentials as this Keystone allows; remove one that is not in use"},
     {NULL, "additional application credentials", 403, CFR_E_DENIED,
      "`with` is an application credential that is restricted: make it with `unrestricted`, or let `with` log "
      "in with a password"},

@@ -145,7 +145,7 @@ int cfr_rotation_rest_keep(struct cfr_rotation_keys *keys, const struct cfr_rota
     if (full && names && !is_ours(key))
         return 0;
     if (full && !(names && drop_other(keys)))
-        return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that nobody uses",
+        return cfr_err_set(err, CFR_E_ANSWER, "the list has more than %d keys; remove those that are not in use",
                            CFR_ROTATION_KEYS_MAX);
     keys->key[keys->count++] = *key;
     return 0;

@@ -30,8 +30,7 @@ struct cfr_writer cfr_rotation_rest_body(struct cfr_wire_request *out, struct cf
 
 /* A member's text, trimmed by nothing; empty where there is none. */
 struct cfr_view cfr_rotation_rest_text(const struct cfr_json *object, const char *key);
-/* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which stands for never.
- */
+/* A member's instant in Unix seconds; 0 where there is none, and after the year 9998, which means never. */
 int64_t cfr_rotation_rest_time(const struct cfr_json *object, const char *key);
 /* Copies TEXT to TO, which is empty if TEXT is too long or not printable. True if it was copied. */
 bool cfr_rotation_rest_copy(char *to, size_t size, struct cfr_view text);

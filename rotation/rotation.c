@@ -206,8 +206,8 @@ static bool may_be_ours(const struct cfr_rotation_rotation *r, const struct cfr_
     return r->provider->names ? strcmp(key->name, j->name) == 0 : may_be_lost(r, key);
 }
 
-/* A secret that nobody knows was used by nobody; one that was undone was used by us. Where nothing tells
- * whether it is ours, it can be brought back for a while. */
+/* A secret that was lost was never used; one that was undone was used by us alone. Where it is not certain that the key
+ * is ours, it can be activated again for a while. */
 static void suspect(struct cfr_rotation_rotation *r, const char *id, struct cfr_rotation_todo *out)
 {
     bool certain = r->provider->names || strcmp(id, r->journal.minted) == 0;
@@ -284,7 +284,7 @@ static bool verified(struct cfr_rotation_rotation *r, const struct cfr_rotation_
     /* It may have been published just before a crash: then removing it would end what consumers use. */
     if (cfr_rotation_has_pending(r, f))
         act(out, CFR_ROTATION_ACT_PUBLISH, r->journal.minted);
-    else if (f->stands)
+    else if (f->new_published)
         act(out, CFR_ROTATION_ACT_ADOPT, r->journal.minted);
     else
         wait_until(out, INT64_MAX);
@@ -453,7 +453,7 @@ bool cfr_rotation_used(struct cfr_rotation_rotation *r, int64_t used_s, int64_t 
     (void)now_s;
     r->judged = true;
     if (j->step == CFR_ROTATION_INACTIVE) {
-        /* Once it is deactivated nobody can use it, so what tells is who still did near the end. */
+        /* Once it is deactivated it cannot be used, so only use near the end of the grace counts. */
         j->late_use = used_s > j->published_s + r->rules.grace_s / 2;
         return j->late_use;
     }

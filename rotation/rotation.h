@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The protocol by which one long-lived key takes the place of another: make before break. Pure: it decides
- * the next action from what is written down and what was seen; the caller takes it, reports, and writes the
- * journal down whenever it is told to, before anything else. A crash at any point, and an answer that is lost
+ * the next action from the journal and what was seen; the caller carries it out, reports, and writes the
+ * journal whenever the protocol says so, before anything else. A crash at any point, and an answer that is lost
  * or late, leaves a journal from which the rotation goes on or is undone.
  *
  *   rest -> intent -> minted -> verified -> published -> retiring -> (inactive) -> deleting -> rest
  *              |        |  not usable in time
  *              v        v
- *            lost <- undoing            (whatever may have been made is found and removed, or put aside where
- * it may be somebody else's; what is published stays)
+ *            lost <- undoing            (a key that may have been made is found and removed, or deactivated
+ * where it may be another user's; what is published stays)
  *
  * test/model/mint.pml is the same machine for spin; test_mint_rotation compares their steps. */
 #ifndef CFR_ROTATION_ROTATION_H
@@ -45,7 +45,7 @@ enum cfr_rotation_step {
         CFR_ROTATION_STEP_COUNT
 };
 
-/* A key that may be a lost one or somebody else's: it is deactivated, so that whoever uses it can bring it
+/* A key that may be a lost one or another user's: it is deactivated, so that its user can bring it
  * back. */
 struct cfr_rotation_aside {
     char id[CFR_ROTATION_ID_MAX];
@@ -74,7 +74,7 @@ struct cfr_rotation_journal {
     int64_t published_s;
     uint64_t generation;                    /* that the new key was published as */
     bool late_use;                          /* the old key was used in the second half of the grace */
-    bool asked;                             /* the present or last rotation was begun because somebody asked for one */
+    bool asked;                             /* the present or last rotation was begun on request */
     char subject[CFR_ROTATION_SUBJECT_MAX]; /* whose keys these are */
 };
 
@@ -84,8 +84,8 @@ struct cfr_rotation_rules {
     int64_t grace_most_s;  /* and at most this long for consumers that do not acknowledge */
     int64_t verify_wait_s; /* after the last of the successes in a row */
     int64_t verify_most_s; /* a new key that is not accepted everywhere by then is undone */
-    int64_t inactive_s;    /* a key that was used in the second half of the grace, or that may be somebody
-                              else's, stays deactivated this long before it is deleted */
+    int64_t inactive_s;    /* a key that was used in the second half of the grace, or that may be another
+                              user's, stays deactivated this long before it is deleted */
     int64_t settle_s;      /* how long after INTENT a key whose answer was lost may still turn up */
     double spread;         /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, so that fleets
                               spread */
@@ -113,7 +113,7 @@ struct cfr_rotation_facts {
     bool pending;    /* a pending secret of journal->name is there */
     const char *pending_id;
     int64_t pending_ends_s;
-    bool stands;          /* what is published is the key journal->minted */
+    bool new_published;   /* what is published is the key journal->minted */
     int64_t grace_left_s; /* by a clock that cannot be set, as far as that is known; 0 = none */
     bool used_by_all;     /* every consumer that acknowledges has `generation`, or there is none */
 };
@@ -164,7 +164,7 @@ bool cfr_rotation_deleted(struct cfr_rotation_rotation *r, int64_t now_s);
 int64_t cfr_rotation_due_s(const struct cfr_rotation_journal *j, const struct cfr_rotation_rules *rules);
 /* As it is written down: "published". */
 const char *cfr_rotation_step_name(enum cfr_rotation_step step);
-/* UPDATE_IN_PROGRESS, UPDATE_COMPLETE or UPDATE_FAILED; FAILED tells that what was last tried did. */
+/* UPDATE_IN_PROGRESS, UPDATE_COMPLETE or UPDATE_FAILED; FAILED: the last attempt failed. */
 const char *cfr_rotation_state(const struct cfr_rotation_journal *j, bool failed);
 /* What is waited for, in words, for status; "" = nothing. */
 void cfr_rotation_words(const struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *facts,

@@ -16,7 +16,7 @@ struct cfr_inspect_subject {
     const struct cfr_claims *claims;     /* as cfr_claims_read or cfr_claims_decode left them */
     int64_t now_s;                       /* wall clock, Unix seconds */
     const char *audience;                /* what the exchange expects in `aud`, or NULL */
-    const char *region;                  /* of the exchange, or NULL: decides which default audience is told of */
+    const char *region;                  /* of the exchange, or NULL: determines which default audience is reported */
     const struct cfr_token_rules *rules; /* of the provider; NULL = only those that hold for all */
 };
 

@@ -15,7 +15,7 @@
 /* Loopback and link-local addresses; among them are the clouds' metadata and credential endpoints. */
 static const char never_proxied[] = "localhost,127.0.0.0/8,::1,169.254.0.0/16,fe80::/10,fd00:ec2::23";
 
-/* Ours and the environment's. libcurl takes `*` as "all" only where it stands alone. */
+/* Ours and the environment's. libcurl takes `*` as "all" only where it is the whole list. */
 static bool has_proxy(void)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};

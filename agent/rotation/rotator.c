@@ -43,7 +43,7 @@ void cfr_rotator_report_leftover(const struct cfr_rotator *m)
     if (j->current[0] != '\0' || j->minted[0] != '\0' || unknown)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
                 "the keys of %.200s are not looked after any more: %s%s%s%s%s stay as they are until "
-                "somebody removes them%s",
+                "an operator removes them%s",
                 j->subject, j->current, j->old[0] != '\0' ? ", " : "", j->old, j->minted[0] != '\0' ? ", " : "",
                 j->minted, unknown ? "; one more may have been made a moment ago" : "");
 }
@@ -184,7 +184,7 @@ static void get_facts(struct cfr_rotator *m, struct cfr_rotation_facts *out)
         .used_by_all = m->context.used_by_all(m->context.ctx),
     };
     if (m->r.journal.step == CFR_ROTATION_VERIFIED && !out->pending)
-        out->stands = m->context.is_published(m->context.ctx, m->r.journal.minted);
+        out->new_published = m->context.is_published(m->context.ctx, m->r.journal.minted);
 }
 
 /* What must be written before anything else is done. */
@@ -430,7 +430,7 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
     stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
-            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.stands);
+            (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published);
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),

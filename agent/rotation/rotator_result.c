@@ -114,7 +114,7 @@ static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 
     if (m->r.journal.step == CFR_ROTATION_LOST)
         cfr_log(CFR_LOG_WARN, m->config->name, NULL,
-                "deactivated the key %s of %s: it may be the one whose answer was lost, or somebody else's; "
+                "deactivated the key %s of %s: it may be the one whose answer was lost, or another user's; "
                 "it is removed in %s "
                 "unless it is made active again",
                 m->call.id, m->r.journal.subject, cfr_time_words(m->r.rules.inactive_s * 1000, words));

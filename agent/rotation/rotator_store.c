@@ -70,7 +70,7 @@ static int load_journal(struct cfr_rotator *m, struct cfr_err *err)
                                         : cfr_err_prefix(err,
                                                          "the journal %s.json in state_dir cannot be used, "
                                                          "and without it nothing is done; restore it, "
-                                                         "or remove it with the keys of %s that nobody uses",
+                                                         "or remove it with the keys of %s that are not in use",
                                                          name, subject);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the metrics page share: how a sample is written, and the samples about those who are told of a
- * generation or about keys that are rotated. Not for others. */
+/* What the files of the metrics page share: how a sample is written, and the samples about hooks, deliveries and
+ * consumers, and about rotated keys. */
 #ifndef CFR_SERVE_API_METRICS_PRIVATE_H
 #define CFR_SERVE_API_METRICS_PRIVATE_H
 

@@ -44,8 +44,8 @@ static struct cfr_view granted_email(const struct cfr_sdk_gce_account *entry, co
     return identity;
 }
 
-/* An entry without an email is an account of its own if it has an alias, and one of nobody's as long as its email is
- * not known: were it taken for the first account's, one would get the other's tokens. */
+/* An entry without an email is an account of its own if it has an alias, and is in no account as long as its email is
+ * not known: in the first account it would be given the other's tokens. */
 static void gather_member(struct cfr_sdk_gce_tree *t, const struct cfr_sdk_gce_account *entry,
                           const struct cfr_sdk_endpoint_world *w, size_t i)
 {

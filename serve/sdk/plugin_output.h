@@ -12,9 +12,8 @@
 /* What the token is for, which decides between several. */
 enum cfr_sdk_plugin_use {
     CFR_SDK_PLUGIN_ANY,     /* what the exchange gave, else the token that it began with */
-    CFR_SDK_PLUGIN_SUBJECT, /* to be exchanged at a cloud: the token that the exchange began with, else what names
-                             * somebody
-                             */
+    CFR_SDK_PLUGIN_SUBJECT, /* to be exchanged at a cloud: the token that the exchange began with, else one that
+                             * names a subject */
     CFR_SDK_PLUGIN_CLUSTER  /* to log in to a Kubernetes API server */
 };
 

@@ -34,7 +34,7 @@ bool cfr_sdk_shape_is_plain(const char *text, const char *more);
 /* Sets NAME to http://LISTEN and PATH. */
 int cfr_sdk_shape_set_url(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char *name, const char *listen,
                           const char *path, struct cfr_err *err);
-/* Notes that LISTEN (with PATH) serves the credential besides another endpoint. */
+/* Notes that LISTEN (with PATH) serves the credential next to another endpoint. */
 int cfr_sdk_shape_note_second(struct cfr_sdk_env *e, const char *listen, const char *path, struct cfr_err *err);
 
 #endif

@@ -50,7 +50,7 @@ static const struct cfr_error_table_row rows[] = {
     {0},
 };
 
-/* A member whose name the endpoints do not all write alike. */
+/* A member that the endpoints write in different cases. */
 static struct cfr_view member(const struct cfr_json *doc, const char *upper, const char *lower)
 {
     struct cfr_view v = {NULL, 0};

@@ -24,7 +24,7 @@ static const struct cfr_error_table_row rows[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, "the session has ended; the exchange begins again"},
     {"AccessDeniedException", "GetServiceBearerToken", 0, CFR_E_DENIED,
-     "allow {who} sts:GetServiceBearerToken, which ECR Public needs besides its own permission"},
+     "allow {who} sts:GetServiceBearerToken, which ECR Public needs in addition to its own permission"},
     {"AccessDeniedException", "ecr-public", 0, CFR_E_DENIED, "allow {who} ecr-public:GetAuthorizationToken"},
     {"AccessDeniedException", NULL, 0, CFR_E_DENIED, "allow {who} ecr:GetAuthorizationToken on resource *"},
     {"AccessDenied", NULL, 0, CFR_E_DENIED, "allow {who} GetAuthorizationToken on resource *"},

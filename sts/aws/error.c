@@ -32,7 +32,7 @@ static const struct cfr_error_table_row with_keys[] = {
     {"ExpiredTokenException", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"ExpiredToken", NULL, 0, CFR_E_TOKEN_EXPIRED, HINT_KEYS_EXPIRED},
     {"AccessDenied", "with session credentials", 0, CFR_E_DENIED,
-     "the keys belong to a session already, so there is no other to be had from them; give a `role_arn`, or "
+     "the keys belong to a session already, so they cannot get another one; give a `role_arn`, or "
      "long-lived keys"},
     {"AccessDenied", "GetSessionToken", 0, CFR_E_DENIED,
      "{who} may not call GetSessionToken; give a `role_arn`, or change the user's policy"},

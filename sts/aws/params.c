@@ -174,7 +174,7 @@ int cfr_aws_params_check_policy_arns(const char *key, const struct cfr_strings *
     return 0;
 }
 
-/* Tags are letters, numbers and separators of Unicode; only ASCII is checked, AWS judges the rest. */
+/* Tags are letters, numbers and separators of Unicode; only ASCII is checked, AWS checks the rest. */
 static bool tag_chars(const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GetCallerIdentity with the keys that were granted: do they work, and are they whose they are said to be? */
+/* GetCallerIdentity with the keys that were granted: do they work, and do they belong to the configured role? */
 #ifndef CFR_STS_AWS_VERIFY_PRIVATE_H
 #define CFR_STS_AWS_VERIFY_PRIVATE_H
 

@@ -304,7 +304,7 @@ int cfr_azure_error_set_registry(const struct cfr_azure_refusal *r, struct cfr_e
     const struct cfr_json *first;
     int rc;
 
-    /* What cannot be read is judged by its status alone. */
+    /* An answer that cannot be read is classified by its status alone. */
     (void)cfr_json_parse(r->reply->body, &doc, NULL);
     first = cfr_json_first(cfr_json_get(doc, "errors"));
     (void)cfr_json_string(cfr_json_get(first, "code"), &refusal.code);

@@ -10,7 +10,7 @@
 
 #include "sts/core/provider.h"
 
-/* Providers tell by its path whether a file is configured. This is the path of one whose content is handed over
+/* Providers know by its path whether a file is configured. This is the path of one whose content is handed over
  * instead: it is never opened. */
 #define CFR_STS_CONFIG_GIVEN "/content-is-given"
 

@@ -67,7 +67,7 @@ static int check(const char *host, struct cfr_view user, struct cfr_view passwor
 {
     if (!cfr_docker_auths_host_ok(cfr_view_of(host)))
         return cfr_err_set(err, CFR_E_CONFIG,
-                           "registries: \"%.80s\" is no registry's host; write it as it stands before the first `/` of "
+                           "registries: \"%.80s\" is no registry's host; write what precedes the first `/` of "
                            "an image's name",
                            host);
     if (user.n == 0 || memchr(user.p, ':', user.n) != NULL)

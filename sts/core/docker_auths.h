@@ -11,7 +11,7 @@
  * CFR_FIELD_REGISTRY_AUTHS: `"HOST":{"username":...,"password":...,"auth":base64(user:password)}`. */
 int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view user, struct cfr_view password,
                          struct cfr_err *err);
-/* True for a registry host as it stands before the first `/` of an image name, with an optional port. */
+/* True for a registry host as it is before the first `/` of an image name, with an optional port. */
 bool cfr_docker_auths_host_ok(struct cfr_view host);
 /* Fills an empty LIST of a configuration with HOST, or with EXAMPLE if that is empty, too. CFR_E_NOMEM. */
 int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err);

@@ -168,7 +168,7 @@ static int read_member(struct cfr_oauth_answer *a, const struct member *m, const
     return store_text(a, m->key, m->field, value, err);
 }
 
-/* Goes on after an error, so that a refusal with one odd member is still told by its code. */
+/* Goes on after an error, so that a refusal with one odd member is still reported by its code. */
 static int read_members(const struct cfr_json *doc, struct cfr_oauth_answer *out, struct cfr_err *err)
 {
     bool seen[MEMBERS] = {false};

@@ -31,10 +31,10 @@ struct cfr_oauth_answer {
     size_t code_count;
 };
 
-/* Reads a JSON object: a grant, an error, or neither; null stands for an absent member. CFR_E_ANSWER: no JSON object,
+/* Reads a JSON object: a grant, an error, or neither; null is as an absent member. CFR_E_ANSWER: no JSON object,
  * or a known member of a wrong type, or one twice (the other members are there all the same, so that an error status
- * with such an answer can still be told by its code); CONTENT_TYPE is for the error text. CFR_E_NOMEM. The caller frees
- * OUT in every case. */
+ * with such an answer can still be reported by its code); CONTENT_TYPE is for the error text. CFR_E_NOMEM. The caller
+ * frees OUT in every case. */
 int cfr_oauth_answer_read(struct cfr_view content_type, struct cfr_view body, struct cfr_oauth_answer *out,
                           struct cfr_err *err);
 void cfr_oauth_answer_free(struct cfr_oauth_answer *a);

@@ -32,7 +32,7 @@ static int read_bearer(const struct cfr_oauth_answer *answer, int64_t now_s, str
     return cfr_secret_append(&out->value, token, err);
 }
 
-/* The expiry in the claims of an ID token, whose signature is its audience's business. */
+/* The expiry in the claims of an ID token, whose signature its audience verifies. */
 static bool id_expiry(struct cfr_view token, int64_t *expires_s)
 {
     const char *first = token.n != 0 ? memchr(token.p, '.', token.n) : NULL;

@@ -177,7 +177,7 @@ static int named(int rc, const char *key, struct cfr_err *err)
 }
 
 /* What a credential file says by itself. */
-static int check_beside_file(const struct cfr_gcp *c, struct cfr_err *err)
+static int check_next_to_file(const struct cfr_gcp *c, struct cfr_err *err)
 {
     const struct {
         const char *key;
@@ -202,7 +202,7 @@ static int check_beside_file(const struct cfr_gcp *c, struct cfr_err *err)
     return 0;
 }
 
-static int check_beside_none(const struct cfr_gcp *c, struct cfr_err *err)
+static int check_without_file(const struct cfr_gcp *c, struct cfr_err *err)
 {
     if (c->audience == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
@@ -380,7 +380,7 @@ static int check_texts(const struct cfr_gcp *c, struct cfr_err *err)
 static int check_gcp(const void *node, struct cfr_err *err)
 {
     const struct cfr_gcp *c = node;
-    int rc = c->credentials_file != NULL ? check_beside_file(c, err) : check_beside_none(c, err);
+    int rc = c->credentials_file != NULL ? check_next_to_file(c, err) : check_without_file(c, err);
 
     if (rc == 0)
         rc = check_texts(c, err);

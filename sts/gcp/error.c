@@ -13,7 +13,7 @@
     "correct `audience`: //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/"            \
     "providers/PROVIDER, with the project's NUMBER, not its id"
 
-/* What any of the services may say. */
+/* Errors of any of the services. */
 #define COMMON_ROWS                                                                                                    \
     {"internal_failure", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                      \
         {"server_error", NULL, 0, CFR_E_UNAVAILABLE, HINT_LATER},                                                      \

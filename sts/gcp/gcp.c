@@ -50,7 +50,7 @@ static int build(const struct cfr_sts_exchange *x, const struct cfr_sts_input *i
     return rc;
 }
 
-/* The service account, or who the token's subject is to the pool, or just the pool's provider. */
+/* The service account, or the principal that the pool makes of the token's subject, or just the pool's provider. */
 static int set_identity(const struct cfr_gcp_plan *p, const struct cfr_sts_input *in, struct cfr_grant *g,
                         struct cfr_err *err)
 {

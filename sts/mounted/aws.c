@@ -102,7 +102,7 @@ static int configure_role(const struct cfr_mounted_case *c, const struct ini *in
         return rc;
     if (ini->access_key_id.n != 0 || cfr_mounted_get(c, "aws_access_key_id").n != 0)
         cfr_mounted_note(
-            c, "it holds stale long-lived keys beside the role; the role is followed, delete aws_access_key_id "
+            c, "it holds stale long-lived keys next to the role; the role is followed, delete aws_access_key_id "
                "and aws_secret_access_key");
     if (c->options->pass_on)
         return 0;

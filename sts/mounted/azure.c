@@ -24,8 +24,9 @@ int cfr_mounted_azure(const struct cfr_mounted_case *c)
         return rc;
     /* A patch that merges leaves the old key behind when a cluster moves to tokens. */
     if (token.n != 0 && cfr_mounted_get(c, "azure_client_secret").n != 0)
-        cfr_mounted_note(c, "it holds a stale azure_client_secret beside azure_federated_token_file; the token file is "
-                            "followed, delete the secret");
+        cfr_mounted_note(c,
+                         "it holds a stale azure_client_secret next to azure_federated_token_file; the token file is "
+                         "followed, delete the secret");
     if (c->options->pass_on)
         return 0;
     rc = cfr_mounted_exchange(c, &cfr_azure_provider);

@@ -20,7 +20,7 @@ static int store_token(const struct cfr_mounted_case *c, const struct cfr_gcp_fi
     return cfr_mounted_token(c, "credential_source in service_account.json", f->token_path);
 }
 
-/* Passed on, it is judged by its consumers, which may know more types than credfresh does. */
+/* Passed on, it is checked by its consumers, which may know more types than credfresh does. */
 static int check_json(const struct cfr_mounted_case *c, struct cfr_view text)
 {
     struct cfr_json *doc = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling mounted Secrets apart. */
+/* Determines the kind of a mounted Secret by its keys. */
 #include "sts/mounted/mounted_private.h"
 
 #include "base/str.h"
@@ -46,7 +46,7 @@ static bool has_suffix(const char *text, const char *suffix)
 }
 
 /* `credentials` is an ini file for AWS and a JSON array for Nutanix, and both begin with a bracket. Which of
- * the two it will be while it is still EMPTY is up to the one who asks. */
+ * the two it will be while it is still EMPTY is up to the caller. */
 static enum cfr_mounted_kind kind_of_credentials(struct cfr_view value, enum cfr_mounted_kind empty)
 {
     struct cfr_view inside = cfr_view_trim(value);

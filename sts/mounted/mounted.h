@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Secrets as the OpenShift cloud credential operator and its like mount them: which cloud's they are, whether
- * they are long-lived keys or only tell where a token is, and what exchange follows from them. Pure: keys in,
+ * they are long-lived keys or only name a token's file, and what exchange follows from them. Pure: keys in,
  * decision out. Source of the forms: the cloud credential operator's actuators and ccoctl. */
 #ifndef CFR_STS_MOUNTED_MOUNTED_H
 #define CFR_STS_MOUNTED_MOUNTED_H
@@ -34,7 +34,7 @@ struct cfr_mounted_key {
     struct cfr_view value;
 };
 
-/* What is wanted of it. */
+/* The configuration that applies to it. */
 struct cfr_mounted_options {
     int expect;                              /* enum cfr_mounted_kind; CFR_MOUNTED_UNKNOWN = whatever it is */
     bool pass_on;                            /* no exchange, whatever the cloud can do */
@@ -43,10 +43,10 @@ struct cfr_mounted_options {
     const char *directory; /* where the keys are files, for what is wanted as a path; NULL = nowhere */
 };
 
-/* What it is. Zeroed, then filled; freed by cfr_mounted_free. */
+/* The result. Zeroed, then filled; freed by cfr_mounted_free. */
 struct cfr_mounted {
     enum cfr_mounted_kind kind;
-    bool short_lived;  /* it holds no secret but tells where the token is */
+    bool short_lived;  /* it holds no secret but the path of the token */
     char *token_file;  /* heap; of the short-lived form, else NULL */
     char *token_field; /* heap; that file is a JSON object, and this its member; NULL = the token alone */
     const struct cfr_sts_provider *provider; /* what exchanges it; NULL = it is passed on as it is */
@@ -55,13 +55,13 @@ struct cfr_mounted {
     struct cfr_sts_content contents[CFR_STS_CONTENTS_MAX]; /* views into the keys, or into OWN */
     size_t content_count;
     struct cfr_secret own; /* what had to be taken out of a key (an ini file, YAML, JSON) */
-    char note[256];        /* what an operator should know of it: a stale key beside a newer form; empty = nothing */
+    char note[256];        /* what an operator should know of it: a stale key next to a newer form; empty = nothing */
 };
 
-/* Decides. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names it); CFR_E_CONFIG: of
- * no known form, not of the kind that was expected, keys of two kinds at once, or a value that cannot be
- * (which key, what is wrong, never the value of a secret). Of two forms of one kind the newer one, or the
- * plainer one, is followed, and the note tells. With pass_on a Secret of no known form and of two kinds is
+/* Determines the kind and the exchange. CFR_E_MISSING: a key of a known form that is not there yet, or empty (names
+ * it); CFR_E_CONFIG: of no known form, not of the kind that was expected, keys of two kinds at once, or a value that
+ * cannot be (which key, what is wrong, never the value of a secret). Of two forms of one kind the newer one, or the
+ * plainer one, is followed, and the note says so. With pass_on a Secret of no known form and of two kinds is
  * good too, and of a known one only what its consumers cannot do without is asked for. The caller frees OUT
  * in every case. */
 int cfr_mounted_read(const struct cfr_mounted_key *keys, size_t count, const struct cfr_mounted_options *options,

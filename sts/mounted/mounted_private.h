@@ -6,7 +6,7 @@
 #include "base/yaml.h"
 #include "sts/mounted/mounted.h"
 
-/* A Secret being judged. */
+/* A Secret that is being read. */
 struct cfr_mounted_case {
     const struct cfr_mounted_key *keys;
     size_t count;
@@ -25,7 +25,7 @@ int cfr_mounted_need(const struct cfr_mounted_case *c, const char *name, struct 
 int cfr_mounted_yaml(const struct cfr_mounted_case *c, const char *key, struct cfr_view text, struct cfr_yaml **out);
 /* Sets the note, if there is none yet. */
 void cfr_mounted_note(const struct cfr_mounted_case *c, const char *note);
-/* The Secret tells where the token is: an absolute path. */
+/* Takes PATH, the value of KEY, as the path of the token: it must be absolute. */
 int cfr_mounted_token(const struct cfr_mounted_case *c, const char *key, struct cfr_view path);
 /* Begins the exchange by PROVIDER: its configuration as `exchange:` has it, else defaults. CFR_E_CONFIG if
  * that names another provider. */

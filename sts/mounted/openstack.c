@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mounted Secrets of OpenStack: clouds.yaml with one cloud, and the CA beside it.
+/* Mounted Secrets of OpenStack: clouds.yaml with one cloud, and the CA next to it.
  * Source: the cloud credential operator's OpenStack actuator; openstacksdk's configuration files. */
 #include "sts/mounted/mounted_private.h"
 
@@ -40,7 +40,7 @@ struct named {
     const char *domain_name;
 };
 
-/* As gophercloud reads it: a domain without a `user_` or `project_` before it stands for both. */
+/* As gophercloud reads it: a domain without a `user_` or `project_` before it means both. */
 static int fill_domain(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth, const struct named *n,
                        const struct named *other)
 {
@@ -98,7 +98,7 @@ static int fill_auth(const struct cfr_mounted_case *c, const struct cfr_yaml_nod
     return rc;
 }
 
-/* The secret outlives the document that it stands in. */
+/* The secret outlives the document that it is in. */
 static int store_secret(const struct cfr_mounted_case *c, const struct cfr_yaml_node *auth)
 {
     struct cfr_view app = text_at(auth, "application_credential_secret");

@@ -36,7 +36,7 @@ static void write_scope(struct cfr_writer *w, const struct cfr_openstack *c)
     cfr_writer_close(w);
 }
 
-/* Refuses what an editor or a wrong file leaves in a secret: Keystone would only say that the secret is wrong. */
+/* Refuses what an editor or a wrong file leaves in a secret: Keystone would only report that the secret is wrong. */
 static int read_secret(const struct cfr_sts_input *in, const char *key, struct cfr_view *out, struct cfr_err *err)
 {
     struct cfr_view rest = cfr_sts_input_content(in, key);

@@ -185,7 +185,7 @@ int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_
     };
     struct cfr_json *doc;
     struct said said = {0};
-    /* What cannot be read decides by its status alone: a page of a proxy, say. */
+    /* An answer that cannot be read, such as a page of a proxy, is classified by its status alone. */
     int rc = cfr_json_parse(reply->body, &doc, err);
 
     if (rc == CFR_E_NOMEM)

@@ -28,7 +28,7 @@ static void a_verified_key_without_its_pending_secret_is_left_alone(void **state
     cfr_rotation_words(&r, &f, words);
     assert_contains(words, "key-1");
     /* It is: then the old one may go, in its time. */
-    f.stands = true;
+    f.new_published = true;
     cfr_rotation_next(&r, &f, &save, &todo);
     assert_int_equal(todo.action, CFR_ROTATION_ACT_ADOPT);
     assert_string_equal(todo.id, "key-1");

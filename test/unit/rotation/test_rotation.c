@@ -324,7 +324,7 @@ static void turn(struct world *w)
                                    .wanted = w->faults && chance(w, 20) == 0,
                                    .pending = w->pending[0] != '\0',
                                    .pending_id = w->pending,
-                                   .stands = strcmp(w->published, w->r.journal.minted) == 0,
+                                   .new_published = strcmp(w->published, w->r.journal.minted) == 0,
                                    .used_by_all = chance(w, 2) == 0};
     struct cfr_rotation_todo todo;
     bool changed;
