@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* credfresh-gen: prints a file that is made from the program's own tables. A tool of the build, never installed. */
 #include "agent/hook/hook.h"
+#include "agent/publish/targets.h"
 #include "gen/completion_private.h"
 #include "gen/reference_private.h"
 
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
     bool good;
 
     cfr_hook_register();
+    cfr_publish_register();
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0)
             pages[i].write(&page);

@@ -108,21 +108,6 @@ struct cfr_config_file {
     bool in_place;   /* single file only */
 };
 
-struct cfr_config_profile {
-    struct cfr_node node;
-    char *path;
-    char *name;   /* profile, default "default" */
-    int format;   /* one with .profile set */
-    int64_t mode; /* when the file is made */
-    char *owner;
-    char *group;
-    char *role_arn;
-    char *session_name;
-    char *token_path;
-    char *region;
-    char *command;
-};
-
 /* A Secret of the cluster as a target. */
 struct cfr_config_secret {
     struct cfr_node node;
@@ -135,7 +120,7 @@ struct cfr_config_secret {
     char *context;
 };
 
-/* One target: a directory with files, or a single file, or a profile, or a Secret of the cluster. */
+/* One target: a directory with files, or a single file, or a Secret of the cluster, or one of a registered kind. */
 struct cfr_config_publish {
     struct cfr_node node;
     char *directory;
@@ -145,7 +130,7 @@ struct cfr_config_publish {
     char *group;
     struct cfr_list files;        /* of struct cfr_config_file with .name */
     struct cfr_config_file *file; /* with .path */
-    struct cfr_config_profile *profile;
+    struct cfr_list kind;         /* of struct cfr_one_of: a target of a registered kind (agent/config/target.h) */
     struct cfr_config_secret *secret;
 };
 

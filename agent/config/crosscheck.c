@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of the configuration that concern more than one mapping. */
 #include "agent/config/crosscheck_private.h"
+#include "agent/config/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,8 @@ enum claim_kind {
     CLAIM_DIRECTORY,
     CLAIM_FILE,
     CLAIM_OWN,
-    CLAIM_PROFILE,
+    CLAIM_KIND,
+    CLAIM_SECTION,
     CLAIM_ACKNOWLEDGED,
     CLAIM_TOKEN,
     CLAIM_MOUNTED
@@ -66,9 +68,10 @@ enum claim_kind {
 struct claim {
     const char *path;
     enum claim_kind kind;
-    const char *name; /* of the profile; of the key for CLAIM_OWN */
+    const char *name; /* of the section; of the key for CLAIM_OWN */
     const struct cfr_config_credential *credential;
     int line;
+    const char *key; /* CLAIM_KIND, CLAIM_SECTION: of PATH */
 };
 
 struct claims {
@@ -84,11 +87,18 @@ static void claim(struct claims *list, const struct claim *item)
 
 static void claim_target(struct claims *list, const struct cfr_config_credential *c, const struct cfr_config_publish *p)
 {
-    claim(list, &(struct claim){p->directory, CLAIM_DIRECTORY, "", c, p->node.line});
+    struct cfr_config_target_use use = {.format = -1};
+    const void *config;
+    const struct cfr_config_target_kind *kind = cfr_config_target_kind(p, &config);
+
+    claim(list, &(struct claim){p->directory, CLAIM_DIRECTORY, "", c, p->node.line, NULL});
     if (p->file != NULL)
-        claim(list, &(struct claim){p->file->path, CLAIM_FILE, "", c, p->file->node.line});
-    if (p->profile != NULL && p->profile->name != NULL)
-        claim(list, &(struct claim){p->profile->path, CLAIM_PROFILE, p->profile->name, c, p->profile->node.line});
+        claim(list, &(struct claim){p->file->path, CLAIM_FILE, "", c, p->file->node.line, NULL});
+    if (kind != NULL) {
+        kind->describe(config, &use);
+        claim(list, &(struct claim){use.path, use.section != NULL ? CLAIM_SECTION : CLAIM_KIND,
+                                    use.section != NULL ? use.section : "", c, use.line, use.key});
+    }
 }
 
 static void claim_acknowledged(struct claims *list, const struct cfr_config_credential *c)
@@ -96,7 +106,7 @@ static void claim_acknowledged(struct claims *list, const struct cfr_config_cred
     const struct cfr_config_acknowledge *all = c->acknowledge.items;
 
     for (size_t i = 0; i < c->acknowledge.count; i++)
-        claim(list, &(struct claim){all[i].file, CLAIM_ACKNOWLEDGED, "", c, all[i].node.line});
+        claim(list, &(struct claim){all[i].file, CLAIM_ACKNOWLEDGED, "", c, all[i].node.line, NULL});
 }
 
 static void count_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
@@ -113,7 +123,7 @@ static void claim_secret(void *ctx, const struct cfr_config_endpoint *endpoint,
 {
     (void)endpoint;
     if (!secret->existing)
-        claim(ctx, &(struct claim){secret->file, CLAIM_OWN, CLIENT_SECRET, NULL, secret->node.line});
+        claim(ctx, &(struct claim){secret->file, CLAIM_OWN, CLIENT_SECRET, NULL, secret->node.line, NULL});
 }
 
 static bool collect_claims(const struct cfr_config *config, struct claims *list)
@@ -126,20 +136,20 @@ static bool collect_claims(const struct cfr_config *config, struct claims *list)
     list->items = calloc(room, sizeof *list->items);
     if (list->items == NULL)
         return false;
-    claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line});
-    claim(list, &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line});
-    claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line});
+    claim(list, &(struct claim){config->state_dir, CLAIM_OWN, "state_dir", NULL, config->node.line, NULL});
+    claim(list, &(struct claim){config->control_socket, CLAIM_OWN, "control_socket", NULL, config->node.line, NULL});
+    claim(list, &(struct claim){config->token_socket, CLAIM_OWN, "token_socket", NULL, config->node.line, NULL});
     if (config->service_ca != NULL)
         claim(list, &(struct claim){config->service_ca->store, CLAIM_OWN, "service_ca.store", NULL,
-                                    config->service_ca->node.line});
+                                    config->service_ca->node.line, NULL});
     cfr_config_each_client_secret(config, claim_secret, list);
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
         if (c->token != NULL)
-            claim(list, &(struct claim){c->token->file, CLAIM_TOKEN, "", c, c->token->node.line});
+            claim(list, &(struct claim){c->token->file, CLAIM_TOKEN, "", c, c->token->node.line, NULL});
         if (c->secret != NULL)
-            claim(list, &(struct claim){c->secret->directory, CLAIM_MOUNTED, "", c, c->secret->node.line});
+            claim(list, &(struct claim){c->secret->directory, CLAIM_MOUNTED, "", c, c->secret->node.line, NULL});
         for (size_t j = 0; j < c->publish.count; j++)
             claim_target(list, c, target_at(c, j));
         claim_acknowledged(list, c);
@@ -203,8 +213,9 @@ static const char *key_of(const struct claim *c)
         return "publish.directory";
     case CLAIM_FILE:
         return "publish.file.path";
-    case CLAIM_PROFILE:
-        return "publish.profile.path";
+    case CLAIM_KIND:
+    case CLAIM_SECTION:
+        return c->key;
     case CLAIM_ACKNOWLEDGED:
         return "acknowledge.file";
     case CLAIM_TOKEN:
@@ -234,7 +245,7 @@ static void report_conflict(struct cfr_config_diagnostics *ps, const struct clai
     cfr_config_diagnostics_add(ps, a->line, "%s%.63s%s%s: %.200s %s %s; choose another path%s", prefix, name,
                                a->credential != NULL ? ": " : "", key_of(a), a->path, how,
                                other.p != NULL ? other.p : "another",
-                               a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE ? " or another profile name" : "");
+                               a->kind == CLAIM_SECTION && b->kind == CLAIM_SECTION ? " or another profile name" : "");
     cfr_str_free(&other);
 }
 
@@ -242,7 +253,7 @@ static bool may_share(const struct claim *a, const struct claim *b)
 {
     if (a->kind >= CLAIM_TOKEN && b->kind >= CLAIM_TOKEN)
         return true;
-    return a->kind == CLAIM_PROFILE && b->kind == CLAIM_PROFILE && strcmp(a->name, b->name) != 0;
+    return a->kind == CLAIM_SECTION && b->kind == CLAIM_SECTION && strcmp(a->name, b->name) != 0;
 }
 
 /* The later line is the one at fault, unless the earlier one is a token or of our own. */

@@ -5,6 +5,7 @@
 #include "agent/config/crosscheck_private.h"
 
 #include "agent/config/schema_private.h"
+#include "agent/config/target.h"
 #include "files/file.h"
 #include "files/format/format.h"
 #include "rotation/provider.h"
@@ -188,6 +189,9 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
 {
     for (size_t i = 0; i < c->publish.count; i++) {
         const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
+        struct cfr_config_target_use use = {.format = -1};
+        const void *config;
+        const struct cfr_config_target_kind *kind = cfr_config_target_kind(p, &config);
 
         for (size_t j = 0; j < p->files.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + j;
@@ -196,8 +200,10 @@ static void check_formats(const struct cfr_config_credential *c, struct cfr_conf
         }
         if (p->file != NULL)
             check_format(c, p->file->format, p->file->token_path, NULL, "file", p->file->node.line, ps);
-        if (p->profile != NULL)
-            check_format(c, p->profile->format, NULL, NULL, "profile", p->profile->node.line, ps);
+        if (kind != NULL)
+            kind->describe(config, &use);
+        if (use.format >= 0)
+            check_format(c, use.format, NULL, NULL, kind->variant.key, use.line, ps);
         for (size_t j = 0; p->secret != NULL && j < p->secret->keys.count; j++) {
             const struct cfr_config_file *f = (const struct cfr_config_file *)p->secret->keys.items + j;
 

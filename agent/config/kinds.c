@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Registry of the kinds that later rooms bring: their keys are in the configuration, their rows are not here. */
 #include "agent/config/schema_private.h"
+#include "agent/config/target.h"
 
 #include <stdio.h>
 
 static const struct cfr_config_hook_kind *(*hook_at)(size_t index);
+static const struct cfr_config_target_kind *(*target_at)(size_t index);
 
 void cfr_config_register_hooks(const struct cfr_config_hook_kind *(*at)(size_t index))
 {
@@ -26,6 +28,32 @@ struct cfr_variant cfr_config_hook_variant(size_t index)
 const struct cfr_config_hook_kind *cfr_config_hook_kind(const struct cfr_config_hook *h, const void **kind_config)
 {
     const struct cfr_one_of *one = h->kind.items;
+
+    *kind_config = one != NULL ? one->config : NULL;
+    return one != NULL ? one->variant.row : NULL;
+}
+
+void cfr_config_register_targets(const struct cfr_config_target_kind *(*at)(size_t index))
+{
+    target_at = at;
+}
+
+struct cfr_variant cfr_config_target_variant(size_t index)
+{
+    const struct cfr_config_target_kind *kind = target_at != NULL ? target_at(index) : NULL;
+    struct cfr_variant v = {.key = NULL};
+
+    if (kind != NULL) {
+        v = kind->variant;
+        v.row = kind;
+    }
+    return v;
+}
+
+const struct cfr_config_target_kind *cfr_config_target_kind(const struct cfr_config_publish *t,
+                                                            const void **kind_config)
+{
+    const struct cfr_one_of *one = t->kind.items;
 
     *kind_config = one != NULL ? one->config : NULL;
     return one != NULL ? one->variant.row : NULL;

@@ -17,8 +17,9 @@ extern const struct cfr_table cfr_config_mint_table;
 extern const struct cfr_table cfr_config_mounted_table;
 extern const struct cfr_table cfr_config_token_table;
 
-/* The registered kinds of hooks: agent/config/kinds.c. */
+/* The registered kinds of hooks and of targets: agent/config/kinds.c. */
 struct cfr_variant cfr_config_hook_variant(size_t index);
+struct cfr_variant cfr_config_target_variant(size_t index);
 
 /* The head of a row. AT(member) is the member's offset; the key is its name, or KEY. */
 #define FIELD(member, kind)          .key = #member, .type = CFR_FIELD_##kind, .offset = AT(member)

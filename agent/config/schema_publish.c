@@ -1,34 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of where credentials are written. */
 #include "agent/config/schema_private.h"
+#include "agent/config/target.h"
 #include "files/format/format.h"
 
-#define DOC_FORMAT       "What is written. The formats are listed at the end of this page."
-#define DOC_MODE         "Permission bits, octal and in quotes. Neither world-writable nor setuid, setgid or sticky."
-#define DOC_OWNER        "User name or number that owns it. Default: the user that credfresh runs as."
-#define DOC_GROUP        "Group name or number that owns it. Default: the group that credfresh runs as."
-#define DOC_ROLE_ARN     "With format aws-config: the role that the SDK itself assumes with the token at `token_path`."
-#define DOC_SESSION_NAME "With format aws-config: the session name that the SDK uses for `role_arn`."
+#define DOC_FORMAT "What is written. The formats are listed at the end of this page."
+#define DOC_MODE   "Permission bits, octal and in quotes. Neither world-writable nor setuid, setgid or sticky."
+#define DOC_OWNER  "User name or number that owns it. Default: the user that credfresh runs as."
+#define DOC_GROUP  "Group name or number that owns it. Default: the group that credfresh runs as."
 #define DOC_TOKEN_PATH                                                                                                 \
     "With formats aws-config, azure-env and gcp-external-account: where the consumer's SDK finds the token that it "   \
     "exchanges by itself, such as the path of a projected volume. azure-env and gcp-external-account default to the "  \
     "file with format token of the same directory; elsewhere, as in a Secret of the cluster, they need it."
-#define DOC_REGION                                                                                                     \
-    "With formats aws-config, env, clouds-yaml and clouds-conf: the region that it names. Default: the region of "     \
-    "the exchange."
-#define DOC_COMMAND                                                                                                    \
-    "With format aws-config: the command for `credential_process`, with absolute paths and without shell "             \
-    "syntax."
 
 #define AT(member) offsetof(struct cfr_config_file, member)
 /* The rows that everything with a format shares. */
 #define FORMAT_FIELDS                                                                                                  \
     {FIELD(profile, STRING), .min = 1, .max = 64,                                                                      \
      .doc = CFR_DOC("With formats aws-credentials and aws-config: the name of the profile. Default: default.")},       \
-        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(DOC_ROLE_ARN)},                                \
-        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SESSION_NAME)},                          \
+        {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(CFR_CONFIG_DOC_ROLE_ARN)},                     \
+        {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(CFR_CONFIG_DOC_SESSION_NAME)},               \
         {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH, .doc = CFR_DOC(DOC_TOKEN_PATH)},                          \
-        {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(DOC_REGION)},                                      \
+        {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(CFR_CONFIG_DOC_REGION)},                           \
         {FIELD(key, STRING), .min = 1, .max = 253,                                                                     \
          .doc = CFR_DOC("With format secret-key: which key of the mounted Secret. Default: the name.")},               \
         {FIELD(scope, STRING), .min = 1, .max = 512,                                                                   \
@@ -42,7 +35,7 @@
          .doc = CFR_DOC("With format clouds-yaml: what the consumer authenticates with, the credential itself or "     \
                         "only the Keystone token.")},                                                                  \
     {                                                                                                                  \
-        FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(DOC_COMMAND)                                     \
+        FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(CFR_CONFIG_DOC_COMMAND)                          \
     }
 /* Those that files of a directory and single files share. */
 #define FILE_FIELDS                                                                                                    \
@@ -85,39 +78,6 @@ static const struct cfr_table single_table = {
     .fields = single_fields,
     .check = cfr_config_rules_file,
     .doc = CFR_DOC("One file, replaced by rename."),
-};
-
-#define AT(member) offsetof(struct cfr_config_profile, member)
-static const struct cfr_field profile_fields[] = {
-    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
-     .doc = CFR_DOC("The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
-                    "the profile is kept.")},
-    {FIELD(name, STRING), .fallback = "default", .min = 1, .max = 64, .doc = CFR_DOC("Name of the profile.")},
-    {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
-     .doc = CFR_DOC("What the profile holds: aws-credentials or aws-config.")},
-    {FIELD(mode, MODE), .fallback = "0600",
-     .doc = CFR_DOC("Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
-                    "quotes.")},
-    {FIELD(owner, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("Owner of a file that has to be made, a user name or number.")},
-    {FIELD(group, STRING), .min = 1, .max = 256,
-     .doc = CFR_DOC("Group of a file that has to be made, a group name or number.")},
-    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(DOC_ROLE_ARN)},
-    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(DOC_SESSION_NAME)},
-    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH,
-     .doc = CFR_DOC("With format aws-config: where the SDK finds the token for `role_arn`.")},
-    {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(DOC_REGION)},
-    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(DOC_COMMAND)},
-    {.key = NULL},
-};
-#undef AT
-
-static const struct cfr_table profile_table = {
-    .name = "profile",
-    .size = sizeof(struct cfr_config_profile),
-    .fields = profile_fields,
-    .check = cfr_config_rules_profile,
-    .doc = CFR_DOC("One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`)."),
 };
 
 #define AT(member) offsetof(struct cfr_config_file, member)
@@ -195,7 +155,7 @@ static const struct cfr_field publish_fields[] = {
          CFR_DOC("Permission bits of a mounted Secret's keys where `files` is left out, octal and in quotes. Default: "
                  "\"0600\".")},
     {FIELD(file, MAP), .table = &single_table, .doc = CFR_DOC("A single file.")},
-    {FIELD(profile, MAP), .table = &profile_table, .doc = CFR_DOC("A profile inside a shared AWS file.")},
+    {FIELD(kind, ANY_OF), .variant = cfr_config_target_variant},
     {FIELD(secret, MAP), .table = &secret_table, .doc = CFR_DOC("A Secret of the cluster.")},
     {.key = NULL},
 };

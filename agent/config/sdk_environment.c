@@ -3,6 +3,7 @@
 #include "agent/config/sdk_environment.h"
 
 #include "agent/config/config_private.h"
+#include "agent/config/target.h"
 #include "files/format/format.h"
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"
@@ -250,17 +251,22 @@ static void add_keys(struct collect *c, const struct cfr_config_publish *t)
 
 static void add_target(struct collect *c, const struct cfr_config_publish *t, bool last)
 {
+    struct cfr_config_target_use use = {.format = -1};
+    const void *config;
+    const struct cfr_config_target_kind *kind = cfr_config_target_kind(t, &config);
+
     if (t->directory != NULL && t->files.count == 0 && !last)
         add_keys(c, t);
     for (size_t i = 0; t->directory != NULL && i < t->files.count; i++)
         add_target_file(c, t, file_at(t, i), last);
     if (t->file != NULL)
         add_target_file(c, t, t->file, last);
-    if (t->profile != NULL)
+    if (kind != NULL)
+        kind->describe(config, &use);
+    if (use.format >= 0 && use.path != NULL)
         add_file(c,
-                 &(struct published){.path = t->profile->path,
-                                     .variable = cfr_formats[t->profile->format].sdk_variable,
-                                     .profile = t->profile->name},
+                 &(struct published){
+                     .path = use.path, .variable = cfr_formats[use.format].sdk_variable, .profile = use.section},
                  last);
 }
 

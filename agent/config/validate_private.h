@@ -29,7 +29,6 @@ int cfr_config_rules_exchange(const void *node, struct cfr_err *err);
 int cfr_config_rules_secret(const void *node, struct cfr_err *err);
 int cfr_config_rules_publish(const void *node, struct cfr_err *err);
 int cfr_config_rules_file(const void *node, struct cfr_err *err);
-int cfr_config_rules_profile(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);
 struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);

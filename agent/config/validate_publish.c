@@ -2,7 +2,8 @@
 /* Rules across the fields of what says where a credential is written. */
 #include "agent/config/validate_private.h"
 
-#include "agent/config/config.h"
+#include "agent/config/schema_private.h"
+#include "agent/config/target.h"
 #include "files/format/format.h"
 
 #include <stdio.h>
@@ -89,9 +90,8 @@ int cfr_config_rules_file(const void *node, struct cfr_err *err)
     return rc;
 }
 
-int cfr_config_rules_profile(const void *node, struct cfr_err *err)
+int cfr_config_check_profile(const struct cfr_config_file *p, struct cfr_err *err)
 {
-    const struct cfr_config_profile *p = node;
     const struct cfr_format *format = &cfr_formats[p->format];
     const struct option options[] = {
         {"role_arn", p->role_arn != NULL, CFR_FORMAT_ROLE_ARN},
@@ -107,7 +107,7 @@ int cfr_config_rules_profile(const void *node, struct cfr_err *err)
                            "format: %s cannot be merged into a file as a profile; write aws-credentials or aws-config",
                            format->name);
     rc = check_options(options, sizeof options / sizeof options[0], format, true, err);
-    if (rc == 0 && check_section(format, p->name, err) != 0)
+    if (rc == 0 && check_section(format, p->profile, err) != 0)
         rc = cfr_err_prefix(err, "name");
     if (rc == 0 && format->config_file)
         rc = check_aws_config(p->role_arn, p->token_path, p->session_name, p->command, err);
@@ -158,21 +158,33 @@ static int check_directory(const struct cfr_config_publish *p, struct cfr_err *e
     return 0;
 }
 
+/* The keys of which a target has one: its own, and those of the registered kinds in their place. */
+static struct cfr_variant key_at(size_t index)
+{
+    struct cfr_variant v = {.key = index == 0 ? "directory" : "file"};
+
+    if (index < 2)
+        return v;
+    v = cfr_config_target_variant(index - 2);
+    if (v.key == NULL && (index == 2 || cfr_config_target_variant(index - 3).key != NULL))
+        v.key = "secret";
+    return v;
+}
+
 int cfr_config_rules_publish(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_publish *p = node;
-    int kinds = (p->directory != NULL) + (p->file != NULL) + (p->profile != NULL) + (p->secret != NULL);
+    size_t kinds = (size_t)(p->directory != NULL) + (p->file != NULL) + (p->secret != NULL) + p->kind.count;
+    char keys[CFR_CONFIG_KEYS_MAX];
     int rc = 0;
 
     if (p->directory == NULL && p->files.count != 0)
         return check_directory(p, err);
     if (kinds == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "says not where; write one of `directory`, `file`, `profile` or `secret`");
+        return cfr_err_set(err, CFR_E_CONFIG, "says not where; write one of %s", cfr_config_keys(key_at, "or", keys));
     if (kinds > 1)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "has more than one of `directory`, `file`, `profile` and `secret`; write a list with one in "
-                           "each item");
+        return cfr_err_set(err, CFR_E_CONFIG, "has more than one of %s; write a list with one in each item",
+                           cfr_config_keys(key_at, "and", keys));
     rc = check_directory(p, err);
     return rc != 0 ? rc : check_names("files", &p->files, err);
 }

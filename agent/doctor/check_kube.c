@@ -51,13 +51,12 @@ static int ask_server(struct cfr_doctor *d, const struct cfr_kube_where *where, 
     return rc;
 }
 
-void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
+void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_kube_where *where)
 {
-    struct cfr_kube_where where = {s->kubeconfig, s->context};
     struct cfr_http *http = NULL;
     struct cfr_kube *kube = NULL;
     struct cfr_err err = {0};
-    int rc = cfr_kube_check(&where, &err);
+    int rc = cfr_kube_check(where, &err);
 
     if (rc == 0 && d->options->offline) {
         cfr_doctor_report(d, CFR_FINDING_OK, "publish.cluster", NULL, "what it takes to ask the API server is there");
@@ -68,7 +67,7 @@ void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s)
     if (rc == 0)
         rc = cfr_kube_open(http, &kube, &err);
     if (rc == 0)
-        rc = ask_server(d, &where, kube, &err);
+        rc = ask_server(d, where, kube, &err);
     if (rc != 0)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.cluster", NULL, "%s", err.text);
     cfr_kube_close(kube);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Check of the targets: file system, rights, owners, and the generation that is published there. */
+/* Check of what the targets need: file system, rights, owners, and the generation that is published there. */
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"
+#include "agent/publish/targets.h"
 #include "files/generation.h"
 #include "files/path.h"
 
@@ -163,47 +164,51 @@ static void report_generation(struct cfr_doctor *d, const char *directory)
                           (unsigned long long)number);
 }
 
-static void report_file(struct cfr_doctor *d, const struct cfr_config_file *f)
+static void look_at_owner(void *ctx, const char *owner, const char *group)
 {
-    bool mount = cfr_file_is_mount(f->path);
+    report_owner(ctx, owner, group);
+}
 
-    if (mount && f->in_place) {
-        report_file_system(d, f->path);
-        report_rights(d, f->path, f->path);
+static void look_at_directory(void *ctx, const char *path)
+{
+    report_directory(ctx, path);
+    report_generation(ctx, path);
+}
+
+static void look_at_file(void *ctx, const char *path, bool in_place)
+{
+    struct cfr_doctor *d = ctx;
+    bool mount = cfr_file_is_mount(path);
+
+    if (mount && in_place) {
+        report_file_system(d, path);
+        report_rights(d, path, path);
     } else {
-        report_parent(d, f->path);
+        report_parent(d, path);
     }
-    report_owner(d, f->owner, f->group);
-    if (mount && !f->in_place)
+    if (mount && !in_place)
         cfr_doctor_report(d, CFR_FINDING_WRONG, "publish.mount", "mount its directory, or set in_place: true",
-                          "%s is a mount point of its own and cannot be replaced by rename", f->path);
+                          "%s is a mount point of its own and cannot be replaced by rename", path);
+}
+
+static void look_at_parent(void *ctx, const char *path)
+{
+    report_parent(ctx, path);
+}
+
+static void look_at_cluster(void *ctx, const struct cfr_kube_where *where)
+{
+    cfr_doctor_cluster(ctx, where);
 }
 
 void cfr_doctor_targets(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
+    const struct cfr_publish_inspection looks = {
+        d, look_at_owner, look_at_directory, look_at_file, look_at_parent, look_at_cluster};
 
     for (size_t i = 0; i < c->publish.count; i++) {
-        const struct cfr_config_publish *p = (const struct cfr_config_publish *)c->publish.items + i;
-
-        cfr_doctor_at(d, c->name, p->node.line);
-        report_owner(d, p->owner, p->group);
-        for (size_t k = 0; p->secret == NULL && k < p->files.count; k++) {
-            const struct cfr_config_file *f = (const struct cfr_config_file *)p->files.items + k;
-
-            report_owner(d, f->owner, f->group);
-        }
-        if (p->directory != NULL) {
-            report_directory(d, p->directory);
-            report_generation(d, p->directory);
-        }
-        if (p->file != NULL)
-            report_file(d, p->file);
-        if (p->profile != NULL) {
-            report_parent(d, p->profile->path);
-            report_owner(d, p->profile->owner, p->profile->group);
-        }
-        if (p->secret != NULL)
-            cfr_doctor_cluster(d, p->secret);
+        cfr_doctor_at(d, c->name, ((const struct cfr_config_publish *)c->publish.items)[i].node.line);
+        cfr_publish_inspect(c, i, &looks);
     }
 }

@@ -179,7 +179,8 @@ void cfr_doctor_trust_unused(struct cfr_doctor *d, struct cfr_doctor_case *c);
 /* What the agent's status CREDENTIAL reports about a rotation. */
 void cfr_doctor_mint_agent(struct cfr_doctor *d, const struct cfr_json *credential);
 /* The API server of a Secret that is published. */
-void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_config_secret *s);
+struct cfr_kube_where;
+void cfr_doctor_cluster(struct cfr_doctor *d, const struct cfr_kube_where *where);
 
 /* ---- shared ---- */
 

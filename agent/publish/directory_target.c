@@ -212,8 +212,18 @@ static bool holds_key(const struct cfr_target *t, const char *id)
     return cfr_publish_minted_is(t->config->directory, id);
 }
 
+static void inspect_directory(const struct cfr_target *target, const struct cfr_publish_inspection *i)
+{
+    const struct cfr_config_publish *t = target->config;
+
+    i->owner(i->ctx, t->owner, t->group);
+    for (size_t k = 0; k < t->files.count; k++)
+        i->owner(i->ctx, file_at(t, k)->owner, file_at(t, k)->group);
+    i->directory(i->ctx, t->directory);
+}
+
 const struct cfr_target_ops cfr_publish_directory = {
-    .name = "directory",
+    .inspect = inspect_directory,
     .is_configured = is_directory,
     .path = path_of_directory,
     .renamed = name_link,

@@ -60,8 +60,16 @@ static int check_present(const struct cfr_target *t, struct cfr_err *err)
     return cfr_single_fingerprint(t->config->file->path, &mark, err);
 }
 
+static void inspect_file(const struct cfr_target *t, const struct cfr_publish_inspection *i)
+{
+    const struct cfr_config_file *f = t->config->file;
+
+    i->file(i->ctx, f->path, f->in_place);
+    i->owner(i->ctx, f->owner, f->group);
+}
+
 const struct cfr_target_ops cfr_publish_file = {
-    .name = "file",
+    .inspect = inspect_file,
     .is_configured = is_file,
     .path = path_of_file,
     .render = render_file,

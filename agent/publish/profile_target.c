@@ -6,25 +6,74 @@
 #include "files/profile.h"
 #include "files/single.h"
 
-static bool is_profile(const struct cfr_config_publish *t)
+/* FIELD(member): the head of a row. */
+#define FIELD(member, type_) .key = #member, .type = CFR_FIELD_##type_, .offset = AT(member)
+
+static int check_keys(const void *node, struct cfr_err *err)
 {
-    return t->profile != NULL;
+    return cfr_config_check_profile(node, err);
 }
 
-static const char *path_of_profile(const struct cfr_config_publish *t)
+#define AT(member) offsetof(struct cfr_config_file, member)
+static const struct cfr_field fields[] = {
+    {FIELD(path, STRING), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH,
+     .doc = CFR_DOC("The AWS credentials or config file. It is made if it does not exist; every byte of it outside "
+                    "the profile is kept.")},
+    {.key = "name",
+     .type = CFR_FIELD_STRING,
+     .offset = AT(profile),
+     .fallback = "default",
+     .min = 1,
+     .max = 64,
+     .doc = CFR_DOC("Name of the profile.")},
+    {FIELD(format, ENUM), .fallback = "aws-credentials", .choices = cfr_format_names,
+     .doc = CFR_DOC("What the profile holds: aws-credentials or aws-config.")},
+    {FIELD(mode, MODE), .fallback = "0600",
+     .doc = CFR_DOC("Permission bits of a file that has to be made; one that exists keeps its own. Octal and in "
+                    "quotes.")},
+    {FIELD(owner, STRING), .min = 1, .max = 256,
+     .doc = CFR_DOC("Owner of a file that has to be made, a user name or number.")},
+    {FIELD(group, STRING), .min = 1, .max = 256,
+     .doc = CFR_DOC("Group of a file that has to be made, a group name or number.")},
+    {FIELD(role_arn, STRING), .min = 1, .max = 2048, .doc = CFR_DOC(CFR_CONFIG_DOC_ROLE_ARN)},
+    {FIELD(session_name, STRING), .min = 2, .max = 64, .doc = CFR_DOC(CFR_CONFIG_DOC_SESSION_NAME)},
+    {FIELD(token_path, STRING), .flags = CFR_FIELD_PATH,
+     .doc = CFR_DOC("With format aws-config: where the SDK finds the token for `role_arn`.")},
+    {FIELD(region, STRING), .min = 1, .max = 63, .doc = CFR_DOC(CFR_CONFIG_DOC_REGION)},
+    {FIELD(command, STRING), .min = 1, .max = 4096, .doc = CFR_DOC(CFR_CONFIG_DOC_COMMAND)},
+    {.key = NULL},
+};
+#undef AT
+
+static const struct cfr_table table = {
+    .name = "profile",
+    .size = sizeof(struct cfr_config_file),
+    .fields = fields,
+    .check = check_keys,
+    .doc = CFR_DOC("One profile inside a shared AWS file, changed under a lock (the file's name with `.lock`)."),
+};
+
+static void describe_profile(const void *config, struct cfr_config_target_use *out)
 {
-    return t->profile->path;
+    const struct cfr_config_file *p = config;
+
+    /* Without its path or name it has been refused. */
+    *out = (struct cfr_config_target_use){.key = "publish.profile.path",
+                                          .path = p->profile != NULL ? p->path : NULL,
+                                          .section = p->profile,
+                                          .format = p->format,
+                                          .line = p->node.line};
 }
 
-static int name_section(const struct cfr_config_profile *p, char section[CFR_FORMAT_SECTION_MAX], struct cfr_err *err)
+static int name_section(const struct cfr_config_file *p, char section[CFR_FORMAT_SECTION_MAX], struct cfr_err *err)
 {
-    return cfr_format_section(&cfr_formats[p->format], p->name, section, err);
+    return cfr_format_section(&cfr_formats[p->format], p->profile, section, err);
 }
 
 static int render_profile(const struct cfr_target *t, const struct cfr_publish_render *job,
                           struct cfr_target_content *out, struct cfr_err *err)
 {
-    const struct cfr_config_profile *p = t->config->profile;
+    const struct cfr_config_file *p = t->own;
     struct cfr_secret *secret = cfr_publish_content_add(out);
     char section[CFR_FORMAT_SECTION_MAX];
     int rc = cfr_publish_render_profile(job, p, secret, err);
@@ -42,7 +91,7 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
                            struct cfr_target_content *content, struct cfr_publish_record *record, bool *changed,
                            struct cfr_err *err)
 {
-    const struct cfr_config_profile *p = t->config->profile;
+    const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
     int rc = name_section(p, section, err);
 
@@ -56,15 +105,16 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
 
 static int recover_profile(const struct cfr_target *t, struct cfr_err *err)
 {
-    return cfr_single_recover(t->config->profile->path, err);
+    return cfr_single_recover(((const struct cfr_config_file *)t->own)->path, err);
 }
 
 static int check_present(const struct cfr_target *t, struct cfr_err *err)
 {
+    const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
-    int rc = name_section(t->config->profile, section, err);
+    int rc = name_section(p, section, err);
 
-    return rc != 0 ? rc : cfr_profile_verify(t->config->profile->path, section, err);
+    return rc != 0 ? rc : cfr_profile_verify(p->path, section, err);
 }
 
 /* Other programs may have rewritten the file around the section: its inode proves nothing. */
@@ -74,10 +124,18 @@ static int verify_profile(const struct cfr_target *t, const struct cfr_publish_r
     return check_present(t, err);
 }
 
+static void inspect_profile(const struct cfr_target *t, const struct cfr_publish_inspection *i)
+{
+    const struct cfr_config_file *p = t->own;
+
+    i->parent(i->ctx, p->path);
+    i->owner(i->ctx, p->owner, p->group);
+}
+
 const struct cfr_target_ops cfr_publish_profile = {
-    .name = "profile",
-    .is_configured = is_profile,
-    .path = path_of_profile,
+    .kind = {.variant = {.key = "profile", .table = &table, .doc = CFR_DOC("A profile inside a shared AWS file.")},
+             .describe = describe_profile},
+    .inspect = inspect_profile,
     .render = render_profile,
     .publish = publish_profile,
     .recover = recover_profile,

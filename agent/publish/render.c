@@ -70,38 +70,36 @@ static int render(const struct cfr_publish_render *r, int format, struct cfr_for
     return rc != 0 ? cfr_err_prefix(err, "format %s", name) : 0;
 }
 
-int cfr_publish_render_file(const struct cfr_publish_render *r, const struct cfr_config_file *file,
-                            struct cfr_secret *out, struct cfr_err *err)
+static struct cfr_format_input input_of(const struct cfr_config_file *file)
 {
-    struct cfr_format_input in = {
+    return (struct cfr_format_input){
         .profile = file->profile,
         .command = file->command,
         .token_path = file->token_path,
         .role_arn = file->role_arn,
         .session_name = file->session_name,
         .region = file->region,
-        .section_header = true,
         .key = file->key != NULL ? file->key : file->name,
         .scope = file->scope,
         .cloud = file->cloud,
         .cacert = file->cacert,
         .token_only = file->clouds_auth != 0,
     };
+}
 
+int cfr_publish_render_file(const struct cfr_publish_render *r, const struct cfr_config_file *file,
+                            struct cfr_secret *out, struct cfr_err *err)
+{
+    struct cfr_format_input in = input_of(file);
+
+    in.section_header = true;
     return render(r, file->format, &in, out, err);
 }
 
-int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_profile *profile,
+int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_file *profile,
                                struct cfr_secret *out, struct cfr_err *err)
 {
-    struct cfr_format_input in = {
-        .profile = profile->name,
-        .command = profile->command,
-        .token_path = profile->token_path,
-        .role_arn = profile->role_arn,
-        .session_name = profile->session_name,
-        .region = profile->region,
-    };
+    struct cfr_format_input in = input_of(profile);
 
     return render(r, profile->format, &in, out, err);
 }

@@ -12,7 +12,7 @@
 int cfr_publish_render_file(const struct cfr_publish_render *r, const struct cfr_config_file *file,
                             struct cfr_secret *out, struct cfr_err *err);
 /* As cfr_publish_render_file, the lines of a profile without its header. */
-int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_profile *profile,
+int cfr_publish_render_profile(const struct cfr_publish_render *r, const struct cfr_config_file *profile,
                                struct cfr_secret *out, struct cfr_err *err);
 /* Key INDEX of a mounted Secret that is passed on, with its value; NULL when there is none. */
 const char *cfr_publish_render_key(const struct cfr_grant *grant, size_t index, struct cfr_view *value);

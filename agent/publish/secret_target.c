@@ -291,8 +291,13 @@ static bool is_secret(const struct cfr_config_publish *t)
     return t->secret != NULL;
 }
 
+static void inspect_secret(const struct cfr_target *t, const struct cfr_publish_inspection *i)
+{
+    i->cluster(i->ctx, &(struct cfr_kube_where){t->config->secret->kubeconfig, t->config->secret->context});
+}
+
 const struct cfr_target_ops cfr_publish_secret = {
-    .name = "secret",
+    .inspect = inspect_secret,
     .is_remote = true,
     .is_configured = is_secret,
     .render = render_secret,

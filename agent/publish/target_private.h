@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of a target kind: directory, file, profile, secret. A new kind is a file with a struct cfr_target_ops and
- * its row in kinds.c (and its key in the configuration's schema).
+/* Interface of a target kind: directory, file, profile, secret. A new kind is a file with a struct cfr_target_ops,
+ * which also brings its key of the configuration, and its row in kinds.c.
  *
  * targets.c decides when all targets of a credential are rendered and published; a kind knows where and how. All of it
  * blocks on disk, never on the network. Everything is borrowed for the call but a struct cfr_target_content, which
@@ -8,6 +8,7 @@
 #ifndef CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
 #define CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
 
+#include "agent/config/target.h"
 #include "agent/publish/targets.h"
 #include "files/file.h"
 #include "files/path.h"
@@ -22,7 +23,8 @@ struct cfr_target {
     const struct cfr_target_ops *ops;
     const struct cfr_config_credential *credential;
     const struct cfr_config_publish *config;
-    size_t index; /* in the configuration, and in the record */
+    const void *own; /* of a kind that brings its key: its configuration */
+    size_t index;    /* in the configuration, and in the record */
 };
 
 /* Everything of one target, rendered. */
@@ -38,7 +40,8 @@ struct cfr_target_content {
 
 /* NULL where a kind has nothing to do: the target is then always fine. */
 struct cfr_target_ops {
-    const char *name;
+    /* First. Without a key: the configuration itself has the kind's, and IS_CONFIGURED and PATH tell of it. */
+    struct cfr_config_target_kind kind;
     /* It is in the cluster: published last, because it is only queued and cannot be undone. */
     bool is_remote;
     /* True if T is of this kind. */
@@ -47,6 +50,8 @@ struct cfr_target_ops {
     const char *(*path)(const struct cfr_config_publish *t);
     /* The path that a publish renames, so that its change time is that of the publish. NULL: that of PATH. */
     void (*renamed)(const struct cfr_config_publish *t, char path[CFR_TARGET_PATH_MAX]);
+    /* Reports to I what it needs of this machine or the cluster. */
+    void (*inspect)(const struct cfr_target *t, const struct cfr_publish_inspection *i);
     /* Fills OUT (zeroed) with what is to be published. Changes nothing. Never NULL. */
     int (*render)(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
                   struct cfr_err *err);

@@ -13,18 +13,44 @@ static const struct cfr_config_publish *config_at(const struct cfr_config_creden
     return (const struct cfr_config_publish *)c->publish.items + i;
 }
 
-static const struct cfr_target_ops *find_kind(const struct cfr_config_publish *t)
+static const struct cfr_config_target_kind *kind_at(size_t index)
 {
-    size_t i = 0;
+    for (size_t i = 0; cfr_publish_kinds[i] != NULL; i++) {
+        if (cfr_publish_kinds[i]->kind.variant.key != NULL && index-- == 0)
+            return &cfr_publish_kinds[i]->kind;
+    }
+    return NULL;
+}
 
-    while (cfr_publish_kinds[i + 1] != NULL && !cfr_publish_kinds[i]->is_configured(t))
-        i++;
-    return cfr_publish_kinds[i];
+void cfr_publish_register(void)
+{
+    cfr_config_register_targets(kind_at);
+}
+
+/* The row of T's kind; one that brings its key begins with what the configuration knows of it. */
+static const struct cfr_target_ops *find_kind(const struct cfr_config_publish *t, const void **own)
+{
+    const struct cfr_config_target_kind *kind = cfr_config_target_kind(t, own);
+    const struct cfr_target_ops *found = cfr_publish_kinds[0];
+
+    if (kind != NULL)
+        return (const struct cfr_target_ops *)kind;
+    for (size_t i = 0; cfr_publish_kinds[i] != NULL; i++) {
+        if (cfr_publish_kinds[i]->kind.variant.key == NULL) {
+            found = cfr_publish_kinds[i];
+            if (found->is_configured(t))
+                return found;
+        }
+    }
+    return found;
 }
 
 static struct cfr_target target_at(const struct cfr_config_credential *c, size_t i)
 {
-    return (struct cfr_target){find_kind(config_at(c, i)), c, config_at(c, i), i};
+    struct cfr_target t = {.credential = c, .config = config_at(c, i), .index = i};
+
+    t.ops = find_kind(t.config, &t.own);
+    return t;
 }
 
 static int render_target(const struct cfr_target *t, const struct cfr_publish_render *job,
@@ -42,6 +68,14 @@ static void free_content(struct cfr_target_content *content)
         return;
     cfr_publish_content_free(content);
     free(content);
+}
+
+void cfr_publish_inspect(const struct cfr_config_credential *c, size_t index, const struct cfr_publish_inspection *i)
+{
+    struct cfr_target t = target_at(c, index);
+
+    if (t.ops->inspect != NULL)
+        t.ops->inspect(&t, i);
 }
 
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_job *job,
@@ -162,9 +196,15 @@ uint64_t cfr_publish_newest(const struct cfr_config_credential *c)
 
 const char *cfr_publish_path(const struct cfr_config_publish *t)
 {
-    const struct cfr_target_ops *ops = find_kind(t);
+    struct cfr_config_target_use use = {.path = NULL};
+    const void *own;
+    const struct cfr_target_ops *ops = find_kind(t, &own);
 
-    return ops->path != NULL ? ops->path(t) : NULL;
+    if (ops->kind.describe != NULL)
+        ops->kind.describe(own, &use);
+    else if (ops->path != NULL)
+        use.path = ops->path(t);
+    return use.path;
 }
 
 int64_t cfr_publish_time_ns(const struct cfr_config_credential *c)

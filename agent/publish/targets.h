@@ -13,7 +13,8 @@
 #include "agent/publish/record.h"
 #include "agent/publish/render.h"
 
-struct cfr_delivery; /* agent/publish/secret_target.h */
+struct cfr_delivery;   /* agent/publish/secret_target.h */
+struct cfr_kube_where; /* agent/kube/client.h */
 
 /* One publish. */
 struct cfr_publish_job {
@@ -23,6 +24,20 @@ struct cfr_publish_job {
     struct cfr_delivery *delivery; /* NULL: Secrets of the cluster are not published */
 };
 
+/* What the doctor looks at, called by a target for what it has. Paths are those of the configuration. */
+struct cfr_publish_inspection {
+    void *ctx;
+    void (*owner)(void *ctx, const char *owner, const char *group); /* of what is written; each may be NULL */
+    void (*directory)(void *ctx, const char *path);                 /* which has generations, or will have */
+    void (*file)(void *ctx, const char *path, bool in_place);
+    void (*parent)(void *ctx, const char *path); /* the directory of PATH is written in */
+    void (*cluster)(void *ctx, const struct cfr_kube_where *where);
+};
+
+/* Makes the kinds of targets known to the parser of the configuration; call it before one is loaded. */
+void cfr_publish_register(void);
+/* Calls I for what target INDEX of C needs. Blocks as I does. */
+void cfr_publish_inspect(const struct cfr_config_credential *c, size_t index, const struct cfr_publish_inspection *i);
 /* Renders every file of every target first, so that a grant that does not fit one of them changes nothing; then
  * publishes target by target. *CHANGED says whether anything was written, or handed to the delivery. The marks in
  * RECORD are brought up to date. On error targets before the failing one may have been published; each by itself is

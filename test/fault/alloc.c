@@ -206,6 +206,7 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
     int rc;
 
     cfr_hook_register();
+    cfr_publish_register();
     rc = cfr_config_parse("credfresh.yaml", cfr_view_of(config), no_env, &c, NULL, err);
 
     if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "agent/config/config_private.h"
 #include "agent/hook/hook.h"
+#include "agent/publish/targets.h"
 
 static const char *no_env(const char *name)
 {
@@ -22,13 +23,15 @@ static void check_config(const struct cfr_config *config)
         CFR_FUZZ_MUST(c->name != NULL && c->token != NULL && c->token->file != NULL && c->publish.count > 0);
         CFR_FUZZ_MUST((c->exchange == NULL) == (cfr_config_provider(c, NULL) == NULL));
         for (size_t j = 0; j < c->publish.count; j++)
-            CFR_FUZZ_MUST((p[j].directory != NULL) + (p[j].file != NULL) + (p[j].profile != NULL) == 1);
+            CFR_FUZZ_MUST(
+                (size_t)(p[j].directory != NULL) + (p[j].file != NULL) + (p[j].secret != NULL) + p[j].kind.count == 1);
     }
 }
 
 static int parse(struct cfr_view text, struct cfr_config **out, struct cfr_str *all, struct cfr_err *err)
 {
     cfr_hook_register();
+    cfr_publish_register();
     return cfr_config_parse("f", text, no_env, out, all, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration reference, compared with the parser's tables. */
 #include "agent/hook/hook.h"
+#include "agent/publish/targets.h"
 #include "gen/reference_private.h"
 
 #include "files/format/format.h"
@@ -57,5 +58,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_has_every_key_and_format)};
 
     cfr_hook_register();
+    cfr_publish_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* The configuration: what is read, and what counts as a change. */
 #include "agent/config/config_private.h"
 
+#include "agent/config/target.h"
 #include "config_text.h"
 
 #include "base/log.h"
@@ -76,6 +77,8 @@ static const char full[] = "# everything\n"
 
 static void check_targets(const struct cfr_config_credential *c)
 {
+    struct cfr_config_target_use use;
+    const void *config;
     const struct cfr_config_publish *p = c->publish.items;
     const struct cfr_config_file *f;
 
@@ -98,9 +101,12 @@ static void check_targets(const struct cfr_config_credential *c)
     assert_string_equal(p[1].file->path, "/etc/app/creds.json");
     assert_true(p[1].file->in_place);
     assert_null(p[1].directory);
-    assert_string_equal(p[2].profile->name, "registry");
-    assert_string_equal(p[3].profile->name, "default");
-    assert_string_equal(cfr_formats[p[3].profile->format].name, "aws-credentials");
+    assert_null(cfr_config_target_kind(&p[1], &config));
+    cfr_config_target_kind(&p[2], &config)->describe(config, &use);
+    assert_string_equal(use.section, "registry");
+    cfr_config_target_kind(&p[3], &config)->describe(config, &use);
+    assert_string_equal(use.section, "default");
+    assert_string_equal(cfr_formats[use.format].name, "aws-credentials");
 }
 
 /* What is below the key of its kind is tried by unit_agent_hook_config. */

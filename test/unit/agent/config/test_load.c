@@ -2,6 +2,7 @@
 /* The configuration as a file on disk, and the files that it names. */
 #include "agent/config/config_private.h"
 #include "agent/hook/hook.h"
+#include "agent/publish/targets.h"
 
 #include "unit.h"
 
@@ -195,5 +196,6 @@ int main(void)
     };
 
     cfr_hook_register();
+    cfr_publish_register();
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -4,6 +4,9 @@
 
 #include "agent/publish/target_private.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 static struct {
     char calls[256]; /* one word for each */
     size_t fails_at; /* index of the target that cannot be rendered */
@@ -72,7 +75,6 @@ static int verify_toy(const struct cfr_target *t, const struct cfr_publish_recor
 }
 
 static const struct cfr_target_ops near_kind = {
-    .name = "near",
     .is_configured = is_near,
     .path = path_of_near,
     .render = render_toy,
@@ -83,15 +85,65 @@ static const struct cfr_target_ops near_kind = {
 
 /* With as little as a kind may have. */
 static const struct cfr_target_ops far_kind = {
-    .name = "far",
     .is_remote = true,
     .is_configured = is_far,
     .render = render_toy,
     .publish = publish_toy,
 };
 
+/* One that brings its key. */
+struct box {
+    struct cfr_node node;
+    char *path;
+    char *word;
+};
+
+#define AT(member) offsetof(struct box, member)
+static const struct cfr_field box_fields[] = {
+    {.key = "path", .type = CFR_FIELD_STRING, .offset = AT(path), .flags = CFR_FIELD_REQUIRED | CFR_FIELD_PATH},
+    {.key = "word", .type = CFR_FIELD_STRING, .offset = AT(word), .fallback = "content"},
+    {.key = NULL},
+};
+
+static int check_box(const void *node, struct cfr_err *err)
+{
+    const struct box *b = node;
+
+    return strcmp(b->word, "rude") != 0 ? 0 : cfr_err_set(err, CFR_E_CONFIG, "word: is rude; write another");
+}
+
+static const struct cfr_table box_table = {
+    .name = "box", .size = sizeof(struct box), .fields = box_fields, .check = check_box};
+
+static void describe_box(const void *config, struct cfr_config_target_use *out)
+{
+    const struct box *b = config;
+
+    *out =
+        (struct cfr_config_target_use){.key = "publish.box.path", .path = b->path, .format = -1, .line = b->node.line};
+}
+
+static int render_box(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
+                      struct cfr_err *err)
+{
+    assert_string_equal(((const struct box *)t->own)->word, "content");
+    return render_toy(t, job, out, err);
+}
+
+static void inspect_box(const struct cfr_target *t, const struct cfr_publish_inspection *i)
+{
+    i->parent(i->ctx, ((const struct box *)t->own)->path);
+}
+
+static const struct cfr_target_ops box_kind = {
+    .kind = {.variant = {.key = "box", .table = &box_table}, .describe = describe_box},
+    .inspect = inspect_box,
+    .render = render_box,
+    .publish = publish_toy,
+};
+
 /* In place of agent/publish/kinds.c. */
-const struct cfr_target_ops *const cfr_publish_kinds[] = {&near_kind, &far_kind, NULL};
+const struct cfr_target_ops *const cfr_publish_kinds[] = {&near_kind, &box_kind, &far_kind, NULL};
 
 static char directory[] = "/near";
 static struct cfr_config_publish configs[] = {{.directory = directory}, {.owner = NULL}, {.directory = directory}};
@@ -163,12 +215,81 @@ static void a_kind_does_not_need_what_it_cannot_do(void **state)
     assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
 }
 
+static const char *no_env(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+/* A configuration with the target that is written as TARGET; 0 or the error. */
+static int load(const char *target, struct cfr_config **out, struct cfr_err *err)
+{
+    static const char head[] = "version: 1\ncredentials:\n  - name: demo\n    token: {file: /t/token}\n    publish:\n"
+                               "      - ";
+    char path[64];
+    int fd;
+    int rc;
+
+    (void)snprintf(path, sizeof path, "/tmp/cfr_publish_kinds.%d", (int)getpid());
+    (void)unlink(path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(dprintf(fd, "%s%s\n", head, target), strlen(head) + strlen(target) + 1);
+    assert_int_equal(close(fd), 0);
+    rc = cfr_config_load(path, no_env, out, NULL, err);
+    assert_int_equal(unlink(path), 0);
+    return rc;
+}
+
+static void see_parent(void *ctx, const char *path)
+{
+    assert_string_equal(path, "/b/box");
+    ++*(int *)ctx;
+}
+
+static void a_kind_brings_its_key(void **state)
+{
+    static const char *const refused[][2] = {
+        {"{box: {path: /b, word: rude}}", ":6: credential demo: publish.box.word: is rude; write another"},
+        {"{box: {}}", ":6: credential demo: publish.box.path: is missing here; this box needs it"},
+        {"{boxes: {path: /b}}", ":6: credential demo: publish: unknown key boxes; did you mean box?"},
+        {"{profile: {path: /b}}", ":6: credential demo: publish: unknown key profile; did you mean file?"},
+        {"{}", ":6: credential demo: publish: says not where; write one of `directory`, `file`, `box` or `secret`"},
+        {"{box: {path: /b}, file: {path: /f, format: token}}",
+         ":6: credential demo: publish: has more than one of `directory`, `file`, `box` and `secret`"},
+        {"{box: {path: /t/token}}", "publish.box.path: /t/token is the token file of credential demo"},
+    };
+    struct cfr_publish_record record = {0};
+    struct cfr_config *config = NULL;
+    struct cfr_err err = {0};
+    bool changed = false;
+    int seen = 0;
+    const struct cfr_publish_inspection looks = {.ctx = &seen, .parent = see_parent};
+
+    (void)state;
+    cfr_publish_register();
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        assert_int_equal(load(refused[i][0], &config, &err), CFR_E_CONFIG);
+        assert_contains(err.text, refused[i][1]);
+    }
+    assert_int_equal(load("{box: {path: /b/box}}", &config, &err), 0);
+    begin(SIZE_MAX, true);
+    assert_int_equal(cfr_publish(cfr_config_at(config, 0), &job, &record, &changed, &err), 0);
+    assert_string_equal(toy.calls, "render0 publish0");
+    assert_true(changed);
+    assert_string_equal(cfr_publish_path(cfr_config_at(config, 0)->publish.items), "/b/box");
+    cfr_publish_inspect(cfr_config_at(config, 0), 0, &looks);
+    assert_int_equal(seen, 1);
+    cfr_config_free(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_all_then_publishes_each_and_the_remote_last),
         cmocka_unit_test(publishes_nothing_if_one_does_not_fit),
         cmocka_unit_test(a_kind_does_not_need_what_it_cannot_do),
+        cmocka_unit_test(a_kind_brings_its_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
