@@ -44,6 +44,7 @@ struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connect
         return NULL;
     one->fd = fd;
     one->since_boot_ms = now_boot_ms;
+    one->owed = true;
     append(&g->unserved, one);
     return one;
 }
@@ -57,6 +58,26 @@ void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_ht
     one->served = one->served || served;
     one->since_boot_ms = now_boot_ms;
     append(find_list(g, one), one);
+}
+
+void cfr_httpd_connections_owe(struct cfr_httpd_connection *one, bool owed)
+{
+    if (one != NULL)
+        one->owed = owed;
+}
+
+static bool has_owed(const struct cfr_httpd_connection_list *list)
+{
+    for (const struct cfr_httpd_connection *one = list->oldest; one != NULL; one = one->after) {
+        if (one->owed)
+            return true;
+    }
+    return false;
+}
+
+bool cfr_httpd_connections_owed(const struct cfr_httpd_connections *g)
+{
+    return has_owed(&g->unserved) || has_owed(&g->served);
 }
 
 void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one)

@@ -14,6 +14,7 @@ struct cfr_httpd_connection {
     int fd;
     int64_t since_boot_ms; /* when it was accepted, or its last request was complete or answered: bytes do not count */
     bool served;           /* one of its requests succeeded */
+    bool owed;             /* it waits for an answer: its first request has not come, or one has not been answered */
     bool ended;            /* it was shut down, and is in no list any more */
 };
 
@@ -34,6 +35,10 @@ struct cfr_httpd_connection *cfr_httpd_connections_come(struct cfr_httpd_connect
 /* Records a request; SERVED: it succeeded. ONE may be NULL. */
 void cfr_httpd_connections_active(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one, bool served,
                                   int64_t now_boot_ms);
+/* Records that an answer is OWED, or was sent. ONE may be NULL. */
+void cfr_httpd_connections_owe(struct cfr_httpd_connection *one, bool owed);
+/* True if any of them waits for an answer. */
+bool cfr_httpd_connections_owed(const struct cfr_httpd_connections *g);
 /* Removes and frees a closed connection. NULL is allowed. */
 void cfr_httpd_connections_go(struct cfr_httpd_connections *g, struct cfr_httpd_connection *one);
 /* While there are more than MAX, shuts down the one that is idle the longest; the HTTP library then reads its end.

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,16 +225,35 @@ int cfr_httpd_listen_unix(const char *path, mode_t mode, struct cfr_httpd_socket
     return rc;
 }
 
-void cfr_httpd_listen_end(struct cfr_httpd_socket *s)
+static void remove_file(struct cfr_httpd_socket *s)
 {
     struct stat st;
 
-    if (s->fd >= 0)
-        (void)close(s->fd);
-    s->fd = -1;
     if (s->unix_path != NULL && s->inode != 0 && lstat(s->unix_path, &st) == 0 && st.st_dev == s->device &&
         st.st_ino == s->inode)
         (void)unlink(s->unix_path);
     free(s->unix_path);
     s->unix_path = NULL;
+}
+
+void cfr_httpd_listen_quiesce(struct cfr_httpd_socket *s, int fd)
+{
+    /* Drops every packet that comes to the listening socket. A client that connects now sends its packet again, and
+     * finds the socket closed; without the filter it could be let in between the last accept and the close, which
+     * resets the connection. */
+    static struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+    const struct sock_fprog program = {1, &drop};
+
+    if (s->unix_path != NULL)
+        remove_file(s);
+    else
+        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+void cfr_httpd_listen_end(struct cfr_httpd_socket *s)
+{
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    s->fd = -1;
+    remove_file(s);
 }

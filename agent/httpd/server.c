@@ -35,6 +35,8 @@
 #define SENT_AWAY_MAX 64
 /* A client is in the queue a moment before the library's descriptor reports it: only after this time it is ignored. */
 #define IGNORED_MS 20
+/* Limit for accepting what is in the queue when the server stops listening. */
+#define QUIESCE_MS 100
 
 struct cfr_httpd_server {
     struct MHD_Daemon *daemon;
@@ -42,6 +44,7 @@ struct cfr_httpd_server {
     struct cfr_httpd_options options;
     struct cfr_httpd_connections connections;
     int spare_fd; /* closed for a moment when descriptors are short */
+    bool quiet;   /* it listens no more */
     bool again;   /* a connection has ended; the library accepts others in its place only when it runs again */
     int64_t ignored_since_ms; /* a client waits and the library does not accept it; 0 = none */
 };
@@ -87,6 +90,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **connection
         s->again = true;
         return;
     }
+    s->ignored_since_ms = 0; /* a client that waits now is another one */
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     *connection = info != NULL ? cfr_httpd_connections_come(&s->connections, info->connect_fd, now_ms()) : NULL;
     cfr_httpd_connections_make_room(&s->connections, s->options.connections);
@@ -99,7 +103,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *c)
     const char *mark = strchr(uri, '?');
 
     (void)ctx;
-    (void)c;
+    cfr_httpd_connections_owe(find_connection(c), true);
     if (call == NULL || mark == NULL)
         return call;
     call->long_query = strlen(mark + 1) > QUERY_MAX;
@@ -116,6 +120,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state, enum
     struct call *call = *state;
 
     (void)why;
+    cfr_httpd_connections_owe(find_connection(c), false);
     cfr_httpd_connections_active(&s->connections, find_connection(c), false, now_ms());
     if (call == NULL)
         return;
@@ -173,8 +178,15 @@ static bool add_fields(struct MHD_Response *m, const struct cfr_httpd_response *
     return r->allow == NULL || MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) == MHD_YES;
 }
 
+/* Without a listener the answer is the connection's last one, which the client has to know. */
+static bool add_end(const struct cfr_httpd_server *s, struct MHD_Response *m)
+{
+    return !s->quiet || MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+}
+
 /* Queues R as the answer and moves R's body. MHD_NO closes the connection. */
-static enum MHD_Result queue_answer(struct MHD_Connection *c, struct cfr_httpd_response *r)
+static enum MHD_Result queue_answer(const struct cfr_httpd_server *s, struct MHD_Connection *c,
+                                    struct cfr_httpd_response *r)
 {
     struct MHD_Response *m;
     enum MHD_Result rc;
@@ -187,22 +199,23 @@ static enum MHD_Result queue_answer(struct MHD_Connection *c, struct cfr_httpd_r
         cfr_str_free(&r->body);
         return MHD_NO;
     }
-    rc = add_fields(m, r) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
+    rc = add_fields(m, r) && add_end(s, m) ? MHD_queue_response(c, (unsigned)r->status, m) : MHD_NO;
     MHD_destroy_response(m);
     return rc;
 }
 
-static enum MHD_Result queue_error(struct MHD_Connection *c, int status, const char *code, const char *message)
+static enum MHD_Result queue_error(const struct cfr_httpd_server *s, struct MHD_Connection *c, int status,
+                                   const char *code, const char *message)
 {
     struct cfr_httpd_response r = {0};
 
     cfr_api_routes_error(status, code, message, &r);
-    return queue_answer(c, &r);
+    return queue_answer(s, c, &r);
 }
 
 static enum MHD_Result queue_body_error(const struct cfr_httpd_server *s, struct MHD_Connection *c)
 {
-    return queue_error(c, 413, "too-large",
+    return queue_error(s, c, 413, "too-large",
                        s->options.no_body ? "no request has a body here"
                                           : "the body is larger than the 4096 bytes that are allowed");
 }
@@ -229,13 +242,15 @@ static struct MHD_Response *secret_response(struct cfr_sdk_endpoint_answer *a)
     return m;
 }
 
-static enum MHD_Result respond_secret(struct MHD_Connection *c, struct cfr_sdk_endpoint_answer *a)
+static enum MHD_Result respond_secret(const struct cfr_httpd_server *s, struct MHD_Connection *c,
+                                      struct cfr_sdk_endpoint_answer *a)
 {
     struct MHD_Response *m = secret_response(a);
     bool ok = m != NULL;
 
     if (ok && a->content_type != NULL)
         ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, a->content_type) == MHD_YES;
+    ok = ok && add_end(s, m);
     for (size_t i = 0; ok && i < a->header_count; i++)
         ok = MHD_add_response_header(m, a->headers[i].name, a->headers[i].value) == MHD_YES;
     ok = ok && MHD_queue_response(c, (unsigned)a->status, m) == MHD_YES;
@@ -310,7 +325,7 @@ static bool answer_secret(struct cfr_httpd_server *s, struct MHD_Connection *c, 
         return false;
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, wipe_header, NULL);
     record_request(s, c, a.status);
-    *rc = respond_secret(c, &a);
+    *rc = respond_secret(s, c, &a);
     cfr_sdk_endpoint_answer_free(&a);
     return true;
 }
@@ -333,10 +348,10 @@ static enum MHD_Result answer_request(struct cfr_httpd_server *s, struct MHD_Con
     if (answer_secret(s, c, &peer, &req, &rc))
         return rc;
     if (s->options.fn == NULL)
-        return queue_error(c, 404, "not-found", "there is nothing here");
+        return queue_error(s, c, 404, "not-found", "there is nothing here");
     s->options.fn(s->options.ctx, &peer, &req, &r);
     record_request(s, c, r.status);
-    return queue_answer(c, &r);
+    return queue_answer(s, c, &r);
 }
 
 /* The first of libmicrohttpd's calls for a request: its head is complete, its body is not. */
@@ -348,7 +363,7 @@ static enum MHD_Result begin_request(const struct cfr_httpd_server *s, struct MH
     if (call == NULL)
         return MHD_NO;
     if (call->long_query)
-        return queue_error(c, 400, "bad-request", "the query is too long");
+        return queue_error(s, c, 400, "bad-request", "the query is too long");
     call->begun = true;
     call->body.limit = s->options.no_body ? 0 : CFR_API_ROUTES_BODY_MAX;
     if (length != NULL && (!cfr_view_int(cfr_view_of(length), &n) || n > (int64_t)call->body.limit))
@@ -456,7 +471,7 @@ static int listen_fd(const struct cfr_httpd_server *s)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_LISTEN_FD);
 
-    return info != NULL ? info->listen_fd : -1;
+    return !s->quiet && info != NULL ? info->listen_fd : -1;
 }
 
 /* True if the library's own descriptor is ready. *WAITING: a client is to be accepted. If only this is true, the
@@ -519,6 +534,30 @@ void cfr_httpd_step(struct cfr_httpd_server *s)
     } while ((s->again || ready) && now_ms() < until_ms);
     if (!s->again)
         make_room(s, waiting, ready);
+}
+
+void cfr_httpd_quiesce(struct cfr_httpd_server *s)
+{
+    int64_t until_ms = now_ms() + QUIESCE_MS;
+    bool waiting = true;
+    MHD_socket fd;
+
+    if (s->quiet)
+        return;
+    cfr_httpd_listen_quiesce(&s->socket, listen_fd(s));
+    while (waiting && now_ms() < until_ms) {
+        cfr_httpd_step(s);
+        (void)is_ready(s, &waiting);
+    }
+    fd = MHD_quiesce_daemon(s->daemon);
+    s->quiet = true;
+    if (fd != MHD_INVALID_SOCKET)
+        (void)close(fd);
+}
+
+bool cfr_httpd_is_busy(const struct cfr_httpd_server *s)
+{
+    return cfr_httpd_connections_owed(&s->connections);
 }
 
 /* The shorter of two times; -1 is none. */

@@ -58,6 +58,11 @@ int cfr_httpd_open_tcp(const char *address, cfr_httpd_fn *fn, void *ctx, struct 
                        struct cfr_err *err);
 /* Stops listening, closes connections, removes the socket file. NULL is allowed. */
 void cfr_httpd_close(struct cfr_httpd_server *s);
+/* Stops listening: clients that are connected already are accepted and answered by later steps, others are refused.
+ * Each answer then ends its connection. Blocks for at most 100 ms. */
+void cfr_httpd_quiesce(struct cfr_httpd_server *s);
+/* True while a connection waits for an answer, or has not sent its first request. */
+bool cfr_httpd_is_busy(const struct cfr_httpd_server *s);
 /* The descriptor to poll for reading. */
 int cfr_httpd_fd(const struct cfr_httpd_server *s);
 /* Accepts, reads, answers and closes connections, for at most 20 ms. */
