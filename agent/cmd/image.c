@@ -27,8 +27,10 @@ struct image_run {
     struct cfr_k8s_image_request request;
     struct cfr_secret response;
     int64_t end_boot_ms;
+    const struct cfr_config_credential *credential;
     int rc; /* of the exchange, with err */
     struct cfr_err err;
+    int64_t retry_after_s;
 };
 
 static int64_t left_ms(const struct image_run *r)
@@ -130,21 +132,11 @@ static void on_exchanged(void *ctx, struct cfr_source_exchange_result *result)
 
     r->rc = result->rc;
     r->err = result->err;
+    r->retry_after_s = result->retry_after_s;
     if (r->rc == 0 && auths.n == 0)
-        r->rc = cfr_err_set(&r->err, CFR_E_ANSWER, "the exchange gave no login to a registry");
+        r->rc = cfr_err_set(&r->err, CFR_E_CONFIG, "the exchange gave no login to a registry");
     else if (r->rc == 0)
         r->rc = cfr_k8s_image_response(auths, cache_s(r->item, result), &r->response, &r->err);
-}
-
-static int exchange(struct image_run *r, const struct cfr_config_credential *c, struct cfr_source_inputs *m,
-                    struct cfr_err *err)
-{
-    int rc = cfr_source_sync_exchange(c, m, r->end_boot_ms, on_exchanged, r, err);
-
-    if (rc != 0 || r->rc == 0)
-        return rc;
-    *err = r->err;
-    return r->rc;
 }
 
 /* The token of the request, else the configured one. */
@@ -171,19 +163,38 @@ static int read_material(const struct image_run *r, const struct cfr_config_cred
     return rc;
 }
 
+static int try_exchange(void *ctx, int64_t *retry_after_s, struct cfr_err *err)
+{
+    struct image_run *r = ctx;
+    struct cfr_source_inputs m = {.provider = NULL};
+    int rc = read_material(r, r->credential, &m, err);
+
+    if (rc == 0) {
+        rc = cfr_source_sync_exchange(r->credential, &m, r->end_boot_ms, on_exchanged, r, err);
+        if (rc == 0 && r->rc != 0) {
+            *err = r->err;
+            *retry_after_s = r->retry_after_s;
+            rc = r->rc;
+        }
+    }
+    cfr_source_inputs_free(&m);
+    /* Only the kubelet can bring another token than that of its request. */
+    if (rc == CFR_E_TOKEN_EXPIRED && r->request.token.n != 0)
+        rc = err->code = CFR_E_TOKEN;
+    return rc;
+}
+
 static int log_in(struct image_run *r, struct cfr_err *err)
 {
     struct cfr_config_exchange x;
     struct cfr_config_credential c = {
         .name = r->item->name, .token = r->item->token, .exchange = &x, .keep_previous_ms = -1};
-    struct cfr_source_inputs m = {.provider = NULL};
     int rc = cfr_config_image_resolve(r->item, &r->request, cfr_env_get, &x, err);
 
+    r->credential = &c;
     if (rc == 0)
-        rc = read_material(r, &c, &m, err);
-    if (rc == 0)
-        rc = exchange(r, &c, &m, err);
-    cfr_source_inputs_free(&m);
+        rc = cfr_source_sync_retry(try_exchange, r, r->end_boot_ms, err);
+    r->credential = NULL;
     cfr_field_free(&cfr_config_exchange_table, &x);
     return rc;
 }

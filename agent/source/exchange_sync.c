@@ -2,7 +2,11 @@
 /* Blocking exchange, for programs without a loop of their own. */
 #include "agent/source/exchange_sync.h"
 
+#include "agent/loop/backoff.h"
 #include "base/time.h"
+
+#include <string.h>
+#include <time.h>
 
 struct waiting {
     cfr_source_exchange_fn *done;
@@ -57,11 +61,63 @@ int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_s
     return rc;
 }
 
+/* ---- retries ---- */
+
+/* The texts of refusals are made for the agent, which does try again. */
+static void cut_promise(struct cfr_err *err)
+{
+    static const char *const promises[] = {"; it is tried again with the next one", "; it is tried again",
+                                           ", so it is tried again"};
+
+    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
+        char *at = strstr(err->text, promises[i]);
+        size_t n = strlen(promises[i]);
+
+        if (at != NULL)
+            memmove(at, at + n, strlen(at + n) + 1);
+    }
+}
+
+int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_boot_ms, struct cfr_err *err)
+{
+    int64_t begun_boot_ms = cfr_clock_now().boot_ms;
+    struct cfr_backoff backoff = {0};
+    char words[CFR_TIME_WORDS_MAX];
+    int rc;
+
+    for (;;) {
+        struct cfr_backoff_cause cause = {.retry_after_s = -1};
+        int64_t now_ms;
+        int64_t pause_ms;
+
+        *err = (struct cfr_err){0};
+        rc = try(ctx, &cause.retry_after_s, err);
+        if (rc == 0)
+            return 0;
+        now_ms = cfr_clock_now().boot_ms;
+        cause.class = cfr_err_class(rc);
+        cause.left_ms = end_boot_ms - now_ms;
+        pause_ms = cfr_backoff_failed(&backoff, &cause, cfr_clock_chance());
+        if (cause.class != CFR_CLASS_RETRY || pause_ms >= cause.left_ms)
+            break;
+        (void)nanosleep(&(struct timespec){pause_ms / 1000, (long)(pause_ms % 1000) * 1000000L}, NULL);
+    }
+    if (cfr_err_class(rc) == CFR_CLASS_RETRY)
+        cut_promise(err);
+    if (backoff.failures > 1)
+        (void)cfr_err_prefix(err, "tried %u times in %s", (unsigned)backoff.failures,
+                             cfr_time_words(cfr_clock_now().boot_ms - begun_boot_ms, words));
+    return rc;
+}
+
 /* ---- with what it begins with ---- */
 
 struct collecting {
+    const struct cfr_config_credential *credential;
+    int64_t end_boot_ms;
     struct cfr_grant *out;
     struct cfr_err *err;
+    int64_t retry_after_s;
     int rc;
 };
 
@@ -80,6 +136,7 @@ static void collect(void *ctx, struct cfr_source_exchange_result *result)
     struct collecting *t = ctx;
 
     t->rc = result->rc;
+    t->retry_after_s = result->retry_after_s;
     if (t->rc != 0) {
         *t->err = result->err;
         return;
@@ -88,20 +145,32 @@ static void collect(void *ctx, struct cfr_source_exchange_result *result)
     shift_times(t->out, result->server_date_s);
 }
 
-int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
-                          struct cfr_err *err)
+/* The source is read for each try: the next token may be there by then. */
+static int try_grant(void *ctx, int64_t *retry_after_s, struct cfr_err *err)
 {
-    struct collecting t = {out, err, 0};
+    struct collecting *t = ctx;
     struct cfr_source_inputs m;
     int64_t wait_ms;
     int rc;
 
-    *out = (struct cfr_grant){0};
-    rc = cfr_source_inputs_read(c, cfr_clock_now().wall_ms, false, &m, &wait_ms, err);
+    t->err = err;
+    t->rc = 0;
+    t->retry_after_s = -1;
+    rc = cfr_source_inputs_read(t->credential, cfr_clock_now().wall_ms, false, &m, &wait_ms, err);
     if (rc == 0 && cfr_source_inputs_is_final(&m))
-        rc = cfr_source_inputs_grant(&m, out, err);
+        rc = cfr_source_inputs_grant(&m, t->out, err);
     else if (rc == 0)
-        rc = cfr_source_sync_exchange(c, &m, end_boot_ms, collect, &t, err);
+        rc = cfr_source_sync_exchange(t->credential, &m, t->end_boot_ms, collect, t, err);
     cfr_source_inputs_free(&m);
-    return rc != 0 ? rc : t.rc;
+    *retry_after_s = t->retry_after_s;
+    return rc != 0 ? rc : t->rc;
+}
+
+int cfr_source_sync_grant(const struct cfr_config_credential *c, int64_t end_boot_ms, struct cfr_grant *out,
+                          struct cfr_err *err)
+{
+    struct collecting t = {.credential = c, .end_boot_ms = end_boot_ms, .out = out};
+
+    *out = (struct cfr_grant){0};
+    return cfr_source_sync_retry(try_grant, &t, end_boot_ms, err);
 }

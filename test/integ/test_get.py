@@ -4,6 +4,7 @@ import base64
 import datetime
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -139,14 +140,43 @@ def test_refusals(getter):
 def test_alone_without_a_cloud(agent_factory, shared_cloud):
     getter = Getter(configure(agent_factory(shared_cloud)), True)
     shared_cloud.admin("/outage", {"on": True})
-    done = getter.run("aws")
-    assert (done.returncode, done.stdout) == (1, "")
+    done = getter.run("aws", "demo", "--timeout", "4s")
+    assert (done.returncode, done.stdout) == (1, "") and re.search(r"demo: tried [2-9] times in ", done.stderr), done
+    assert "tried again" not in done.stderr
     shared_cloud.admin("/outage", {"on": False})
     shared_cloud.fault(kind="delay", ms=20000, count=1)
     done = getter.run("aws", "demo", "--timeout", "500ms")
     assert (done.returncode, done.stdout) == (4, "") and "took more than" in done.stderr
     getter.agent.config_path.write_text("version: 3\n")
     assert getter.run("aws").returncode == 3
+
+
+@pytest.mark.parametrize("fault", [{"kind": "status", "status": 503}, {"kind": "close"}, {"kind": "error", "code": "Throttling", "status": 400}])
+def test_alone_through_a_glitch(agent_factory, shared_cloud, fault):
+    getter = Getter(configure(agent_factory(shared_cloud)), True)
+    shared_cloud.fault(**fault, count=2)
+    assert json.loads(getter.good("aws"))["AccessKeyId"].startswith("ASIA")
+    assert len(shared_cloud.exchanges()) == 3
+
+
+def test_alone_it_waits_as_long_as_the_server_says_and_no_longer_than_it_may(agent_factory, shared_cloud):
+    getter = Getter(configure(agent_factory(shared_cloud)), True)
+    shared_cloud.fault(kind="status", status=503, headers={"Retry-After": "3"}, count=1)
+    begun = time.monotonic()
+    getter.good("aws")
+    assert time.monotonic() - begun >= 3
+    shared_cloud.fault(kind="status", status=503, headers={"Retry-After": "3600"}, count=1)
+    begun = time.monotonic()
+    assert getter.run("aws", "demo", "--timeout", "20s").returncode == 1
+    assert time.monotonic() - begun < 10, "no try fits into its time"
+
+
+def test_alone_a_refusal_ends_it_at_once(agent_factory, shared_cloud):
+    getter = Getter(configure(agent_factory(shared_cloud)), True)
+    shared_cloud.fault(kind="error", code="AccessDenied", status=403, count=-1)
+    done = getter.run("aws")
+    assert (done.returncode, done.stdout) == (1, "") and "AccessDenied" in done.stderr and "tried" not in done.stderr
+    assert len(shared_cloud.exchanges()) == 1
 
 
 def test_an_agent_that_comes_late_is_waited_for(agent_factory, shared_cloud):
