@@ -109,6 +109,16 @@ static void docker_file(struct collect *c, const struct published *f)
     set(c, CFR_SDK_ENV_DOCKER_FILE, "DOCKER_CONFIG", directory);
 }
 
+const char *cfr_config_sdk_role_arn(const struct cfr_config_credential *c)
+{
+    const struct cfr_aws *aws = cfr_config_exchange_of(c, &cfr_aws_provider);
+    size_t steps = aws != NULL ? aws->then_assume.count : 0;
+
+    if (aws == NULL)
+        return NULL;
+    return steps != 0 ? ((const struct cfr_aws_step *)aws->then_assume.items)[steps - 1].role_arn : aws->role_arn;
+}
+
 static const struct cfr_azure *azure_of(const struct cfr_config_credential *c)
 {
     return cfr_config_exchange_of(c, &cfr_azure_provider);

@@ -13,5 +13,8 @@
  * says so). CFR_E_NOMEM, CFR_E_LIMIT. The caller frees OUT with cfr_sdk_env_free in every case. */
 int cfr_config_sdk_environment(const struct cfr_config *config, const struct cfr_config_credential *credential,
                                struct cfr_sdk_env *out, struct cfr_err *err);
+/* The ARN of the role whose keys C's exchange at AWS ends with, borrowed from C; NULL if the configuration names none.
+ */
+const char *cfr_config_sdk_role_arn(const struct cfr_config_credential *c);
 
 #endif

@@ -29,7 +29,7 @@
 #define TICK_MS            60000
 #define STEP_MS            1000 /* a difference of the clocks that is no rounding */
 #define ONCE_HOOK_ATTEMPTS 3
-#define ANSWER_MS          20 /* for an answer to leave that was given just before the end */
+#define ANSWER_MS          1000 /* for clients that are connected when the listeners close to send and get an answer */
 
 void cfr_daemon_harden(void)
 {
@@ -530,24 +530,51 @@ static bool is_busy(const struct cfr_daemon *a)
     return false;
 }
 
-/* Lets what is under way end, and the answer to a request to end leave. A publish is whole in any case. */
-static void drain(struct cfr_daemon *a)
+/* True while a client that was let in has no answer yet. */
+static bool owes_answers(const struct cfr_daemon *a)
 {
-    int64_t now = cfr_clock_now().boot_ms;
-    int64_t least = now + ANSWER_MS;
-    int64_t most = now + (a->config->stop_grace_ms > ANSWER_MS ? a->config->stop_grace_ms : ANSWER_MS);
+    return (a->control != NULL && cfr_httpd_is_busy(a->control)) ||
+           (a->health != NULL && cfr_httpd_is_busy(a->health)) ||
+           (a->endpoints != NULL && cfr_daemon_endpoints_busy(a->endpoints));
+}
+
+/* Serves on while BUSY says so, up to LIMIT_MS. False if the loop failed. */
+static bool serve_while(struct cfr_daemon *a, bool (*busy)(const struct cfr_daemon *a), int64_t limit_ms)
+{
     struct cfr_err err = {0};
 
+    a->end_boot_ms = cfr_clock_now().boot_ms + limit_ms;
+    while (busy(a) && cfr_clock_now().boot_ms < a->end_boot_ms) {
+        if (turn(a, &err) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_unfinished(const struct cfr_daemon *a)
+{
+    return !a->hurry && is_busy(a);
+}
+
+/* A publish is whole in any case. */
+static void drain(struct cfr_daemon *a)
+{
     cfr_sd_notify("STOPPING=1");
     cfr_log(CFR_LOG_INFO, NULL, NULL, "stopping: what is published stays%s",
             is_busy(a) ? "; what is under way is finished first" : "");
     a->host.draining = true;
-    while (!a->hurry && (now < least || (now < most && is_busy(a)))) {
-        a->end_boot_ms = now < least ? least : most;
-        if (turn(a, &err) != 0)
-            return;
-        now = cfr_clock_now().boot_ms;
-    }
+    /* 1. Finish what is under way. Clients are served meanwhile, and readiness is over. */
+    if (!serve_while(a, is_unfinished, a->config->stop_grace_ms))
+        return;
+    /* 2. Let nobody in any more: who comes now is refused at once, and can ask the next agent. */
+    if (a->endpoints != NULL)
+        cfr_daemon_endpoints_quiesce(a->endpoints);
+    if (a->control != NULL)
+        cfr_httpd_quiesce(a->control);
+    if (a->health != NULL)
+        cfr_httpd_quiesce(a->health);
+    /* 3. Answer the clients that were let in. */
+    (void)serve_while(a, owes_answers, ANSWER_MS);
 }
 
 static int run_loop(struct cfr_daemon *a, struct cfr_err *err)

@@ -59,7 +59,8 @@ void cfr_daemon_on_health(void *ctx, const struct cfr_httpd_peer *peer, const st
                           struct cfr_httpd_response *response);
 
 /* readiness.c */
-/* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published and valid. */
+/* True if every credential of WANTED, or without one (NULL, or empty) every required one, is published, valid, and in
+ * memory where an endpoint serves it. */
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted);
 /* Writes to the options' ready_fd, once, that it is open or that it will not be. Does nothing without a ready_fd. */
 void cfr_daemon_readiness_report(struct cfr_daemon *a);

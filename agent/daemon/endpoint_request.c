@@ -104,6 +104,7 @@ bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *pee
                                      struct cfr_sdk_endpoint_answer *answer)
 {
     struct cfr_daemon_listener *l = ctx;
+    struct cfr_sdk_endpoint_request plain = *request;
     struct cfr_sdk_endpoint_world world = {
         .now_s = cfr_clock_now().wall_ms / 1000,
         .offer = offer,
@@ -113,11 +114,12 @@ bool cfr_daemon_listener_on_endpoint(void *ctx, const struct cfr_httpd_peer *pee
     };
     const char *shape = "none";
 
+    plain.path = cfr_sdk_endpoint_path(request->path);
     if (!host_fits(l, request)) {
         refuse(answer, 403, "the Host header does not name this address\n",
                "its Host header does not name this address");
     } else {
-        shape = ask_shapes(l->config, request, &world, answer);
+        shape = ask_shapes(l->config, &plain, &world, answer);
         if (shape == NULL) {
             shape = "none";
             refuse(answer, 404, "there is nothing at this path\n", "nothing is at its path");

@@ -2,6 +2,7 @@
 /* Listeners of the local endpoints, over one epoll descriptor. */
 #include "agent/daemon/listener_private.h"
 
+#include "agent/daemon/session_key_private.h"
 #include "agent/loop/process.h"
 #include "base/log.h"
 #include "serve/sdk/ec2_token.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,19 +31,6 @@ struct cfr_endpoints_plan {
     const struct cfr_config *config;
 };
 
-/* With a key of this run: a token of the one before means nothing. */
-static int open_signer(struct cfr_ec2_signer **out, struct cfr_err *err)
-{
-    char key[CFR_SDK_EC2_KEY_BYTES];
-    int rc = getrandom(key, sizeof key, 0) == (ssize_t)sizeof key
-                 ? 0
-                 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
-
-    rc = rc != 0 ? rc : cfr_sdk_ec2_signer_open((struct cfr_view){key, sizeof key}, out, err);
-    cfr_secret_wipe(key, sizeof key);
-    return rc;
-}
-
 int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err)
 {
     struct cfr_daemon_endpoints *e = calloc(1, sizeof *e);
@@ -54,7 +41,8 @@ int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints 
         return cfr_err_nomem(err);
     e->agent = a;
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    rc = e->epoll_fd >= 0 ? open_signer(&e->signer, err) : cfr_err_sys(err, errno, "cannot prepare the endpoints");
+    rc = e->epoll_fd >= 0 ? cfr_daemon_session_key_open(a->host.state_fd, &e->signer, err)
+                          : cfr_err_sys(err, errno, "cannot prepare the endpoints");
     if (rc != 0) {
         cfr_daemon_endpoints_close(e);
         return rc;
@@ -253,6 +241,21 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
     plan->items = before;
     plan->client_secrets = client_secrets;
     free_plan(plan);
+}
+
+void cfr_daemon_endpoints_quiesce(struct cfr_daemon_endpoints *e)
+{
+    for (size_t i = 0; i < e->count; i++)
+        cfr_httpd_quiesce(e->items[i]->server);
+}
+
+bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        if (cfr_httpd_is_busy(e->items[i]->server))
+            return true;
+    }
+    return false;
 }
 
 int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e)

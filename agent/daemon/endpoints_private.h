@@ -25,6 +25,10 @@ void cfr_daemon_endpoints_take(struct cfr_daemon_endpoints *e, struct cfr_endpoi
 /* Discards PLAN. NULL is allowed. */
 void cfr_daemon_endpoints_drop(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *plan);
 
+/* As cfr_httpd_quiesce and cfr_httpd_is_busy, for all listeners. */
+void cfr_daemon_endpoints_quiesce(struct cfr_daemon_endpoints *e);
+bool cfr_daemon_endpoints_busy(const struct cfr_daemon_endpoints *e);
+
 /* To be polled for reading. */
 int cfr_daemon_endpoints_fd(const struct cfr_daemon_endpoints *e);
 /* Does what is due; never blocks. */

@@ -2,6 +2,8 @@
 /* Lookup of credentials by name. */
 #include "agent/daemon/lookup_private.h"
 
+#include "agent/config/sdk_environment.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,5 +63,6 @@ bool cfr_daemon_offer(struct cfr_daemon *a, const char *name, struct cfr_offer *
     if (w == NULL)
         return false;
     cfr_worker_offer(w, out);
+    out->role_arn = cfr_config_sdk_role_arn(cfr_worker_config(w));
     return true;
 }

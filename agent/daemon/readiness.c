@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readiness: whether everything that a supervised command needs is published. */
+/* Readiness: whether everything that a supervised command needs is published and served. */
 #include "agent/daemon/readiness.h"
 
 #include "agent/daemon/daemon_private.h"
@@ -21,7 +21,7 @@ static bool counts(const struct cfr_worker *w, const struct cfr_strings *wanted)
 bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_strings *wanted)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (counts(a->workers[i], wanted) && !cfr_worker_is_published(a->workers[i]))
+        if (counts(a->workers[i], wanted) && !cfr_worker_is_ready(a->workers[i]))
             return false;
     }
     return true;
@@ -31,7 +31,7 @@ bool cfr_daemon_readiness_is_open(const struct cfr_daemon *a, const struct cfr_s
 static bool is_hopeless(const struct cfr_daemon *a)
 {
     for (size_t i = 0; i < a->count; i++) {
-        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_published(a->workers[i]) &&
+        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_ready(a->workers[i]) &&
             cfr_worker_outcome(a->workers[i]) == CFR_WORKER_BAD)
             return true;
     }
@@ -49,7 +49,7 @@ void cfr_daemon_readiness_report(struct cfr_daemon *a)
     else if (is_hopeless(a))
         word = CFR_DAEMON_READINESS_FAILED;
     for (size_t i = 0; word == 0 && i < a->count; i++) {
-        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_published(a->workers[i]))
+        if (counts(a->workers[i], a->options.gate) && !cfr_worker_is_ready(a->workers[i]))
             cfr_worker_want(a->workers[i]);
     }
     if (word == 0 || write(a->options.ready_fd, &word, 1) != 1)

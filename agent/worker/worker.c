@@ -267,11 +267,12 @@ const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w
     return w->config;
 }
 
-bool cfr_worker_is_published(const struct cfr_worker *w)
+bool cfr_worker_is_ready(const struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
 
-    return cfr_lifecycle_valid(&w->life, now) && cfr_publish_secret_valid(w->delivery, now);
+    return cfr_lifecycle_valid(&w->life, now) && cfr_publish_secret_valid(w->delivery, now) &&
+           !cfr_worker_lacks_served(w);
 }
 
 const char *cfr_worker_error(const struct cfr_worker *w)
@@ -319,6 +320,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .identity = w->record.identity,
         .required = w->config->required,
         .published = w->life.published && delivered_ms != 0,
+        .unserved = cfr_worker_lacks_served(w),
         .generation = w->record.generation,
         .issued_s = w->life.published ? w->life.life.issued_ms / 1000 : 0,
         .expires_s = !w->life.published || expires_ms == INT64_MAX ? 0 : expires_ms / 1000,

@@ -96,8 +96,8 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out);
 void cfr_worker_want(struct cfr_worker *w);
 const struct cfr_config_credential *cfr_worker_config(const struct cfr_worker *w);
 const char *cfr_worker_state_name(const struct cfr_worker *w);
-/* True if something that has not expired is published at every target. */
-bool cfr_worker_is_published(const struct cfr_worker *w);
+/* True if something that has not expired is published at every target, and in memory where an endpoint serves it. */
+bool cfr_worker_is_ready(const struct cfr_worker *w);
 /* Why it is not done, NULL if no error says so. Lives until the next event. */
 const char *cfr_worker_error(const struct cfr_worker *w);
 /* True while an exchange, a delivery or a hook is under way. */

@@ -54,6 +54,11 @@ void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept)
         cfr_worker_drop_kept(w);
 }
 
+bool cfr_worker_lacks_served(const struct cfr_worker *w)
+{
+    return w->config->served && w->rotator == NULL && !is_good(w->kept, cfr_clock_now());
+}
+
 bool cfr_worker_must_keep(const struct cfr_worker *w)
 {
     return is_served(w) && !is_good(w->kept, cfr_clock_now());
@@ -96,21 +101,6 @@ void cfr_worker_want(struct cfr_worker *w)
         cfr_worker_rearm(w);
 }
 
-/* In words fit for a client, which does not learn what only the operator should. */
-static const char *why_not(const struct cfr_worker *w)
-{
-    if (w->error == NULL)
-        return "it is being exchanged; try again in a moment";
-    switch (cfr_err_class(w->error_code)) {
-    case CFR_CLASS_STOP:
-        return "it was refused; `credfresh status` on this machine says why";
-    case CFR_CLASS_LOCAL:
-        return "this machine cannot have it; `credfresh status` on this machine says why";
-    default:
-        return "the last try to have it failed; `credfresh status` on this machine says why, and it is tried again";
-    }
-}
-
 static int64_t retry_after_s(const struct cfr_worker *w, struct cfr_now now)
 {
     int64_t at_ms = cfr_lifecycle_deadline(&w->life);
@@ -133,7 +123,8 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
     if (is_good(w->kept, now)) {
         out->grant = &w->kept->grant;
         out->issued_s = w->kept->issued_s;
-        out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000;
+        /* A second early: many clients use a credential to its last moment, and the call takes its time. */
+        out->expires_s = w->kept->expires_ms == INT64_MAX ? 0 : w->kept->expires_ms / 1000 - 1;
         return;
     }
     if (w->rotator != NULL) {
@@ -144,6 +135,7 @@ void cfr_worker_offer(struct cfr_worker *w, struct cfr_offer *out)
     w->wanted = true;
     cfr_worker_review_kept(w);
     cfr_worker_want(w);
-    out->why = why_not(w);
+    /* The error itself, as the readiness page shows it: the client's user may see nothing else. */
+    out->why = w->error != NULL ? w->error : "it is being exchanged; try again in a moment";
     out->retry_after_s = retry_after_s(w, now);
 }

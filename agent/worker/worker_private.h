@@ -139,7 +139,9 @@ void cfr_worker_note_warning(struct cfr_worker *w, const char *warning);
 void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_inputs *m);
 
 /* worker_cache.c */
-/* The credential is served, and there is no good grant in memory. */
+/* The configuration has the credential served, and there is no good grant in memory. */
+bool cfr_worker_lacks_served(const struct cfr_worker *w);
+/* The same, also where only a client asked for it. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
 /* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in
  * the record by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends

@@ -171,7 +171,8 @@ static const struct family {
      "Tries that fit before the published credential expires even if each pause is the longest possible; 100 for more. "
      "Absent when nothing is published or it never expires."},
     {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
-    {"credfresh_credential_ready", "gauge", ready, "1 when the credential is published and has not expired."},
+    {"credfresh_credential_ready", "gauge", ready,
+     "1 when the credential is published, has not expired, and is in memory where an endpoint serves it."},
     {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
     {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
     {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,

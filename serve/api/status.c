@@ -7,7 +7,7 @@
 
 bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s)
 {
-    return c->published && (c->expires_s == 0 || c->expires_s > now_s);
+    return c->published && !c->unserved && (c->expires_s == 0 || c->expires_s > now_s);
 }
 
 /* 0 means "none" in every instant of struct cfr_api_status. */
@@ -209,6 +209,8 @@ static void add_why(struct cfr_str *out, const struct cfr_api_status_credential 
 
     if (!c->published)
         cfr_str_addz(out, "not published yet: ");
+    else if (c->expires_s == 0 || c->expires_s > now_s)
+        cfr_str_addz(out, "published, but not in memory yet for its endpoint: ");
     else
         cfr_str_addf(out, "expired %s ago: ", cfr_time_words((now_s - c->expires_s) * 1000, words));
     if (c->error != NULL)
@@ -234,8 +236,10 @@ static void add_verbose(struct cfr_str *out, const struct cfr_api_status_credent
 
 bool cfr_api_status_ready(const struct cfr_api_status *s, bool verbose, struct cfr_str *out)
 {
-    bool all = true;
+    bool all = !s->stopping;
 
+    if (s->stopping)
+        cfr_str_addz(out, "the agent is stopping\n");
     for (size_t i = 0; i < s->count; i++) {
         struct cfr_api_status_credential c = {0};
         bool counts;

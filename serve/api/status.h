@@ -72,6 +72,7 @@ struct cfr_api_status_credential {
     const char *identity; /* ARN or NULL */
     bool required;
     bool published;         /* something is published */
+    bool unserved;          /* an endpoint serves it, and there is nothing in memory that it could answer with */
     uint64_t generation;    /* 0 = none */
     int64_t issued_s;       /* local wall clock; 0 = unknown */
     int64_t expires_s;      /* 0 = never expires (when published) */

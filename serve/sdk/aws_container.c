@@ -47,7 +47,7 @@ static bool answer(const void *config, const struct cfr_sdk_endpoint_request *r,
     struct cfr_offer offer;
     struct cfr_writer w;
 
-    if (!cfr_view_is(r->path, c->path))
+    if (!cfr_sdk_endpoint_path_is(r->path, c->path))
         return false;
     if (!cfr_sdk_aws_direct(r, out) || !cfr_sdk_aws_reads(r, out) || !authorized(c, r, world, out) ||
         !cfr_sdk_aws_offer(world, c->credential, &offer, out))
@@ -56,7 +56,7 @@ static bool answer(const void *config, const struct cfr_sdk_endpoint_request *r,
     cfr_writer_object(&w, NULL);
     cfr_sdk_aws_keys(&offer, world->now_s, &w);
     /* Not made out of a session's ARN: that has lost the role's path. */
-    if (cfr_view_starts(cfr_sdk_aws_arn_part(offer.grant, 5), "role/"))
+    if (cfr_view_starts(cfr_sdk_aws_arn_part(offer.grant->identity, 5), "role/"))
         cfr_writer_string(&w, "RoleArn", cfr_view_of(offer.grant->identity));
     cfr_writer_close(&w);
     cfr_writer_text(&w, "\n");

@@ -40,22 +40,10 @@ bool cfr_sdk_aws_reads(const struct cfr_sdk_endpoint_request *r, struct cfr_sdk_
     return false;
 }
 
-static void unavailable(const struct cfr_offer *offer, const char *credential, struct cfr_sdk_endpoint_answer *out)
-{
-    char text[512];
-
-    (void)snprintf(text, sizeof text, "credential %s: %s", credential,
-                   offer->grant != NULL ? "what there was has expired, and there is nothing newer yet"
-                   : offer->why != NULL ? offer->why
-                                        : "there is none yet");
-    cfr_sdk_aws_error(out, 503, "CredentialsUnavailable", text);
-    cfr_sdk_endpoint_retry_after(out, offer);
-}
-
 bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *credential, struct cfr_offer *offer,
                        struct cfr_sdk_endpoint_answer *out)
 {
-    char text[256];
+    char text[CFR_SDK_ENDPOINT_WHY_MAX];
 
     *offer = (struct cfr_offer){0};
     if (!w->offer(w->ctx, credential, offer)) {
@@ -65,7 +53,8 @@ bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *crede
         return false;
     }
     if (!cfr_sdk_endpoint_offer_lives(offer, w->now_s)) {
-        unavailable(offer, credential, out);
+        cfr_sdk_aws_error(out, 503, "CredentialsUnavailable", cfr_sdk_endpoint_why(offer, text));
+        cfr_sdk_endpoint_retry_after(out, offer);
         return false;
     }
     if (cfr_grant_get(offer->grant, CFR_FIELD_AWS_ACCESS_KEY_ID).n == 0 ||
@@ -97,9 +86,9 @@ void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_w
     cfr_writer_optional(w, "AccountId", cfr_sdk_aws_account(offer->grant));
 }
 
-struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part)
+struct cfr_view cfr_sdk_aws_arn_part(const char *text, unsigned part)
 {
-    struct cfr_view rest = cfr_view_of(grant->identity);
+    struct cfr_view rest = cfr_view_of(text);
 
     if (!cfr_view_starts(rest, "arn:"))
         return (struct cfr_view){NULL, 0};
@@ -120,7 +109,7 @@ struct cfr_view cfr_sdk_aws_account(const struct cfr_grant *grant)
     struct cfr_view account = cfr_grant_get(grant, CFR_FIELD_AWS_ACCOUNT_ID);
 
     if (account.n == 0)
-        account = cfr_sdk_aws_arn_part(grant, 4);
+        account = cfr_sdk_aws_arn_part(grant->identity, 4);
     for (size_t i = 0; i < account.n; i++) {
         if (account.p[i] < '0' || account.p[i] > '9')
             account.n = 0;

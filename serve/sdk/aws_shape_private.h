@@ -29,9 +29,9 @@ bool cfr_sdk_aws_offer(const struct cfr_sdk_endpoint_world *w, const char *crede
 void cfr_sdk_aws_keys(const struct cfr_offer *offer, int64_t now_s, struct cfr_writer *w);
 /* The member NAME with a time as 2026-01-02T03:04:05Z: the one spelling that all SDKs read. */
 void cfr_sdk_aws_time(struct cfr_writer *w, const char *name, int64_t unix_s);
-/* The part of the ARN that is the grant's identity: 1 partition, 4 account, 5 resource (all that follows). Empty if the
- * identity is no ARN. */
-struct cfr_view cfr_sdk_aws_arn_part(const struct cfr_grant *grant, unsigned part);
+/* A part of the ARN that TEXT is: 1 partition, 4 account, 5 resource (all that follows). Empty if it is no ARN, or
+ * NULL. */
+struct cfr_view cfr_sdk_aws_arn_part(const char *text, unsigned part);
 /* Twelve digits, or empty. */
 struct cfr_view cfr_sdk_aws_account(const struct cfr_grant *grant);
 

@@ -69,8 +69,9 @@ static void turn_away(struct ask *a, int status, const char *error, const char *
 /* Never 400: clients take that for the end. */
 static void not_now(struct ask *a, const struct cfr_offer *offer)
 {
-    refuse(a, 503, "temporarily_unavailable",
-           offer->why != NULL ? offer->why : "there is no valid token at this moment; try again");
+    char text[CFR_SDK_ENDPOINT_WHY_MAX];
+
+    refuse(a, 503, "temporarily_unavailable", cfr_sdk_endpoint_why(offer, text));
     cfr_sdk_endpoint_retry_after(a->out, offer);
 }
 
@@ -271,20 +272,22 @@ static void write_identity(const struct ask *a, struct cfr_writer *w)
 static void write_token(struct ask *a, struct cfr_view token)
 {
     int64_t now_s = a->world->now_s;
-    int64_t expires_s = a->offer.expires_s != 0 ? a->offer.expires_s : now_s + ENDLESS_S;
+    bool ends = a->offer.expires_s != 0;
+    int64_t expires_s = ends ? a->offer.expires_s : now_s + ENDLESS_S;
+    int64_t left_s = ends ? cfr_sdk_endpoint_offer_left_s(&a->offer, now_s) : ENDLESS_S;
     struct cfr_writer w = cfr_sdk_endpoint_json(a->out, 200, JSON_TYPE);
 
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "access_token", token);
     write_identity(a, &w);
     if (!a->app_service)
-        write_number(&w, "expires_in", expires_s - now_s);
+        write_number(&w, "expires_in", left_s);
     if (a->legacy)
         write_date(&w, "expires_on", expires_s);
     else
         write_number(&w, "expires_on", expires_s);
     if (!a->app_service) {
-        write_number(&w, "ext_expires_in", expires_s - now_s);
+        write_number(&w, "ext_expires_in", left_s);
         write_number(&w, "not_before", a->offer.issued_s != 0 ? a->offer.issued_s : now_s);
         cfr_writer_string(&w, "refresh_token", cfr_view_of(""));
     }

@@ -51,9 +51,9 @@ static struct cfr_offer find_live_offer(const struct ask *a)
 }
 
 /* "role/team/NAME" or "assumed-role/NAME/SESSION"; empty if it is another kind of identity. */
-static struct cfr_view role_of(const struct cfr_grant *grant)
+static struct cfr_view role_of(const char *arn)
 {
-    struct cfr_view rest = cfr_sdk_aws_arn_part(grant, 5);
+    struct cfr_view rest = cfr_sdk_aws_arn_part(arn, 5);
     bool session = cfr_view_starts(rest, "assumed-role/");
     ptrdiff_t slash;
 
@@ -69,19 +69,28 @@ static struct cfr_view role_of(const struct cfr_grant *grant)
     return rest.n < ROLE_MAX && cfr_view_printable(rest) ? rest : (struct cfr_view){NULL, 0};
 }
 
-/* What the listing shows. */
-static struct cfr_view role_name(const struct ask *a, const struct cfr_grant *grant)
+/* What the listing shows. Empty while it is not known: a name that changes with the first keys would make the role's
+ * own path one that was never listed. */
+static struct cfr_view role_name(const struct ask *a, const struct cfr_offer *offer)
 {
     struct cfr_view role = cfr_view_of(a->config->role);
 
-    if (role.n == 0 && grant != NULL)
-        role = role_of(grant);
-    return role.n != 0 ? role : cfr_view_of(a->config->credential);
+    if (role.n == 0 && offer->grant != NULL)
+        role = role_of(offer->grant->identity);
+    if (role.n == 0)
+        role = role_of(offer->role_arn);
+    return role.n == 0 && offer->grant != NULL ? cfr_view_of(a->config->credential) : role;
 }
 
 static void roles(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
 {
-    text(out, role_name(a, find_live_offer(a).grant));
+    struct cfr_offer offer = find_live_offer(a);
+    struct cfr_view role = role_name(a, &offer);
+
+    if (role.n != 0)
+        text(out, role);
+    else
+        (void)cfr_sdk_aws_offer(a->world, a->config->credential, &offer, out); /* the answer says what is missing */
 }
 
 static int64_t updated_s(const struct ask *a, const struct cfr_offer *offer)
@@ -110,13 +119,14 @@ static void close_json(struct cfr_sdk_endpoint_answer *out, struct cfr_writer *w
 /* NAME is the path's last part. */
 static void keys(const struct ask *a, struct cfr_view name, struct cfr_sdk_endpoint_answer *out)
 {
-    struct cfr_offer offer;
+    struct cfr_offer offer = find_live_offer(a);
+    struct cfr_view known = role_name(a, &offer);
     struct cfr_writer w;
     char role[SEGMENT_MAX];
 
-    /* The credential's name is always accepted: it was listed if no grant named a role then. */
+    /* The credential's name is always accepted. While the role is not known, no name is wrong: 404 is final. */
     if (!cfr_sdk_endpoint_decode(name, role, sizeof role) ||
-        (!cfr_view_is(role_name(a, find_live_offer(a).grant), role) && strcmp(role, a->config->credential) != 0)) {
+        (known.n != 0 && !cfr_view_is(known, role) && strcmp(role, a->config->credential) != 0)) {
         not_found(out);
         return;
     }
@@ -137,9 +147,9 @@ static void info(const struct ask *a, struct cfr_sdk_endpoint_answer *out)
     char arn[512];
     int n;
 
-    partition = offer.grant != NULL ? cfr_sdk_aws_arn_part(offer.grant, 1) : (struct cfr_view){NULL, 0};
+    partition = offer.grant != NULL ? cfr_sdk_aws_arn_part(offer.grant->identity, 1) : (struct cfr_view){NULL, 0};
     account = offer.grant != NULL ? cfr_sdk_aws_account(offer.grant) : (struct cfr_view){NULL, 0};
-    role = role_name(a, offer.grant);
+    role = role_name(a, &offer);
     if (partition.n == 0 || partition.n > 32 || account.n == 0 || role.n > SEGMENT_MAX) {
         not_found(out);
         return;
@@ -277,7 +287,7 @@ static bool answer_request(const void *config, const struct cfr_sdk_endpoint_req
         return false;
     if (!cfr_sdk_aws_direct(r, out))
         return true;
-    if (cfr_view_is(r->path, TOKEN_PATH) || cfr_view_is(r->path, TOKEN_PATH "/"))
+    if (cfr_sdk_endpoint_path_is(r->path, TOKEN_PATH))
         begin_session(&a, out);
     else if (cfr_sdk_aws_reads(r, out) && in_session(&a, out))
         answer(&a, out);
@@ -303,8 +313,8 @@ static const struct cfr_field fields[] = {
     {FIELD(credential, STRING), .flags = CFR_FIELD_REQUIRED, .min = 1, .max = 63,
      .doc = CFR_DOC(CFR_SDK_SHAPE_DOC_CREDENTIAL)},
     {FIELD(role, STRING), .min = 1, .max = 128,
-     .doc = CFR_DOC("The role's name in the listing. Default: that of the role that the credential is of, else the "
-                    "credential's name.")},
+     .doc = CFR_DOC("The role's name in the listing. Default: that of the role that the credential is of, or that its "
+                    "exchange names; for keys without a role the credential's name.")},
     {FIELD(region, STRING), .min = 1, .max = 63,
      .doc = CFR_DOC("The region that it says the machine is in. Default: it says none.")},
     {.key = NULL},

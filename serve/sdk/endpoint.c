@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RETRY_AFTER_MAX_S 5
+
 void cfr_sdk_endpoint_answer_free(struct cfr_sdk_endpoint_answer *a)
 {
     cfr_secret_free(&a->body);
@@ -70,6 +72,22 @@ void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_
         fail(out);
 }
 
+struct cfr_view cfr_sdk_endpoint_path(struct cfr_view sent)
+{
+    while (sent.n > 1 && sent.p[0] == '/' && sent.p[1] == '/') {
+        sent.p++;
+        sent.n--;
+    }
+    return sent;
+}
+
+bool cfr_sdk_endpoint_path_is(struct cfr_view path, const char *wanted)
+{
+    if (path.n == strlen(wanted) + 1 && path.p[path.n - 1] == '/')
+        path.n--;
+    return cfr_view_is(path, wanted);
+}
+
 struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r, const char *name)
 {
     return r->header != NULL ? r->header(r->header_ctx, name) : (struct cfr_view){NULL, 0};
@@ -85,11 +103,30 @@ bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s)
     return o->grant != NULL && (o->expires_s == 0 || o->expires_s > now_s);
 }
 
+int64_t cfr_sdk_endpoint_offer_left_s(const struct cfr_offer *o, int64_t now_s)
+{
+    /* Of the second that NOW_S names, an unknown part is over. */
+    int64_t left_s = o->expires_s - now_s - 1;
+
+    return left_s > 0 ? left_s : 0;
+}
+
+const char *cfr_sdk_endpoint_why(const struct cfr_offer *o, char text[CFR_SDK_ENDPOINT_WHY_MAX])
+{
+    (void)snprintf(text, CFR_SDK_ENDPOINT_WHY_MAX, "%s%s%s%s", o->credential != NULL ? "credential " : "",
+                   o->credential != NULL ? o->credential : "", o->credential != NULL ? ": " : "",
+                   o->why != NULL     ? o->why
+                   : o->grant != NULL ? "what there was has expired, and there is nothing newer yet"
+                                      : "there is none yet");
+    return text;
+}
+
 void cfr_sdk_endpoint_retry_after(struct cfr_sdk_endpoint_answer *out, const struct cfr_offer *o)
 {
+    int64_t after_s = o->retry_after_s < RETRY_AFTER_MAX_S ? o->retry_after_s : RETRY_AFTER_MAX_S;
     char text[24];
 
-    (void)snprintf(text, sizeof text, "%" PRId64, o->retry_after_s > 0 ? o->retry_after_s : 1);
+    (void)snprintf(text, sizeof text, "%" PRId64, after_s > 0 ? after_s : 1);
     cfr_sdk_endpoint_header(out, "Retry-After", cfr_view_of(text));
 }
 

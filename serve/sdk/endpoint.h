@@ -21,13 +21,14 @@ struct cfr_offer {
     const struct cfr_grant *grant; /* borrowed until the answer is made; NULL = there is none that is still good */
     int64_t issued_s;              /* by this machine's wall clock, as all times here */
     int64_t expires_s;             /* 0 = never */
+    const char *role_arn;          /* of the role that the configuration says it is; NULL = it says none */
     const char *why;       /* without a grant: why there is none, in words fit for a client (no secret); or NULL */
-    int64_t retry_after_s; /* without a grant: when the next try is due, at least 1 */
+    int64_t retry_after_s; /* without a grant: when the next try is due */
 };
 
 struct cfr_sdk_endpoint_request {
     struct cfr_view method;
-    struct cfr_view path;  /* without query, still percent-encoded */
+    struct cfr_view path;  /* without query, still percent-encoded; as cfr_sdk_endpoint_path gives it */
     struct cfr_view query; /* after '?', may be empty */
     struct cfr_view body;
     /* The value of a header, names compared without case; p == NULL when it is not there. A header that came twice
@@ -82,6 +83,9 @@ void cfr_sdk_endpoint_text(struct cfr_sdk_endpoint_answer *out, const char *text
 struct cfr_writer cfr_sdk_endpoint_json(struct cfr_sdk_endpoint_answer *out, int status, const char *type);
 /* Ends what that writer has written: if it failed, OUT becomes the 500. */
 void cfr_sdk_endpoint_end(struct cfr_sdk_endpoint_answer *out, const struct cfr_writer *w);
+/* The path of a request as the shapes compare it: several slashes at its beginning count as one, because clients put a
+ * path that begins with a slash behind an address that ends with one. Nothing else is changed. */
+struct cfr_view cfr_sdk_endpoint_path(struct cfr_view sent);
 /* The value of a header of the request; p == NULL when it is not there. */
 struct cfr_view cfr_sdk_endpoint_asked(const struct cfr_sdk_endpoint_request *r, const char *name);
 /* True if the request's Host is HOST or HOST:PORT as configured ("127.0.0.1:9911"): the address itself, "localhost"

@@ -11,8 +11,16 @@ void cfr_sdk_endpoint_add(struct cfr_sdk_endpoint_answer *out, struct cfr_view b
 bool cfr_sdk_endpoint_proxied(const struct cfr_sdk_endpoint_request *r);
 /* True if the offer has a grant whose life has not ended at NOW_S. */
 bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s);
-/* Adds Retry-After, at least one second. */
+/* Whole seconds of life to report: never more than there are, and never negative. The offer must expire. */
+int64_t cfr_sdk_endpoint_offer_left_s(const struct cfr_offer *o, int64_t now_s);
+#define CFR_SDK_ENDPOINT_WHY_MAX 640
+/* "credential NAME: why there is nothing", for the error that a shape's client shows. Returns TEXT. */
+const char *cfr_sdk_endpoint_why(const struct cfr_offer *o, char text[CFR_SDK_ENDPOINT_WHY_MAX]);
+/* Adds Retry-After: 1 to 5 seconds, however long the agent itself waits. A request here costs the cloud nothing, and
+ * SDKs sleep for that time inside a call. */
 void cfr_sdk_endpoint_retry_after(struct cfr_sdk_endpoint_answer *out, const struct cfr_offer *o);
+/* True if PATH is WANTED, or WANTED and one slash. */
+bool cfr_sdk_endpoint_path_is(struct cfr_view path, const char *wanted);
 /* The value of a query parameter, decoded into TO (size N, always terminated): 1 found, 0 absent, -1 given twice,
  * malformed or longer than N - 1. Unescaped ":" and "/" are taken as they are, "+" as a space; a control character is
  * malformed. */

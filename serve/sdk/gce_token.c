@@ -34,15 +34,11 @@ static struct cfr_offer offer_of(const struct cfr_sdk_gce_ask *a, const char *cr
 
 static void unavailable(struct cfr_sdk_gce_ask *a, const struct cfr_offer *offer)
 {
+    char text[CFR_SDK_ENDPOINT_WHY_MAX];
+
     cfr_sdk_endpoint_start(a->out, 503, CFR_SDK_GCE_MESSAGE_TYPE);
     cfr_sdk_endpoint_retry_after(a->out, offer);
-    cfr_sdk_endpoint_text(a->out, "there is no token of the credential \"");
-    cfr_sdk_endpoint_text(a->out, offer->credential);
-    cfr_sdk_endpoint_text(a->out, "\" at the moment");
-    if (offer->why != NULL) {
-        cfr_sdk_endpoint_text(a->out, ": ");
-        cfr_sdk_endpoint_text(a->out, offer->why);
-    }
+    cfr_sdk_endpoint_text(a->out, cfr_sdk_endpoint_why(offer, text));
     cfr_sdk_endpoint_text(a->out, "\n");
 }
 
@@ -194,7 +190,7 @@ void cfr_sdk_gce_token_access(struct cfr_sdk_gce_ask *a, size_t account)
     token = token_in(a, &offer, CFR_FIELD_GCP_ACCESS_TOKEN);
     if (token.p == NULL)
         return;
-    life_s = offer.expires_s == 0 ? LIFE_ENDLESS_S : offer.expires_s - a->world->now_s;
+    life_s = offer.expires_s == 0 ? LIFE_ENDLESS_S : cfr_sdk_endpoint_offer_left_s(&offer, a->world->now_s);
     w = cfr_sdk_endpoint_json(a->out, 200, CFR_SDK_GCE_JSON_TYPE);
     cfr_writer_object(&w, NULL);
     cfr_writer_string(&w, "access_token", token);

@@ -143,13 +143,13 @@ static void answer(const struct cfr_sdk_endpoint_request *r, const struct cfr_sd
                    struct cfr_sdk_endpoint_answer *out)
 {
     struct cfr_offer offer = {0};
+    char text[CFR_SDK_ENDPOINT_WHY_MAX];
 
     if (!w->offer(w->ctx, name, &offer)) {
         refuse(out, 404, "not-found", "there is no such credential");
         out->refused = "a credential that does not exist was asked for";
     } else if (!cfr_sdk_endpoint_offer_lives(&offer, w->now_s)) {
-        refuse(out, 503, "unavailable",
-               offer.why != NULL ? offer.why : "there is no valid credential at this moment; try again");
+        refuse(out, 503, "unavailable", cfr_sdk_endpoint_why(&offer, text));
         cfr_sdk_endpoint_retry_after(out, &offer);
     } else if (wants_text(cfr_sdk_endpoint_asked(r, "Accept"))) {
         write_text(&offer, out);

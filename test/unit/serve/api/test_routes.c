@@ -91,6 +91,10 @@ static void test_health_pages(void **state)
     health("GET", "/livez");
     assert_int_equal(out.status, 200);
     health("GET", "/readyz");
+    assert_int_equal(out.status, 503);
+    assert_string_equal(out.body.p, "the agent is stopping\n");
+    status.stopping = false;
+    health("GET", "/readyz");
     assert_int_equal(out.status, 200);
     assert_string_equal(out.body.p, "ok\n");
     health("HEAD", "/readyz?verbose");

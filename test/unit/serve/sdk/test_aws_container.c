@@ -45,7 +45,7 @@ static const struct row {
     {"what has ended is not given", "GET", AUTH, OFFER_ENDED, 503, "Retry-After: 1",
      ERROR("CredentialsUnavailable",
            "credential registry: what there was has expired, and there is nothing newer yet")},
-    {"there is none, and why", "GET", AUTH, OFFER_NONE, 503, "Retry-After: 17",
+    {"there is none, and why", "GET", AUTH, OFFER_NONE, 503, "Retry-After: 5",
      ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
     {"there is none yet", "GET", AUTH, OFFER_NONE_SILENT, 503, "Retry-After: 1",
      ERROR("CredentialsUnavailable", "credential registry: there is none yet")},
@@ -132,7 +132,7 @@ static void test_rows(void **state)
 static void test_paths(void **state)
 {
     static const char *const others[] = {
-        "/", "/aws/registr",   "/aws/registry/", "/aws/registry2", "/aws//registry", "/AWS/registry", "aws/registry",
+        "/", "/aws/registr",   "/aws/registry//", "/aws/registry2", "/aws//registry", "/AWS/registry", "aws/registry",
         "",  "/aws/registr%79"};
     const struct cfr_sdk_aws_container c = config();
     struct fixture f = {.secret = PASSWORD};
@@ -147,6 +147,28 @@ static void test_paths(void **state)
         assert_false(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
         assert_int_equal(a.status, 0);
         assert_null(a.body.p);
+    }
+}
+
+/* A slash at the end opens no way around the authorization. */
+static void test_slash_at_the_end(void **state)
+{
+    static char shown[2][80] = {AUTH, ""};
+    static const int statuses[] = {200, 401};
+    const struct cfr_sdk_aws_container c = config();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        struct fixture f = {.secret = PASSWORD};
+        struct cfr_sdk_endpoint_world w = fixture_world(&f);
+        struct cfr_sdk_endpoint_request r = fixture_request("GET", "/aws/registry/", shown[i]);
+        struct cfr_sdk_endpoint_answer a = {0};
+
+        fixture_fill(&f, OFFER_SESSION);
+        assert_true(cfr_sdk_aws_container_shape.answer(&c, &r, &w, &a));
+        assert_int_equal(a.status, statuses[i]);
+        cfr_sdk_endpoint_answer_free(&a);
+        cfr_grant_free(&f.grant);
     }
 }
 
@@ -201,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_slash_at_the_end),
         cmocka_unit_test(test_authorization_file_unreadable),
         cmocka_unit_test(test_no_authorization_wanted),
     };

@@ -177,8 +177,8 @@ struct row {
     "{\"statusCode\":" status ",\"message\":\"" text "\",\"error\":\"" error "\",\"error_description\":\"" text "\"}"
 #define GIVES(token, client, resource)                                                                                 \
     "{\"access_token\":\"" token "\",\"client_id\":\"" client                                                          \
-    "\",\"expires_in\":\"3599\",\"expires_on\":\"1767326644\","                                                        \
-    "\"ext_expires_in\":\"3599\",\"not_before\":\"1767322744\",\"refresh_token\":\"\",\"resource\":\"" resource        \
+    "\",\"expires_in\":\"3598\",\"expires_on\":\"1767326644\","                                                        \
+    "\"ext_expires_in\":\"3598\",\"not_before\":\"1767322744\",\"refresh_token\":\"\",\"resource\":\"" resource        \
     "\",\"token_type\":\"Bearer\"}"
 #define NEEDED      ERROR("bad_request_102", "Required metadata header not specified")
 #define UNKNOWN     ERROR("invalid_request", "Identity not found")
@@ -285,12 +285,12 @@ static const struct row imds_rows[] = {
     {"an unknown resource", IMDS ARM "&msi_res_id=/subscriptions/x", META, 400, UNKNOWN, false, NULL},
     /* nothing to give */
     {"a grant that is not there", IMDS ARM "&client_id=" CLIENT, META, 503,
-     ERROR("temporarily_unavailable", "waiting for the token file"), false, &of_waiting},
-    {"an expired one", IMDS ARM, META, 503, ERROR("temporarily_unavailable", "the exchange is refused: AADSTS700016"),
-     false, &of_expired},
+     ERROR("temporarily_unavailable", "credential gone: waiting for the token file"), false, &of_waiting},
+    {"an expired one", IMDS ARM, META, 503,
+     ERROR("temporarily_unavailable", "credential late: the exchange is refused: AADSTS700016"), false, &of_expired},
     {"even for a resource that is none", IMDS "x", META, 503, "temporarily_unavailable", true, &of_expired},
-    {"without a reason", IMDS ARM, META, 503,
-     ERROR("temporarily_unavailable", "there is no valid token at this moment; try again"), false, &of_silent},
+    {"without a reason", IMDS ARM, META, 503, ERROR("temporarily_unavailable", "credential silent: there is none yet"),
+     false, &of_silent},
     {"a credential that is not there", IMDS ARM, META, 503, "temporarily_unavailable", true, &of_nowhere},
     {"without an end", IMDS ARM, META, 200, "\"expires_in\":\"86400\",\"expires_on\":\"1767409445\"", true,
      &of_endless},
@@ -409,7 +409,7 @@ static void test_retry_after(void **state)
 
     (void)state;
     assert_true(cfr_sdk_azure_imds_shape.answer(&of_waiting, &r, &world, &a));
-    assert_string_equal(ask_answer_header(&a, "Retry-After"), "17");
+    assert_string_equal(ask_answer_header(&a, "Retry-After"), "5");
     r = ask_request(IMDS ARM "&client_id=" LATE, META);
     assert_true(cfr_sdk_azure_imds_shape.answer(&of_expired, &r, &world, &a));
     assert_string_equal(ask_answer_header(&a, "Retry-After"), "1");

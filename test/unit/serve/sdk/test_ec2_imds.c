@@ -48,7 +48,11 @@ static const struct row {
     {"a user has no role: the credential's name", &plain, "GET", ROLES, OFFER_USER, 200, "registry"},
     {"no identity: the credential's name", &plain, "GET", ROLES, OFFER_ANONYMOUS, 200, "registry"},
     {"the configured name", &with_role, "GET", ROLES, OFFER_SESSION, 200, "my-role"},
-    {"the listing does not need a grant", &plain, "GET", ROLES, OFFER_NONE, 200, "registry"},
+    {"the configured name does not need a grant", &with_role, "GET", ROLES, OFFER_NONE, 200, "my-role"},
+    {"a role that is not known yet is not invented", &plain, "GET", ROLES, OFFER_NONE, 503,
+     ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
+    {"and no path of a role is wrong then", &plain, "GET", ROLES "reporting", OFFER_NONE, 503,
+     ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
     {"C++ asks without the slash", &plain, "GET", "/latest/meta-data/iam/security-credentials", OFFER_SESSION, 200,
      "reporting"},
     {"newer SDKs ask here first", &plain, "GET", EXTENDED, OFFER_SESSION, 200, "reporting"},
@@ -149,6 +153,37 @@ static void test_rows(void **state)
             assert_string_equal(a.content_type, "application/json");
         else
             assert_string_equal(a.content_type, "text/plain");
+        cfr_sdk_endpoint_answer_free(&a);
+        cfr_grant_free(&f.grant);
+    }
+}
+
+/* While there are no keys the role's name is that of the configuration's ARN: the path that clients ask for later. */
+static void test_role_before_the_keys(void **state)
+{
+    static const struct {
+        const char *path;
+        int status;
+        const char *body;
+    } role_rows[] = {
+        {ROLES, 200, "reporting"},
+        {EXTENDED, 200, "reporting"},
+        {ROLES "reporting", 503, ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
+        {EXTENDED "reporting", 503, ERROR("CredentialsUnavailable", "credential registry: the cloud refuses")},
+        {ROLES "other", 404, NOT_FOUND},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(role_rows); i++) {
+        struct fixture f = {.role_arn = ROLE_ARN};
+        struct cfr_sdk_endpoint_answer a;
+        char session[256];
+
+        fixture_fill(&f, OFFER_NONE);
+        begin(&f, "21600", session);
+        ask(&plain, &f, fixture_request("GET", role_rows[i].path, session), &a);
+        assert_int_equal(a.status, role_rows[i].status);
+        assert_string_equal(ask_body(&a), role_rows[i].body);
         cfr_sdk_endpoint_answer_free(&a);
         cfr_grant_free(&f.grant);
     }
@@ -344,9 +379,10 @@ static void test_token_good(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),       cmocka_unit_test(test_session_rows), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_no_signer),  cmocka_unit_test(test_key_length),   cmocka_unit_test(test_token_golden),
-        cmocka_unit_test(test_token_good),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_role_before_the_keys),
+        cmocka_unit_test(test_session_rows), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_no_signer),    cmocka_unit_test(test_key_length),
+        cmocka_unit_test(test_token_golden), cmocka_unit_test(test_token_good),
     };
 
     return cmocka_run_group_tests(tests, fixture_open_signer, fixture_close_signer);

@@ -148,7 +148,7 @@ static void test_retry_after(void **state)
     static const struct {
         int64_t in;
         const char *out;
-    } rows[] = {{0, "1"}, {-5, "1"}, {1, "1"}, {300, "300"}, {INT64_MAX, "9223372036854775807"}};
+    } rows[] = {{0, "1"}, {-5, "1"}, {1, "1"}, {5, "5"}, {6, "5"}, {300, "5"}, {INT64_MAX, "5"}};
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -160,6 +160,50 @@ static void test_retry_after(void **state)
         assert_string_equal(ask_answer_header(&a, "Retry-After"), rows[i].out);
         cfr_sdk_endpoint_answer_free(&a);
     }
+}
+
+/* Never longer than what is left, whatever part of the present second is over. */
+static void test_life_that_is_left(void **state)
+{
+    struct cfr_offer o = {.expires_s = 100};
+
+    (void)state;
+    assert_int_equal(cfr_sdk_endpoint_offer_left_s(&o, 40), 59);
+    assert_int_equal(cfr_sdk_endpoint_offer_left_s(&o, 99), 0);
+    assert_int_equal(cfr_sdk_endpoint_offer_left_s(&o, 100), 0);
+    assert_int_equal(cfr_sdk_endpoint_offer_left_s(&o, 200), 0);
+}
+
+static void test_why(void **state)
+{
+    struct cfr_offer o = {.credential = "demo", .why = "AccessDenied: no such role"};
+    char text[CFR_SDK_ENDPOINT_WHY_MAX];
+
+    (void)state;
+    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "credential demo: AccessDenied: no such role");
+    o.why = NULL;
+    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "credential demo: there is none yet");
+    o.credential = NULL;
+    assert_string_equal(cfr_sdk_endpoint_why(&o, text), "there is none yet");
+}
+
+static void test_paths(void **state)
+{
+    static const struct {
+        const char *sent;
+        const char *path;
+    } rows[] = {{"/a", "/a"},   {"//a", "/a"},  {"///a/b", "/a/b"}, {"/a//b", "/a//b"}, {"//", "/"}, {"/", "/"},
+                {"a//", "a//"}, {"/a/", "/a/"}, {"/./a", "/./a"},   {"/%2Fa", "/%2Fa"}, {"", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_true(cfr_view_is(cfr_sdk_endpoint_path(cfr_view_of(rows[i].sent)), rows[i].path));
+    assert_true(cfr_sdk_endpoint_path_is(LITERAL("/aws/x"), "/aws/x"));
+    assert_true(cfr_sdk_endpoint_path_is(LITERAL("/aws/x/"), "/aws/x"));
+    assert_false(cfr_sdk_endpoint_path_is(LITERAL("/aws/x//"), "/aws/x"));
+    assert_false(cfr_sdk_endpoint_path_is(LITERAL("/aws/xy"), "/aws/x"));
+    assert_false(cfr_sdk_endpoint_path_is(LITERAL("/aws/x/y"), "/aws/x"));
+    assert_false(cfr_sdk_endpoint_path_is(LITERAL(""), "/aws/x"));
 }
 
 static void test_asked(void **state)
@@ -320,10 +364,20 @@ static void test_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),      cmocka_unit_test(test_too_large),   cmocka_unit_test(test_header_injection),
-        cmocka_unit_test(test_json),        cmocka_unit_test(test_offer_lives), cmocka_unit_test(test_retry_after),
-        cmocka_unit_test(test_asked),       cmocka_unit_test(test_parameter),   cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_same_secret), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_header_injection),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_offer_lives),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_life_that_is_left),
+        cmocka_unit_test(test_why),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_parameter),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_same_secret),
+        cmocka_unit_test(test_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

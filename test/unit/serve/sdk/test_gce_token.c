@@ -10,32 +10,31 @@ static void access_tokens(void **state)
 {
     static const struct row rows[] = {
         /* The life that is left now, an integer. */
-        {GET(ACCOUNTS "default/token", 200, JSON, TOKEN("app", "3299"))},
-        {GET(ACCOUNTS APP "/token", 200, JSON, TOKEN("app", "3299"))},
-        {GET(ACCOUNTS "default/token?scopes=https://a,https://b", 200, JSON, TOKEN("app", "3299"))},
+        {GET(ACCOUNTS "default/token", 200, JSON, TOKEN("app", "3298"))},
+        {GET(ACCOUNTS APP "/token", 200, JSON, TOKEN("app", "3298"))},
+        {GET(ACCOUNTS "default/token?scopes=https://a,https://b", 200, JSON, TOKEN("app", "3298"))},
         {GET(ACCOUNTS "default/token?transport=mtls&binding-enforcement=on&bindCertificateFingerprint=x", 200, JSON,
-             TOKEN("app", "3299"))},
+             TOKEN("app", "3298"))},
         {GET(ACCOUNTS "default/token/", 404, HTML, NULL)},
         {GET(ACCOUNTS "default/token", 200, JSON, TOKEN("endless", "3600")), .config = &bare},
         {GET(ACCOUNTS "far@b.c/token", 200, JSON, TOKEN("far", "2147483647"))},
         /* Entries with one email are one account: by name first, then cloud-platform, else the first. */
-        {GET(ACCOUNTS "batch/token", 200, JSON, TOKEN("narrow", "100"))},
-        {GET(ACCOUNTS "batch/token?scopes=", 200, JSON, TOKEN("narrow", "100"))},
-        {GET(ACCOUNTS BATCH "/token?scopes=" READ_ONLY, 200, JSON, TOKEN("narrow", "100"))},
-        {GET(ACCOUNTS "batch/token?scopes=openid,%20" READ_ONLY "%20,", 200, JSON, TOKEN("narrow", "100"))},
-        {GET(ACCOUNTS "batch/token?scopes=" CLOUD_PLATFORM, 200, JSON, TOKEN("wide", "200"))},
-        {GET(ACCOUNTS "batch/token?scopes=" READ_ONLY "%2Chttps://a/other", 200, JSON, TOKEN("wide", "200"))},
+        {GET(ACCOUNTS "batch/token", 200, JSON, TOKEN("narrow", "99"))},
+        {GET(ACCOUNTS "batch/token?scopes=", 200, JSON, TOKEN("narrow", "99"))},
+        {GET(ACCOUNTS BATCH "/token?scopes=" READ_ONLY, 200, JSON, TOKEN("narrow", "99"))},
+        {GET(ACCOUNTS "batch/token?scopes=openid,%20" READ_ONLY "%20,", 200, JSON, TOKEN("narrow", "99"))},
+        {GET(ACCOUNTS "batch/token?scopes=" CLOUD_PLATFORM, 200, JSON, TOKEN("wide", "199"))},
+        {GET(ACCOUNTS "batch/token?scopes=" READ_ONLY "%2Chttps://a/other", 200, JSON, TOKEN("wide", "199"))},
         /* The entry by name has no grant: the wider one that has. */
-        {GET(ACCOUNTS "batch/token?scopes=https://a/only-gone", 200, JSON, TOKEN("wide", "200"))},
+        {GET(ACCOUNTS "batch/token?scopes=https://a/only-gone", 200, JSON, TOKEN("wide", "199"))},
         {GET(ACCOUNTS "batch/token?scopes=a&scopes=b", 400, HTML, NULL)},
         {GET(ACCOUNTS "batch/token?scopes=%zz", 400, HTML, NULL)},
         /* The narrowest by name, though a wider one comes first. */
-        {GET(ACCOUNTS "known@x.y/token?scopes=" READ_ONLY, 200, JSON, TOKEN("narrow", "100")), .config = &waiting},
-        {GET(ACCOUNTS "known@x.y/token", 200, JSON, TOKEN("wide", "200")), .config = &waiting},
+        {GET(ACCOUNTS "known@x.y/token?scopes=" READ_ONLY, 200, JSON, TOKEN("narrow", "99")), .config = &waiting},
+        {GET(ACCOUNTS "known@x.y/token", 200, JSON, TOKEN("wide", "199")), .config = &waiting},
         /* None is never an empty success. */
-        {GET(ACCOUNTS "gone@x.y/token", 503, PLAIN,
-             "there is no token of the credential \"gone\" at the moment: the exchange was refused: no such pool\n"),
-         SENT("Retry-After", "17")},
+        {GET(ACCOUNTS "gone@x.y/token", 503, PLAIN, "credential gone: the exchange was refused: no such pool\n"),
+         SENT("Retry-After", "5")},
         {GET(ACCOUNTS "over@x.y/token", 503, PLAIN, NULL), SENT("Retry-After", "1")},
         {GET(ACCOUNTS "nowhere@x.y/token", 503, PLAIN, NULL), SENT("Retry-After", "1")},
         {GET(ACCOUNTS "ids@x.y/token", 404, HTML, NULL)},
@@ -69,7 +68,7 @@ static void identity_tokens(void **state)
              "Add the audience to `identities` of the account in credfresh's configuration.\n")},
         {GET(ACCOUNTS "default/identity?audience=wrong-kind", 404, PLAIN,
              "the credential \"app\" has no gcp_id_token\n")},
-        {GET(ACCOUNTS "default/identity?audience=no-grant", 503, PLAIN, NULL), SENT("Retry-After", "17")},
+        {GET(ACCOUNTS "default/identity?audience=no-grant", 503, PLAIN, NULL), SENT("Retry-After", "5")},
     };
 
     (void)state;
@@ -84,8 +83,8 @@ static void an_email_that_is_not_known_yet(void **state)
         {GET(ACCOUNTS "known@x.y/nothing", 404, HTML, NULL), .config = &waiting},
         {GET(ACCOUNTS "default/email", 200, TEXT, "default"), .config = &waiting},
         {GET(ACCOUNTS "default/token", 503, PLAIN, NULL), .config = &waiting},
-        {GET(ACCOUNTS APP "/token", 503, PLAIN, NULL), SENT("Retry-After", "17"), .config = &waiting},
-        {GET(ACCOUNTS "app%40b.c/", 503, PLAIN, NULL), SENT("Retry-After", "17"), .config = &waiting},
+        {GET(ACCOUNTS APP "/token", 503, PLAIN, NULL), SENT("Retry-After", "5"), .config = &waiting},
+        {GET(ACCOUNTS "app%40b.c/", 503, PLAIN, NULL), SENT("Retry-After", "5"), .config = &waiting},
         {GET(ACCOUNTS "stranger/token", 404, HTML, NULL), .config = &waiting},
         {GET(ACCOUNTS "default/a@b", 404, HTML, NULL), .config = &waiting},
         {GET(V1 "instance/a@b", 404, HTML, NULL), .config = &waiting},

@@ -146,9 +146,10 @@ static const struct {
     {"what a proxy of RFC 7239 passed on", "GET /v1/token/aws", "Forwarded: for=10.0.0.1", 403,
      "{\"error\":{\"code\":\"forbidden\",\"message\":\"requests that a proxy has passed on are not answered\"}}\n"},
     {"an expired one", "GET /v1/token/over", TEXT, 503,
-     "{\"error\":{\"code\":\"unavailable\",\"message\":\"there is no valid credential at this moment; try again\"}}\n"},
+     "{\"error\":{\"code\":\"unavailable\",\"message\":\"credential over: what there was has expired, and there is "
+     "nothing newer yet\"}}\n"},
     {"one that is not there", "GET /v1/token/gone", NULL, 503,
-     "{\"error\":{\"code\":\"unavailable\",\"message\":\"waiting for the token file\"}}\n"},
+     "{\"error\":{\"code\":\"unavailable\",\"message\":\"credential gone: waiting for the token file\"}}\n"},
 };
 
 static void test_rows(void **state)
