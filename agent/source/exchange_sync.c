@@ -63,6 +63,8 @@ int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_s
 
 /* ---- retries ---- */
 
+#define LEAST_MS 500 /* that a try must have */
+
 /* The texts of refusals are made for the agent, which does try again. */
 static void cut_promise(struct cfr_err *err)
 {
@@ -82,6 +84,7 @@ int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_bo
 {
     int64_t begun_boot_ms = cfr_clock_now().boot_ms;
     struct cfr_backoff backoff = {0};
+    struct cfr_err last = {0};
     char words[CFR_TIME_WORDS_MAX];
     int rc;
 
@@ -95,10 +98,16 @@ int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_bo
         if (rc == 0)
             return 0;
         now_ms = cfr_clock_now().boot_ms;
+        /* That the time is up says less than why the try before it failed. */
+        if (rc == CFR_E_TIMEOUT && now_ms >= end_boot_ms && last.code != 0) {
+            *err = last;
+            rc = last.code;
+        }
+        last = *err;
         cause.class = cfr_err_class(rc);
         cause.left_ms = end_boot_ms - now_ms;
         pause_ms = cfr_backoff_failed(&backoff, &cause, cfr_clock_chance());
-        if (cause.class != CFR_CLASS_RETRY || pause_ms >= cause.left_ms)
+        if (cause.class != CFR_CLASS_RETRY || pause_ms + LEAST_MS > cause.left_ms)
             break;
         (void)nanosleep(&(struct timespec){pause_ms / 1000, (long)(pause_ms % 1000) * 1000000L}, NULL);
     }

@@ -14,7 +14,7 @@ int cfr_source_sync_exchange(const struct cfr_config_credential *c, struct cfr_s
 /* One try: 0, or an error with ERR set; *RETRY_AFTER_S, which is -1 before, is what the server asked for. */
 typedef int cfr_source_sync_try_fn(void *ctx, int64_t *retry_after_s, struct cfr_err *err);
 /* Calls TRY until it succeeds, fails with an error that no retry changes (of another class than RETRY), or no other try
- * would begin before END_BOOT_MS, and returns what it said last. Pauses as the agent does, see agent/loop/backoff.h. */
+ * fits before END_BOOT_MS, and returns why the last one failed. Pauses as the agent does, see agent/loop/backoff.h. */
 int cfr_source_sync_retry(cfr_source_sync_try_fn *try, void *ctx, int64_t end_boot_ms, struct cfr_err *err);
 /* Reads what C begins with, exchanges it where the configuration says so, and fills OUT, with its times by this
  * machine's clock; with retries. The caller frees OUT in every case. */
