@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, asan, lint, valgrind, static, real.
+# Every test. Sets itself up on a fresh Debian 12 or 13. Stages: dev, asan, lint, valgrind, static, real, sdk.
 #   sh tools/test.sh            all stages
 #   sh tools/test.sh dev lint   these only
 # CFR_REAL=1 lets the real stage build what it lacks (an API server, ten minutes); CFR_REQUIRE_REAL=1 makes a skip fail.
@@ -7,11 +7,11 @@
 # printed when those are done.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- dev asan lint valgrind static real
+[ $# -gt 0 ] || set -- dev asan lint valgrind static real sdk
 for stage in "$@"; do
     case $stage in
-    dev | asan | lint | valgrind | static | real) ;;
-    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static or real" >&2; exit 2 ;;
+    dev | asan | lint | valgrind | static | real | sdk) ;;
+    *) echo "test.sh: unknown stage \"$stage\": use dev, asan, lint, valgrind, static, real or sdk" >&2; exit 2 ;;
     esac
 done
 sh tools/setup.sh build test
@@ -51,7 +51,7 @@ stop() {
 trap stop EXIT
 
 # 1. What the stages share is built first: valgrind and static use the programs of dev, lint those of asan.
-if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted real "$@"; then
+if wanted dev "$@" || wanted valgrind "$@" || wanted static "$@" || wanted real "$@" || wanted sdk "$@"; then
     begin "build dev"
     build dev
 fi
@@ -98,5 +98,10 @@ fi
 if wanted real "$@"; then
     begin real
     sh tools/test-real.sh build/dev
+fi
+if wanted sdk "$@"; then
+    begin sdk
+    # CFR_SDK_SHORT=1 takes four minutes in place of ten, with shorter lifetimes.
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 test/sdk/matrix.py ${CFR_SDK_SHORT:+--short} build/dev
 fi
 echo "=== all stages passed in $(($(date +%s) - started)) s: $*"

@@ -119,6 +119,12 @@ def test_links_lead_somewhere():
     assert not missing
 
 
+def test_the_sdk_page_has_the_rows_of_the_matrix():
+    """What the page says of an SDK is what the matrix expects of it and proves."""
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "test/sdk/page.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_kustomizations_have_no_deprecated_fields():
     """kubectl since 1.27 warns of them."""
     files = [*(ROOT / "container").rglob("kustomization.yaml"), *PAGES]

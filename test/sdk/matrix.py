@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Runs the SDK matrix: real SDKs with one agent against the local cloud, through refreshes and an outage that is longer than
+what the agent holds. README.md describes it.
+
+usage: matrix.py [--short] [--cache DIR] [--report FILE] [--keep DIR] BUILD_DIR [LANGUAGE | SDK | SDK:WAY]...
+
+Exits with 1 if a row is not as rows.py expects it, or, with CFR_REQUIRE_REAL=1, if a language is skipped.
+"""
+import argparse
+import atexit
+import collections
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import lab
+import rows
+
+HERE = pathlib.Path(__file__).resolve().parent
+PERIOD_MS = 1000
+SLACK_S = 1.5    # a call takes that long at most between the choice of the credential and the judgement
+BACK_S = 60      # an SDK of a recommended way is back that soon after the agent: some read a file once a minute
+
+# What happens when, in seconds. Lifetimes of an hour take 3600 / speed seconds; the agent renews in the middle of them.
+Plan = collections.namedtuple("Plan", "speed outage_at outage_s length_s")
+PLANS = {False: Plan(60, 320, 110, 540), True: Plan(120, 100, 55, 220)}
+
+
+class Way:
+    """A row and what was seen of it."""
+
+    def __init__(self, row):
+        self.row = row
+        self.name = f"{row.sdk}:{row.way}"
+        self.calls = []
+
+    def add(self, line):
+        self.calls.append(line)
+
+    def judge(self, held, back):
+        """HELD(t) is true if a good credential could be had at T, BACK the time when it could again after the outage."""
+        good = next((c["t"] for c in self.calls if c["ok"] and back and c["t"] >= back), None)
+        failed = [c for c in self.calls if not c["ok"]]
+        early = [c for c in failed if held(c["t"]) and not (back and back <= c["t"] < (good or back + BACK_S))]
+        refused = [c for c in early if c["id"]]
+        ids = [c["id"] for c in self.calls if c["ok"]]
+        return {
+            "way": self.name, "calls": len(self.calls), "failed": len(failed), "refused": len(refused),
+            "unserved": len(early) - len(refused), "credentials": len(set(ids)),
+            "back_s": round(good - back, 1) if good and back else None,
+            "works": bool(ids) and not refused and good is not None and all(c["ok"] for c in self.calls[-3:]),
+            "first_error": next((c["error"] for c in refused or early or failed), ""),
+        }
+
+
+def setup(language, cache):
+    """Builds the consumers of LANGUAGE; returns why it has to be skipped, or None."""
+    wanted = "1" in (os.environ.get("CFR_REAL"), os.environ.get("CFR_REQUIRE_REAL"))
+    if not (cache / language / "run").exists() and not wanted:
+        return f"they are not in {cache / language}; CFR_REAL=1 fetches and builds them in a few minutes"
+    built = subprocess.run(["sh", HERE / language / "setup.sh", cache / language], stdout=subprocess.PIPE, text=True)
+    if built.returncode == 77:
+        return built.stdout.strip()
+    if built.returncode != 0:
+        sys.exit(f"sdk: the consumers in {language} could not be built, see above")
+    return None
+
+
+def start(language, ways, place, cache):
+    """Starts the consumers of LANGUAGE, with the variables of each way in a file; their lines go to the ways."""
+    config = place.directory / f"{language}.json"
+    config.write_text(json.dumps({way.name: place.variables(way.row) for way in ways}))
+    process = subprocess.Popen([str(cache / language / "run"), *(way.name for way in ways)], text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=open(place.directory / f"{language}.log", "wb"),
+                               env=place.environment(config, PERIOD_MS))
+    atexit.register(lambda: process.poll() is None and process.kill())
+    by_name = {way.name: way for way in ways}
+
+    def follow():
+        for line in process.stdout:
+            seen = json.loads(line)
+            by_name[seen["way"]].add(seen)
+
+    threading.Thread(target=follow, daemon=True).start()
+    return process
+
+
+class Watch:
+    """What the agent holds of each credential, by its status twice a second."""
+
+    def __init__(self, place):
+        self.place = place
+        self.seen = collections.defaultdict(list)  # credential: [(since, until)]
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        while True:
+            now = time.time()
+            for credential in self.place.status():
+                ends = credential.get("expires")
+                until = datetime.datetime.fromisoformat(ends.replace("Z", "+00:00")).timestamp() if ends else 0
+                known = self.seen[credential["name"]]
+                if credential["ready"] and until > now and (not known or known[-1][1] != until):
+                    known.append((now, until))
+            time.sleep(0.5)
+
+    def held(self, name, t):
+        """From the middle of its first second on to before its last one, so that a call cannot be between two credentials."""
+        return any(since <= t - SLACK_S and t < until - SLACK_S for since, until in self.seen[name])
+
+    def back(self, name, after):
+        return next((since for since, _ in self.seen[name] if since >= after), None)
+
+
+def complaint(row, result):
+    """What is not as the row says, or None."""
+    if not result["calls"]:
+        return "it made no call"
+    if row.works is True and not result["works"]:
+        return f"{result['refused']} calls refused while the agent held a good credential, back after {result['back_s']} s: " \
+               f"{result['first_error']}"
+    if row.works in (rows.DEAD, rows.ANONYMOUS) and result["works"]:
+        return f"it works, though it is said: {row.works}"
+    if row.recommended and result["back_s"] > BACK_S:
+        return f"it works again only {result['back_s']} s after the outage"
+    if row.recommended and result["unserved"]:
+        return f"{result['unserved']} calls without a credential while the agent held a good one: {result['first_error']}"
+    return None
+
+
+def choose(filters):
+    ways = [Way(row) for row in rows.ROWS]
+    chosen = [way for way in ways if not filters or {way.row.language, way.row.sdk, way.name} & set(filters)]
+    unknown = set(filters) - {name for way in ways for name in (way.row.language, way.row.sdk, way.name)}
+    if unknown:
+        sys.exit(f"sdk: no row has {', '.join(sorted(unknown))}")
+    return chosen
+
+
+def follow_plan(plan, place, began):
+    """The refreshes, the outage of every token service and of the kubelet, and the time after it."""
+    def sleep_until(moment):
+        time.sleep(max(0, began + moment - time.time()))
+
+    sleep_until(plan.outage_at)
+    print(f"sdk: outage of {plan.outage_s} s", flush=True)
+    place.outage(True)
+    sleep_until(plan.outage_at + plan.outage_s)
+    place.outage(False)
+    ended = time.time()
+    print("sdk: the token services are back", flush=True)
+    sleep_until(plan.length_s)
+    return ended
+
+
+def main():
+    options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+    options.add_argument("--short", action="store_true")
+    options.add_argument("--cache", type=pathlib.Path, default=os.environ.get("CFR_CACHE", "/var/cache/credfresh") + "/sdk")
+    options.add_argument("--report", type=pathlib.Path)
+    options.add_argument("--keep", type=pathlib.Path)
+    options.add_argument("build", type=pathlib.Path)
+    options.add_argument("filters", nargs="*")
+    given = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    ways, skipped = choose(given.filters), {}
+    for language in dict.fromkeys(way.row.language for way in ways):
+        why = setup(language, given.cache)
+        if why:
+            skipped[language] = why
+            print(f"sdk: SKIPPED {language}: {why}", flush=True)
+    ways = [way for way in ways if way.row.language not in skipped]
+    results, wrong = [], []
+    if ways:
+        directory = given.keep or pathlib.Path(tempfile.mkdtemp(prefix="cfr-sdk-"))
+        plan = PLANS[given.short]
+        place = lab.Place(directory, given.build.resolve(), plan.speed)
+        watch = Watch(place)
+        processes = [start(language, [way for way in ways if way.row.language == language], place, given.cache)
+                     for language in dict.fromkeys(way.row.language for way in ways)]
+        print(f"sdk: {len(ways)} ways of {len({way.row.sdk for way in ways})} SDKs, {plan.length_s} s", flush=True)
+        ended = follow_plan(plan, place, time.time())
+        for process in processes:
+            process.stdin.close()
+            process.wait(20)
+        for way in ways:
+            name = way.row.credential
+            if name in lab.OWN_EXCHANGE:  # what the agent holds is only what they begin with
+                down = (ended - plan.outage_s - SLACK_S, ended + SLACK_S)
+                result = way.judge(lambda t: not down[0] < t < down[1], ended)
+            else:
+                result = way.judge(lambda t: watch.held(name, t), watch.back(name, ended))
+            results.append(result)
+            why = complaint(way.row, result)
+            print(f"{way.name:<40}{result['calls']:>5} calls{result['failed']:>5} failed{result['refused']:>5} refused"
+                  f"{result['unserved']:>5} unserved{result['credentials']:>5} credentials, back {result['back_s']} s"
+                  + (f"  WRONG: {why}" if why else ""))
+            wrong += [way.name] if why else []
+        place.stop()
+        if not given.keep and not wrong:
+            shutil.rmtree(directory)
+        elif wrong:
+            print(f"sdk: not as rows.py says: {', '.join(wrong)}; the logs are in {directory}")
+    if given.report:
+        given.report.write_text(json.dumps({"skipped": skipped, "rows": results}, indent=1) + "\n")
+    if skipped and os.environ.get("CFR_REQUIRE_REAL") == "1":
+        print("sdk: CFR_REQUIRE_REAL=1, so what is skipped is a failure")
+        return 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
