@@ -126,14 +126,14 @@ def complaint(row, result):
     if not result["calls"]:
         return "it made no call"
     if row.works is True and not result["works"]:
-        return f"{result['refused']} calls refused while the agent held a good credential, back after {result['back_s']} s: " \
+        return f"refused calls while the agent held a good credential: {result['refused']}; back after {result['back_s']} s: " \
                f"{result['first_error']}"
     if row.works in (rows.DEAD, rows.ANONYMOUS) and result["works"]:
         return f"it works, though it is said: {row.works}"
     if row.recommended and result["back_s"] > BACK_S:
         return f"it works again only {result['back_s']} s after the outage"
     if row.recommended and result["unserved"]:
-        return f"{result['unserved']} calls without a credential while the agent held a good one: {result['first_error']}"
+        return f"calls without a credential while the agent held a good one: {result['unserved']}: {result['first_error']}"
     return None
 
 

@@ -18,7 +18,7 @@ dir=$(cd "$dir" && pwd)
 
 # 1. The modules that the build needs, and no others. Nothing is written outside CACHE_DIR.
 export GOTOOLCHAIN=local GOFLAGS=-modcacherw GOMODCACHE="$dir/mod" GOCACHE="$dir/build"
-go list -mod=readonly -deps . >"$dir/log" 2>&1 || missing "Go's modules cannot be fetched: $(tail -n 1 "$dir/log")"
+go list -mod=readonly -deps . 2>"$dir/log" >/dev/null || missing "Go's modules cannot be fetched: $(tail -n 1 "$dir/log")"
 
 # 2. The program. It fails on an error in the sources only.
 GOPROXY=off CGO_ENABLED=0 nice go build -mod=readonly -trimpath -ldflags='-s -w' -o "$dir/run.new" . >"$dir/log" 2>&1 || {

@@ -23,7 +23,7 @@ if [ "$(cat "$dir/libraries-for" 2>/dev/null)" != "$libraries" ]; then
     rm -rf "$dir/lib"
     mvn -B -q -Dmaven.repo.local="$dir/repository" dependency:copy-dependencies -DincludeScope=runtime \
         -DoutputDirectory="$dir/lib" >"$dir/log" 2>&1 ||
-        missing "Java's libraries cannot be fetched: $(sed -n 's/.*\[ERROR\] //p' "$dir/log" | head -n 1 | cut -c 1-200)"
+        missing "Java's libraries cannot be fetched: $(grep -o -m 1 'Could not .*' "$dir/log" | cut -c 1-200)"
     echo "$libraries" >"$dir/libraries-for"
 fi
 
