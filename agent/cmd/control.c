@@ -165,7 +165,8 @@ static void find_missing(const struct cfr_cli_options *o, const struct cfr_json 
         const struct cfr_json *c = cfr_json_at(list, i);
         const struct cfr_json *message = cfr_json_path(c, (const char *const[]){"last_error", "message", NULL});
         struct cfr_view name = {"", 0};
-        struct cfr_view why = cfr_view_of("not published yet");
+        struct cfr_view why = cfr_view_of(get_flag(c, "published") ? "expired, or not in memory yet for its endpoint"
+                                                                   : "not published yet");
         size_t n = strlen(w->missing);
 
         (void)cfr_json_string(cfr_json_get(c, "name"), &name);

@@ -342,7 +342,9 @@ static void on_time(struct run *r)
     if (r->end_boot_ms > now)
         return;
     if (r->phase == PUBLISHING) {
-        cfr_cli_complain("time is up: what %s needs is not published yet, so it is not started", r->s->argv[0]);
+        cfr_cli_complain(
+            "time is up: what %s needs is not published, or not in memory for its endpoint, so it is not started",
+            r->s->argv[0]);
         end_with(r, CFR_EXIT_TIMEOUT);
     } else {
         kill_rest(r);

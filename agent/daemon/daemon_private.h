@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's parts. They call each other in this order only: daemon.c (the loop), reconfigure.c, control_api.c,
- * endpoints.c, endpoint_request.c, readiness.c, lookup.c. */
+ * endpoints.c, endpoint_request.c, session_key.c, readiness.c, lookup.c. */
 #ifndef CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 #define CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 

@@ -41,8 +41,7 @@ int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints 
         return cfr_err_nomem(err);
     e->agent = a;
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    rc = e->epoll_fd >= 0 ? cfr_daemon_session_key_open(a->host.state_fd, &e->signer, err)
-                          : cfr_err_sys(err, errno, "cannot prepare the endpoints");
+    rc = e->epoll_fd >= 0 ? 0 : cfr_err_sys(err, errno, "cannot prepare the endpoints");
     if (rc != 0) {
         cfr_daemon_endpoints_close(e);
         return rc;
@@ -148,10 +147,26 @@ static int plan_one(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p
     return rc;
 }
 
+static bool has_signing_shape(const struct cfr_config *config)
+{
+    const struct cfr_sdk_shape *shape;
+    void *found;
+
+    for (size_t i = 0; i < config->endpoints.count; i++) {
+        for (size_t k = 0; (shape = cfr_config_shape_at(cfr_config_endpoint_at(config, i), k, &found)) != NULL; k++) {
+            if (shape->signs)
+                return true;
+        }
+    }
+    return false;
+}
+
 static int plan_all(struct cfr_daemon_endpoints *e, struct cfr_endpoints_plan *p, struct cfr_err *err)
 {
     int rc = cfr_daemon_client_secret_open(p->config, &p->client_secrets, err);
 
+    if (rc == 0 && e->signer == NULL && has_signing_shape(p->config))
+        rc = cfr_daemon_session_key_open(e->agent->host.state_fd, &e->signer, err);
     for (size_t i = 0; rc == 0 && i < p->config->endpoints.count; i++) {
         const struct cfr_config_endpoint *c = cfr_config_endpoint_at(p->config, i);
 

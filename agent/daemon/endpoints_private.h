@@ -11,7 +11,7 @@ struct cfr_daemon;
 struct cfr_daemon_endpoints;
 struct cfr_endpoints_plan; /* listeners that are open already, and not in use yet */
 
-/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM; as cfr_sdk_ec2_signer_open. */
+/* Nothing listens yet. After cfr_http_open. CFR_E_IO, CFR_E_NOMEM. */
 int cfr_daemon_endpoints_open(struct cfr_daemon *a, struct cfr_daemon_endpoints **out, struct cfr_err *err);
 /* NULL is allowed. */
 void cfr_daemon_endpoints_close(struct cfr_daemon_endpoints *e);

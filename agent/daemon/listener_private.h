@@ -33,7 +33,7 @@ struct cfr_daemon_endpoints {
     size_t count;
     struct cfr_daemon_client_secrets *client_secrets;
     int epoll_fd;
-    struct cfr_ec2_signer *signer;
+    struct cfr_ec2_signer *signer; /* NULL: no shape has needed it yet */
 };
 
 /* endpoint_request.c; CTX is the listener. */

@@ -369,6 +369,7 @@ const struct cfr_sdk_shape cfr_sdk_ec2_imds_shape = {
     .doc = CFR_DOC("EC2's instance metadata."),
     .table = &table,
     .session_least_ms = SESSION_LEAST_MS,
+    .signs = true,
     .prefix = ROOT,
     .each_use = each_use,
     .answer = answer_request,

@@ -36,6 +36,7 @@ struct cfr_sdk_shape {
     const struct cfr_table *table; /* of CONFIG in the functions below */
     int64_t most;                  /* above 1: an endpoint may have so many of it */
     int64_t session_least_ms;      /* SDKs use shorter-lived sessions past their end; 0 = they do not */
+    bool signs;                    /* its answers need the world's signer */
     const char *prefix;            /* all paths below it are the shape's, in any case; NULL = those that PATH gives */
     /* The one path that is this configuration's; NULL = the shape has a prefix. */
     const char *(*path)(const void *config);

@@ -121,7 +121,7 @@ def test_nothing_is_started_without_credentials(launch, shared_cloud, tmp_path):
     shared_cloud.admin("/outage", {"on": True})
     late = launch(*sh("echo started"), options=["--timeout", "1s"])
     assert late.end() == (4, ""), late.log
-    assert "not published yet" in late.log
+    assert "is not published" in late.log
     shared_cloud.admin("/outage", {"on": False})
     wrong = Agent(tmp_path / "wrong", shared_cloud)
     wrong.configure(wrong.credential(exchange={"aws": {"role_arn": "arn:aws:iam::123456789012:role/nobody", "region": "us-east-1",
@@ -221,6 +221,21 @@ print("IDENTITY", client.get_caller_identity()["Arn"], "AWS_CONTAINER_CREDENTIAL
     status, out = command.end()
     assert status == 0 and re.match(r"IDENTITY arn:aws:sts::123456789012:assumed-role/demo/\S+ True False\n", out), command.log
     assert "AWS_PROFILE is taken out" in command.log
+
+
+def test_the_command_waits_for_what_its_endpoint_serves(launch, shared_cloud, tmp_path):
+    """What an earlier run published is still good, and in nobody's memory."""
+    agent = Agent(tmp_path / "served", shared_cloud)
+    agent.configure(endpoints=[{
+        "listen": f"127.0.0.1:{free_port()}",
+        "aws_container": {"credential": "demo", "authorization": {"file": str(agent.dir / "authorization")}}}])
+    assert agent.run("once").returncode == 0
+    shared_cloud.admin("/outage", {"on": True})
+    late = launch(*sh("echo started"), agent=agent, options=["--timeout", "1s"])
+    assert late.end() == (4, ""), late.log
+    assert "is not published, or not in memory for its endpoint" in late.log
+    shared_cloud.admin("/outage", {"on": False})
+    assert launch(*sh("echo started"), agent=agent).end() == (0, "started\n")
 
 
 def test_refreshes_while_the_command_runs(launch):

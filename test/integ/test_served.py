@@ -144,6 +144,15 @@ def test_a_session_token_outlives_the_agent(agent):
     assert first.hex() not in agent.log
 
 
+def test_without_session_tokens_no_key_is_kept(agent):
+    at = serve_one(agent)
+    wait_served(agent, at)
+    assert not (agent.state / "_ec2-session-key").exists()
+    agent.configure(endpoints=[{"listen": at, "aws_container": container(agent), "ec2_imds": {"credential": "demo"}}])
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert ask(at, ROLES + "demo", headers=session_of(at)).status == 200 and (agent.state / "_ec2-session-key").exists()
+
+
 def test_ready_is_what_is_served(agent):
     """What is published outlives a restart; what is in memory does not."""
     health = where()
