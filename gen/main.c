@@ -2,6 +2,7 @@
 /* credfresh-gen: prints a file that is made from the program's own tables. A tool of the build, never installed. */
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 #include "gen/completion_private.h"
 #include "gen/reference_private.h"
 
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0)
             pages[i].write(&page);

@@ -6,6 +6,7 @@
 #include "agent/doctor/doctor.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -123,6 +124,7 @@ int cfr_cmd_main(int argc, char **argv)
     fill_standard_fds();
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     /* The command that exec runs keeps its own limits; the agent next to it sets these for itself. */
     if (c == NULL || runner_of(c) != cfr_cmd_exec)
         cfr_daemon_harden();

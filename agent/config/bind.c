@@ -512,15 +512,18 @@ static void report_check(struct cfr_config_diagnostics *ps, const struct cfr_tab
 {
     struct cfr_view text = cfr_view_of(err->text);
     ptrdiff_t colon = cfr_view_find(text, ": ");
-    const struct cfr_field *f = colon > 0 ? cfr_field_find(table, (struct cfr_view){text.p, (size_t)colon}) : NULL;
+    char key[NAME_MAX_ + 1] = "";
+    struct cfr_variant unused;
     int line = map->line;
 
-    if (f == NULL) {
+    if (colon > 0 && colon <= NAME_MAX_)
+        (void)snprintf(key, sizeof key, "%.*s", (int)colon, text.p);
+    if (key[0] == '\0' || find_field(table, cfr_view_of(key), &unused) == NULL) {
         problem(ps, scope, line, NULL, "%s", err->text);
         return;
     }
-    (void)cfr_yaml_get(map, f->key, &line);
-    problem(ps, scope, line, f->key, "%s", err->text + colon + 2);
+    (void)cfr_yaml_get(map, key, &line);
+    problem(ps, scope, line, key, "%s", err->text + colon + 2);
 }
 
 /* The rules across the fields of NODE. */

@@ -130,7 +130,7 @@ struct cfr_config_publish {
     char *group;
     struct cfr_list files;        /* of struct cfr_config_file with .name */
     struct cfr_config_file *file; /* with .path */
-    struct cfr_list kind;         /* of struct cfr_one_of: a target of a registered kind (agent/config/target.h) */
+    struct cfr_list kind;         /* of struct cfr_one_of: a target of a registered kind (agent/config/kinds.h) */
     struct cfr_config_secret *secret;
 };
 
@@ -192,19 +192,18 @@ struct cfr_config_allow {
 struct cfr_config_credential {
     struct cfr_node node;
     char *name;
-    bool required;                              /* counts for /readyz */
-    struct cfr_config_token *token;             /* NULL: the exchange begins without one, or the Secret names it */
-    struct cfr_config_mounted *secret;          /* NULL: none */
-    struct cfr_config_exchange *exchange;       /* NULL: the token itself is published, or what the Secret says */
-    struct cfr_config_certificate *certificate; /* NULL: the service CA issues none */
-    struct cfr_config_mint *mint;               /* NULL: it is no key that we make */
-    bool ca_bundle;                             /* the service CA's bundle is published */
-    struct cfr_list publish;                    /* of struct cfr_config_publish; none only if SERVED */
-    struct cfr_list reload;                     /* of struct cfr_config_hook */
-    struct cfr_list acknowledge;                /* of struct cfr_config_acknowledge */
-    int64_t keep_previous_ms;                   /* -1: the file's default */
-    struct cfr_config_allow *allow;             /* NULL: only root and the agent's own user */
-    bool served;              /* an endpoint or ALLOW wants it in memory; follows from the whole file */
+    bool required;                        /* counts for /readyz */
+    struct cfr_config_token *token;       /* NULL: the exchange begins without one, or the Secret names it */
+    struct cfr_config_mounted *secret;    /* NULL: none */
+    struct cfr_config_exchange *exchange; /* NULL: the token itself is published, or what the Secret says */
+    struct cfr_list source;               /* of struct cfr_one_of: registered kinds (agent/config/kinds.h) */
+    struct cfr_config_mint *mint;         /* NULL: it is no key that we make */
+    struct cfr_list publish;              /* of struct cfr_config_publish; none only if SERVED */
+    struct cfr_list reload;               /* of struct cfr_config_hook */
+    struct cfr_list acknowledge;          /* of struct cfr_config_acknowledge */
+    int64_t keep_previous_ms;             /* -1: the file's default */
+    struct cfr_config_allow *allow;       /* NULL: only root and the agent's own user */
+    bool served;                          /* an endpoint or ALLOW wants it in memory; follows from the whole file */
     uint64_t digest;          /* of what hooks and consumers hang on: without required, keep_previous, allow */
     uint64_t digest_material; /* of what decides the published bytes: without reload, acknowledge, required,
                                * keep_previous, allow */
@@ -245,15 +244,6 @@ struct cfr_config_service_ca {
     int64_t rotate_below_ms;
     int64_t generations;
     struct cfr_config_force *force; /* NULL = none */
-};
-
-/* What a credential is issued. */
-struct cfr_config_certificate {
-    struct cfr_node node;
-    struct cfr_strings dns_names;
-    struct cfr_strings ip_addresses;
-    int key; /* enum cfr_key_kind */
-    int64_t validity_ms;
 };
 
 /* Whose end is the agent's end, too. */
@@ -333,8 +323,6 @@ void cfr_config_each_client_secret(const struct cfr_config *config,
                                                 const struct cfr_sdk_client_secret *secret),
                                    void *ctx);
 
-/* True for what the service CA issues: a certificate, or the bundle. */
-bool cfr_config_is_issued(const struct cfr_config_credential *c);
 /* True if something that is published holds the subject token, so that its life counts too. */
 bool cfr_config_publishes_token(const struct cfr_config_credential *c);
 

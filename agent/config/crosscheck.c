@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of the configuration that concern more than one mapping. */
 #include "agent/config/crosscheck_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>

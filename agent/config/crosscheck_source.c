@@ -5,7 +5,7 @@
 #include "agent/config/crosscheck_private.h"
 
 #include "agent/config/schema_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "files/file.h"
 #include "files/format/format.h"
 #include "rotation/provider.h"
@@ -21,12 +21,17 @@ void cfr_config_check_service_ca(const struct cfr_config *config, struct cfr_con
     for (size_t i = 0; i < config->credentials.count; i++) {
         const struct cfr_config_credential *c = cfr_config_at(config, i);
 
-        used = used || cfr_config_is_issued(c);
-        if (cfr_config_is_issued(c) && config->service_ca == NULL)
+        const void *found;
+        const struct cfr_config_source_kind *kind = cfr_config_source_kind(c, &found);
+
+        if (kind == NULL || !kind->needs_service_ca)
+            continue;
+        used = true;
+        if (config->service_ca == NULL)
             cfr_config_diagnostics_add(
                 problems, c->node.line,
                 "credential %s: %s: needs `service_ca` of the whole configuration, with its `store`",
-                c->name != NULL ? c->name : "without name", c->certificate != NULL ? "certificate" : "ca_bundle");
+                c->name != NULL ? c->name : "without name", kind->key(found));
     }
     if (config->service_ca != NULL && !used)
         cfr_config_diagnostics_add(

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Registry of the kinds that later rooms bring: their keys are in the configuration, their rows are not here. */
 #include "agent/config/schema_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 
 #include <stdio.h>
 
+static const struct cfr_config_source_kind *(*source_at)(size_t index);
 static const struct cfr_config_hook_kind *(*hook_at)(size_t index);
 static const struct cfr_config_target_kind *(*target_at)(size_t index);
 
@@ -57,6 +58,40 @@ const struct cfr_config_target_kind *cfr_config_target_kind(const struct cfr_con
 
     *kind_config = one != NULL ? one->config : NULL;
     return one != NULL ? one->variant.row : NULL;
+}
+
+void cfr_config_register_sources(const struct cfr_config_source_kind *(*at)(size_t index))
+{
+    source_at = at;
+}
+
+struct cfr_variant cfr_config_source_variant(size_t index)
+{
+    const struct cfr_config_source_kind *kind = source_at != NULL ? source_at(index) : NULL;
+    struct cfr_variant v = {.key = NULL};
+
+    if (kind != NULL) {
+        v = kind->variant;
+        v.row = kind;
+    }
+    return v;
+}
+
+const struct cfr_config_source_kind *cfr_config_source_kind(const struct cfr_config_credential *c,
+                                                            const void **kind_config)
+{
+    const struct cfr_one_of *all = c->source.items;
+
+    *kind_config = NULL;
+    for (size_t i = 0; i < c->source.count; i++) {
+        const struct cfr_config_source_kind *kind = all[i].variant.row;
+
+        if (kind->key(all[i].config) == NULL)
+            continue;
+        *kind_config = all[i].config;
+        return kind;
+    }
+    return NULL;
 }
 
 const char *cfr_config_keys(struct cfr_variant (*variant)(size_t index), const char *word,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Accessors of the configuration: its lists, the chosen providers, and what follows from several keys together. */
 #include "agent/config/config_private.h"
+#include "agent/config/schema_private.h"
+#include "agent/config/kinds.h"
 
 #include "files/format/format.h"
 #include "rotation/provider.h"
@@ -86,11 +88,6 @@ void cfr_config_mint_subject(const struct cfr_config_mint *c, char out[CFR_ROTAT
                    whose != NULL ? whose : (c->with != NULL ? c->with : ""));
 }
 
-bool cfr_config_is_issued(const struct cfr_config_credential *c)
-{
-    return c->certificate != NULL || c->ca_bundle;
-}
-
 static bool list_holds_token(const struct cfr_list *files)
 {
     const struct cfr_config_file *all = files->items;
@@ -135,6 +132,9 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
                          : provider == NULL         ? NULL
                          : provider->family != NULL ? provider->family
                                                     : provider->name;
+    const void *config;
+    const struct cfr_config_source_kind *source = cfr_config_source_kind(c, &config);
+    struct cfr_variant kind;
     size_t n;
 
     if (needs == NULL)
@@ -146,12 +146,13 @@ bool cfr_config_may_have(const struct cfr_config_credential *c, const char *need
     if (family == NULL && cfr_config_secret_fate(c) == CFR_CONFIG_EXCHANGED)
         family = cfr_mounted_kinds[c->secret->kind];
     n = family != NULL ? strlen(family) : 0;
-    if (strcmp(needs, CFR_FIELD_SERVICE_BUNDLE) == 0)
-        return cfr_config_is_issued(c);
-    if (strcmp(needs, CFR_FIELD_SERVICE_CERTIFICATE) == 0 || strcmp(needs, CFR_FIELD_SERVICE_KEY) == 0)
-        return c->certificate != NULL;
-    if (cfr_config_is_issued(c))
-        return false;
+    if (source != NULL)
+        return source->grants(config, needs);
+    for (size_t i = 0; (kind = cfr_config_source_variant(i)).key != NULL; i++) {
+        /* What only such a source grants. */
+        if (((const struct cfr_config_source_kind *)kind.row)->grants(NULL, needs))
+            return false;
+    }
     if (c->secret != NULL && family == NULL)
         return true;
     if (strcmp(needs, CFR_FIELD_TOKEN) == 0)

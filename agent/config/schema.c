@@ -75,11 +75,7 @@ static const struct cfr_field credential_fields[] = {
      .doc =
          CFR_DOC("What the token is exchanged for. Default: nothing, the token itself is published; with a `secret`, "
                  "whatever follows from the Secret. Keys set here take precedence over the Secret's.")},
-    {FIELD(certificate, MAP), .table = &cfr_config_certificate_table,
-     .doc = CFR_DOC("A serving certificate that `service_ca` issues, with its key and the bundle. Default: none.")},
-    {FIELD(ca_bundle, BOOL), .fallback = "false",
-     .doc = CFR_DOC(
-         "Whether it is the bundle alone, of the certificates by which clients verify what `service_ca` issues.")},
+    {FIELD(source, ANY_OF), .variant = cfr_config_source_variant},
     {FIELD(mint, MAP), .flags = CFR_FIELD_REDO_HOOKS, .table = &cfr_config_mint_table,
      .doc = CFR_DOC("A long-lived key that is made and replaced, with all that follows. Default: none.")},
     {FIELD(publish, ONE_OR_LIST), .flags = CFR_FIELD_REDO_PUBLISH, .table = &cfr_config_publish_table, .min = 1,

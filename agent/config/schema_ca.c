@@ -59,31 +59,3 @@ const struct cfr_table cfr_config_service_ca_table = {
     .check = cfr_config_rules_service_ca,
     .doc = CFR_DOC("A certification authority for servers, which is replaced without breaking trust."),
 };
-
-#define AT(member) offsetof(struct cfr_config_certificate, member)
-static const struct cfr_field certificate_fields[] = {
-    {FIELD(dns_names, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
-     .doc = CFR_DOC(
-         "The server's names; the first may begin with `*.` as any other. Required, unless there are `ip_addresses`.")},
-    {FIELD(ip_addresses, STRINGS), .min = 1, .max = CFR_CERT_NAMES_MAX,
-     .doc = CFR_DOC("The server's addresses. Default: none.")},
-    {FIELD(key, ENUM), .fallback = "ecdsa-p256", .choices = cfr_key_kinds,
-     .doc = CFR_DOC(
-         "Kind of the key, a new one in each certificate. An RSA key holds up everything else while it is made.")},
-    {FIELD_AS("validity", validity_ms, DURATION), .fallback = "90d", .min = 10 * CFR_SECOND_MS,
-     .max = 3650 * CFR_DAY_MS,
-     .doc = CFR_DOC(
-         "How long a certificate lives, at most as long as the CA. It is replaced at 80 % of that, and at once when "
-         "the CA "
-         "is.")},
-    {.key = NULL},
-};
-#undef AT
-
-const struct cfr_table cfr_config_certificate_table = {
-    .name = "certificate",
-    .size = sizeof(struct cfr_config_certificate),
-    .fields = certificate_fields,
-    .check = cfr_config_rules_certificate,
-    .doc = CFR_DOC("A serving certificate that `service_ca` issues."),
-};

@@ -8,7 +8,6 @@
 #include "agent/config/schema.h"
 
 extern const struct cfr_table cfr_config_credential_table;
-extern const struct cfr_table cfr_config_certificate_table;
 extern const struct cfr_table cfr_config_allow_table;
 extern const struct cfr_table cfr_config_endpoint_table;
 extern const struct cfr_table cfr_config_image_table;
@@ -17,7 +16,8 @@ extern const struct cfr_table cfr_config_mint_table;
 extern const struct cfr_table cfr_config_mounted_table;
 extern const struct cfr_table cfr_config_token_table;
 
-/* The registered kinds of hooks and of targets: agent/config/kinds.c. */
+/* The registered kinds of sources, targets and hooks: agent/config/kinds.c. */
+struct cfr_variant cfr_config_source_variant(size_t index);
 struct cfr_variant cfr_config_hook_variant(size_t index);
 struct cfr_variant cfr_config_target_variant(size_t index);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of where credentials are written. */
 #include "agent/config/schema_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "files/format/format.h"
 
 #define DOC_FORMAT "What is written. The formats are listed at the end of this page."

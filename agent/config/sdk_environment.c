@@ -3,7 +3,7 @@
 #include "agent/config/sdk_environment.h"
 
 #include "agent/config/config_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "files/format/format.h"
 #include "sts/aws/aws.h"
 #include "sts/azure/azure.h"

@@ -4,6 +4,7 @@
 
 #include "agent/config/config.h"
 #include "agent/config/schema_private.h"
+#include "agent/config/kinds.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -97,17 +98,43 @@ int cfr_config_rules_name(const char *text, struct cfr_err *err)
     return 0;
 }
 
+/* What C has besides a source of a registered kind. */
+static int check_source(const struct cfr_config_credential *c, struct cfr_err *err)
+{
+    const struct cfr_one_of *all = c->source.items;
+    const void *config;
+    const struct cfr_config_source_kind *kind = cfr_config_source_kind(c, &config);
+
+    if (kind == NULL)
+        return 0;
+    for (size_t i = 0; i < c->source.count; i++) {
+        const struct cfr_config_source_kind *other = all[i].variant.row;
+
+        if (other != kind && other->key(all[i].config) != NULL)
+            return cfr_err_set(err, CFR_E_CONFIG, "%s: cannot be used with %s; keep one of the two",
+                               other->key(all[i].config), kind->key(config));
+    }
+    if (c->token != NULL || c->secret != NULL || c->exchange != NULL)
+        return cfr_err_set(err, CFR_E_CONFIG, "%s: comes from %s; remove `%s`", kind->key(config), kind->origin,
+                           c->token != NULL    ? "token"
+                           : c->secret != NULL ? "secret"
+                                               : "exchange");
+    return 0;
+}
+
 int cfr_config_rules_credential(const void *node, struct cfr_err *err)
 {
     const struct cfr_config_credential *c = node;
+    const void *config;
     int rc = cfr_config_rules_name(c->name, err);
 
     if (rc != 0)
         return rc;
-    if (c->token == NULL && c->secret == NULL && c->exchange == NULL && c->mint == NULL && !cfr_config_is_issued(c))
+    if (c->token == NULL && c->secret == NULL && c->exchange == NULL && c->mint == NULL &&
+        cfr_config_source_kind(c, &config) == NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "begins with nothing; write `token`, `secret`, or an `exchange` that needs neither");
-    rc = cfr_config_rules_issued(c, err);
+    rc = check_source(c, err);
     if (rc == 0)
         rc = cfr_config_rules_minted(c, err);
     if (rc != 0)

@@ -13,7 +13,6 @@ int cfr_config_rules_name(const char *name, struct cfr_err *err);
 int cfr_config_rules_exit(const void *node, struct cfr_err *err);
 /* agent/config/validate_ca.c */
 int cfr_config_rules_service_ca(const void *node, struct cfr_err *err);
-int cfr_config_rules_certificate(const void *node, struct cfr_err *err);
 /* agent/config/validate_rotation.c */
 int cfr_config_rules_mint(const void *node, struct cfr_err *err);
 /* agent/config/validate_image.c */
@@ -32,8 +31,6 @@ int cfr_config_rules_file(const void *node, struct cfr_err *err);
 int cfr_config_rules_hook(const void *node, struct cfr_err *err);
 struct cfr_config_credential;
 int cfr_config_rules_acknowledge(const void *node, struct cfr_err *err);
-/* agent/config/validate_ca.c: what C has besides a `certificate` or `ca_bundle`. */
-int cfr_config_rules_issued(const struct cfr_config_credential *c, struct cfr_err *err);
 /* agent/config/validate_rotation.c: what C has besides a `mint`. */
 int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_err *err);
 /* Everything that the consumers of C acknowledge by. */

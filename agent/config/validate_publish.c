@@ -3,7 +3,7 @@
 #include "agent/config/validate_private.h"
 
 #include "agent/config/schema_private.h"
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "files/format/format.h"
 
 #include <stdio.h>

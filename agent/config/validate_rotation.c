@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules about long-lived keys that are rotated. */
+#include "agent/config/kinds.h"
 #include "agent/config/validate_private.h"
 
 #include "agent/config/config.h"
@@ -53,17 +54,18 @@ static int check_files(const struct cfr_config_publish *p, struct cfr_err *err)
 
 int cfr_config_rules_minted(const struct cfr_config_credential *c, struct cfr_err *err)
 {
+    const void *config;
+    const struct cfr_config_source_kind *source = cfr_config_source_kind(c, &config);
     int rc = 0;
 
     if (c->mint == NULL)
         return 0;
-    if (c->token != NULL || c->secret != NULL || c->exchange != NULL || cfr_config_is_issued(c))
+    if (c->token != NULL || c->secret != NULL || c->exchange != NULL || source != NULL)
         return cfr_err_set(err, CFR_E_CONFIG, "mint: makes the credential by itself; remove `%s`",
                            c->token != NULL      ? "token"
                            : c->secret != NULL   ? "secret"
                            : c->exchange != NULL ? "exchange"
-                           : c->ca_bundle        ? "ca_bundle"
-                                                 : "certificate");
+                                                 : source->key(config));
     if (c->allow != NULL)
         return cfr_err_set(err, CFR_E_CONFIG,
                            "allow: a key that is minted is kept in the published files alone, so that it "

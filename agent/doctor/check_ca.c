@@ -2,6 +2,7 @@
 /* Check of the service CA: its store, its lifetime, and the published certificates. Nothing is issued. */
 #include "agent/doctor/doctor_private.h"
 
+#include "agent/pki/service_ca.h"
 #include "agent/doctor/mountinfo_private.h"
 #include "agent/loop/clock.h"
 #include "base/time.h"
@@ -329,7 +330,7 @@ void cfr_doctor_issued(struct cfr_doctor *d, struct cfr_doctor_case *one)
     const struct cfr_config_credential *c = one->credential;
     struct issued x = {.d = d};
 
-    if (c->certificate == NULL && !c->ca_bundle)
+    if (cfr_service_ca_issued(c) == NULL)
         return;
     cfr_secret_init(&x.key, TEXT_MAX);
     for (size_t i = 0; i < c->publish.count; i++) {

@@ -272,7 +272,7 @@ int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now no
     return 0;
 }
 
-static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_config_certificate *c, int64_t now_s,
+static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_service_ca_certificate *c, int64_t now_s,
                              struct cfr_grant *out, struct cfr_err *err)
 {
     const struct cfr_serving_cert_order order = {&c->dns_names, &c->ip_addresses, (enum cfr_key_kind)c->key,
@@ -297,7 +297,7 @@ static int grant_certificate(const struct cfr_service_ca *s, const struct cfr_co
     return rc;
 }
 
-int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config_credential *c, struct cfr_now now,
+int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err)
 {
     struct cfr_str bundle = {.limit = TEXT_LIMIT};

@@ -14,6 +14,26 @@
 
 struct cfr_service_ca; /* NULL = there is none */
 
+/* A certificate that a credential is issued. */
+struct cfr_service_ca_certificate {
+    struct cfr_node node;
+    struct cfr_strings dns_names;
+    struct cfr_strings ip_addresses;
+    int key; /* enum cfr_key_kind */
+    int64_t validity_ms;
+};
+
+/* What a credential has of the service CA, by its own keys. */
+struct cfr_service_ca_issued {
+    struct cfr_node node;
+    struct cfr_service_ca_certificate *certificate; /* NULL: none */
+    bool ca_bundle;                                 /* the bundle alone */
+};
+
+extern const struct cfr_table cfr_service_ca_issued_table;
+/* What C has of the service CA; NULL if it begins with something else. */
+const struct cfr_service_ca_issued *cfr_service_ca_issued(const struct cfr_config_credential *c);
+
 /* Opens it, changes its rules, or closes it, as CONFIG says, of which nothing is kept. STATE_FD, which is kept, has the
  * marker of an earlier CA, so that a store that was lost does not look like a first start. CFR_E_NOMEM. */
 int cfr_service_ca_configure(struct cfr_service_ca **s, const struct cfr_config *config, int state_fd,
@@ -30,7 +50,7 @@ void cfr_service_ca_on_clock(struct cfr_service_ca *s);
 /* *MARK changes when what was issued has to be issued again. The error of the store if there is no CA. */
 int cfr_service_ca_fingerprint(const struct cfr_service_ca *s, struct cfr_now now, uint64_t *mark, struct cfr_err *err);
 /* Issues what C asks for: a new certificate with its key and the bundle, or the bundle alone. */
-int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_config_credential *c, struct cfr_now now,
+int cfr_service_ca_grant(const struct cfr_service_ca *s, const struct cfr_service_ca_issued *c, struct cfr_now now,
                          struct cfr_grant *out, struct cfr_err *err);
 
 /* False if there is none. Strings live until the next step. */

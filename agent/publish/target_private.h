@@ -8,7 +8,7 @@
 #ifndef CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
 #define CFR_AGENT_PUBLISH_TARGET_PRIVATE_H
 
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "agent/publish/targets.h"
 #include "files/file.h"
 #include "files/path.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources: what a credential begins with. Each kind is a file with a row (struct cfr_source_ops), and a line in
- * sources.c; everything else works through the row.
+ * sources.c; everything else works through the row, which also brings its key of the configuration.
  * Reading and granting block on disk. Inputs and grants belong to the caller. No callbacks. Errors say which file or
  * setting, what is wrong, and what to do. */
 #ifndef CFR_AGENT_SOURCE_SOURCE_H
 #define CFR_AGENT_SOURCE_SOURCE_H
 
+#include "agent/config/kinds.h"
 #include "agent/loop/clock.h"
 #include "agent/source/inputs.h"
 
@@ -28,11 +29,13 @@ struct cfr_source_watching {
 };
 
 struct cfr_source_ops {
+    /* First. Its key of a credential, with its table and rules; without a key MATCHES tells of it. */
+    struct cfr_config_source_kind kind;
     const char *name;    /* shown by `credfresh status` as the provider, where there is no other */
     bool ages;           /* its grant has a lifetime that its inputs do not state, and is renewed by age */
     bool names_provider; /* its content decides on the provider, and on further files to watch */
     bool replaces;       /* what it grants replaces what is published, however long that lives */
-    /* True if C begins with this source; the first row that says so is C's. */
+    /* True if C begins with this source; the first row that says so is C's. NULL for a row that brings its key. */
     bool (*matches)(const struct cfr_config_credential *c);
     /* The kind in words, as `credfresh status` shows it. */
     const char *(*describe)(const struct cfr_config_credential *c);
@@ -51,6 +54,8 @@ struct cfr_source_ops {
 
 extern const struct cfr_source_ops cfr_source_service_ca;
 
+/* Makes the sources that bring their key known to the parser of the configuration; call it before one is loaded. */
+void cfr_source_register(void);
 /* C's source. */
 const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c);
 /* Reads what C begins with. *WAIT_MS is how long until what was refused may become usable by itself, or -1. The times

@@ -11,11 +11,28 @@ static const struct cfr_source_ops *const rows[] = {
 const struct cfr_source_ops *cfr_source_find(const struct cfr_source_ops *const *all, size_t count,
                                              const struct cfr_config_credential *c)
 {
+    const void *config;
+    const struct cfr_config_source_kind *kind = cfr_config_source_kind(c, &config);
+
     for (size_t i = 0; i < count; i++) {
-        if (all[i]->matches(c))
+        if (all[i]->matches != NULL ? all[i]->matches(c) : kind == &all[i]->kind)
             return all[i];
     }
     return NULL;
+}
+
+static const struct cfr_config_source_kind *kind_at(size_t index)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i]->kind.variant.key != NULL && index-- == 0)
+            return &rows[i]->kind;
+    }
+    return NULL;
+}
+
+void cfr_source_register(void)
+{
+    cfr_config_register_sources(kind_at);
 }
 
 const struct cfr_source_ops *cfr_source_of(const struct cfr_config_credential *c)

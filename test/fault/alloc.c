@@ -4,6 +4,7 @@
 #include "agent/config/config_private.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "files/state.h"
@@ -207,6 +208,7 @@ static int run(const char *answer, const char *type, uint64_t generation, struct
 
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     rc = cfr_config_parse("credfresh.yaml", cfr_view_of(config), no_env, &c, NULL, err);
 
     if (rc == 0)

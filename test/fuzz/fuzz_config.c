@@ -5,6 +5,7 @@
 #include "agent/config/config_private.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 
 static const char *no_env(const char *name)
 {
@@ -32,6 +33,7 @@ static int parse(struct cfr_view text, struct cfr_config **out, struct cfr_str *
 {
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cfr_config_parse("f", text, no_env, out, all, err);
 }
 

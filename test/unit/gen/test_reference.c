@@ -2,6 +2,7 @@
 /* The configuration reference, compared with the parser's tables. */
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 #include "gen/reference_private.h"
 
 #include "files/format/format.h"
@@ -59,5 +60,6 @@ int main(void)
 
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* The configuration: what is read, and what counts as a change. */
 #include "agent/config/config_private.h"
 
-#include "agent/config/target.h"
+#include "agent/config/kinds.h"
 #include "config_text.h"
 
 #include "base/log.h"

@@ -3,6 +3,7 @@
 #include "agent/config/config_private.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 
 #include "unit.h"
 
@@ -197,5 +198,6 @@ int main(void)
 
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -117,6 +117,7 @@ int main(void)
 
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -9,6 +9,7 @@
 #include "agent/doctor/doctor_private.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 #include "agent/loop/env.h"
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
@@ -274,5 +275,6 @@ int main(void)
     cfr_json_setup();
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "agent/doctor/doctor_private.h"
 #include "agent/hook/hook.h"
 #include "agent/publish/targets.h"
+#include "agent/source/source.h"
 #include "agent/loop/env.h"
 #include "base/json.h"
 
@@ -235,5 +236,6 @@ int main(void)
     cfr_json_setup();
     cfr_hook_register();
     cfr_publish_register();
+    cfr_source_register();
     return cmocka_run_group_tests(tests, make_volume, remove_volume);
 }

@@ -1,10 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of targets whose rows are in a later room: what the configuration has to know of them. Nothing blocks, nothing
- * is owned; what describe returns is borrowed from the target's configuration. */
-#ifndef CFR_AGENT_CONFIG_TARGET_H
-#define CFR_AGENT_CONFIG_TARGET_H
+/* Kinds of sources and targets whose rows are in later rooms: what the configuration has to know of them. Nothing
+ * blocks, nothing is owned; what describe returns is borrowed from the target's configuration. */
+#ifndef CFR_AGENT_CONFIG_KINDS_H
+#define CFR_AGENT_CONFIG_KINDS_H
 
 #include "agent/config/config.h"
+
+/* ---- sources ---- */
+
+struct cfr_config_source_kind {
+    struct cfr_variant variant; /* its `row` is left out */
+    const char *origin;         /* in messages: what the credential comes from, "the service CA" */
+    bool needs_service_ca;      /* of the whole configuration */
+    /* The key by which CONFIG begins a credential, for messages; NULL if it does not. */
+    const char *(*key)(const void *config);
+    /* Whether what it grants has FIELD, which no other source grants; CONFIG NULL: in any configuration of it. */
+    bool (*grants)(const void *config, const char *field);
+};
+
+/* Registers the kinds before a configuration is loaded: AT returns the INDEX-th, NULL after the last. */
+void cfr_config_register_sources(const struct cfr_config_source_kind *(*at)(size_t index));
+/* The registered kind that C begins with, and its configuration; NULL if it begins with another. */
+const struct cfr_config_source_kind *cfr_config_source_kind(const struct cfr_config_credential *c,
+                                                            const void **kind_config);
+
+/* ---- targets ---- */
 
 /* What of a target concerns the rest of the configuration. */
 struct cfr_config_target_use {
