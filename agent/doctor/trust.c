@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text functions shared by the comparisons of trust documents. */
+/* What the provider's row says of trust, and text functions shared by the comparisons of trust documents. */
 #include "agent/doctor/trust_private.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ const char *cfr_doctor_policy_difference(struct cfr_view expected, struct cfr_vi
         return "there is white space around one of them";
     if (cfr_view_eq(without_slash(expected), without_slash(has)))
         return "a slash at the end counts";
-    if (cfr_view_eq(cfr_doctor_policy_bare_issuer(expected), cfr_doctor_policy_bare_issuer(has)))
+    if (cfr_view_eq(cfr_sts_trust_bare_issuer(expected), cfr_sts_trust_bare_issuer(has)))
         return "https:// before it counts";
     if (memchr(expected.p != NULL ? expected.p : "", '*', expected.n) != NULL && cfr_doctor_policy_like(expected, has))
         return "`*` is taken literally here";
@@ -62,13 +62,6 @@ bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text)
     return p == pattern.n;
 }
 
-struct cfr_view cfr_doctor_policy_bare_issuer(struct cfr_view iss)
-{
-    size_t n = strlen("https://");
-
-    return cfr_view_starts(iss, "https://") ? (struct cfr_view){iss.p + n, iss.n - n} : iss;
-}
-
 const char *cfr_doctor_policy_audiences(const struct cfr_doctor_policy_token *token,
                                         char out[CFR_DOCTOR_POLICY_SHOWN_MAX])
 {
@@ -82,4 +75,35 @@ const char *cfr_doctor_policy_audiences(const struct cfr_doctor_policy_token *to
         n = strlen(out);
     }
     return out;
+}
+
+static struct cfr_sts_trust show_token(const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
+{
+    struct cfr_sts_trust t = {
+        .iss = token->iss, .sub = token->sub, .aud = token->aud, .aud_count = token->aud_count, .sink = sink};
+
+    (void)cfr_view_show(token->iss, t.shown_iss, sizeof t.shown_iss);
+    (void)cfr_view_show(token->sub, t.shown_sub, sizeof t.shown_sub);
+    (void)cfr_doctor_policy_audiences(token, t.shown_aud);
+    return t;
+}
+
+void cfr_doctor_policy_needed(const struct cfr_sts_provider *provider, const void *config,
+                              const char *(*env)(const char *), const struct cfr_doctor_policy_token *token,
+                              const struct cfr_finding_sink *sink)
+{
+    struct cfr_sts_trust t = show_token(token, sink);
+
+    t.env = env;
+    if (provider->trust_needed != NULL && cfr_sts_needs_token(provider, config))
+        provider->trust_needed(config, &t);
+}
+
+void cfr_doctor_policy_refused(const struct cfr_sts_provider *provider, const char *text,
+                               const struct cfr_doctor_policy_token *token, const struct cfr_finding_sink *sink)
+{
+    struct cfr_sts_trust t = show_token(token, sink);
+
+    if (provider->trust_refused != NULL)
+        provider->trust_refused(text, &t);
 }

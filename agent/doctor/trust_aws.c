@@ -12,22 +12,6 @@
 #define CHECK  "trust.policy"
 #define ACTION "sts:AssumeRoleWithWebIdentity"
 
-bool cfr_doctor_policy_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX])
-{
-    const char *partition = strchr(role_arn, ':');
-    const char *service = partition != NULL ? strchr(partition + 1, ':') : NULL;
-    const char *account = service != NULL ? strstr(service, "::") : NULL;
-    struct cfr_view bare = cfr_doctor_policy_bare_issuer(iss);
-
-    if (account == NULL)
-        return false;
-    (void)snprintf(out, CFR_DOCTOR_POLICY_AWS_ARN_MAX, "arn:%.*s:iam::%.*s:oidc-provider/%.*s",
-                   (int)(service - partition - 1), partition + 1, (int)strcspn(account + 2, ":"), account + 2,
-                   (int)bare.n, bare.n != 0 ? bare.p : "");
-    (void)cfr_view_show(cfr_view_of(out), out, CFR_DOCTOR_POLICY_AWS_ARN_MAX);
-    return true;
-}
-
 void cfr_doctor_policy_aws_mismatch(const struct cfr_doctor_policy_policy *p, const char *remedy, const char *fmt, ...)
 {
     char text[CFR_FINDING_TEXT_MAX];
@@ -310,7 +294,7 @@ static void check_document(const struct cfr_json *doc, const char *role_arn,
     const struct cfr_json *role = cfr_json_get(doc, "Role") != NULL ? cfr_json_get(doc, "Role") : doc;
     const struct cfr_json *policy = cfr_json_get(role, "AssumeRolePolicyDocument");
     struct cfr_json *decoded = NULL;
-    char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX];
+    char provider[CFR_AWS_PROVIDER_ARN_MAX];
     char shown[CFR_DOCTOR_POLICY_SHOWN_MAX];
     struct cfr_view text;
 
@@ -326,7 +310,7 @@ static void check_document(const struct cfr_json *doc, const char *role_arn,
         cfr_finding_report(sink, CFR_FINDING_WRONG, "trust.file",
                            "give the output of `aws iam get-role --role-name NAME`",
                            "the file holds no trust policy: it has no Statement");
-    else if (!cfr_doctor_policy_aws_provider(role_arn, token->iss, provider))
+    else if (!cfr_aws_identity_provider(role_arn, token->iss, provider))
         cfr_finding_report(sink, CFR_FINDING_WRONG, CHECK, "write `role_arn` as arn:aws:iam::ACCOUNT:role/NAME",
                            "the configured role_arn is no ARN of a role");
     else

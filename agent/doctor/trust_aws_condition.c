@@ -58,11 +58,11 @@ struct key {
 /* False for a key that has nothing to do with the token. */
 static bool find_key(const struct cfr_doctor_policy_policy *p, struct cfr_view name, struct key *out)
 {
-    struct cfr_view bare = cfr_doctor_policy_bare_issuer(p->token->iss);
+    struct cfr_view bare = cfr_sts_trust_bare_issuer(p->token->iss);
     struct cfr_view claim;
 
     *out = (struct key){.what = "claim"};
-    if (name.n <= bare.n + 1 || name.p[bare.n] != ':' || bare.n >= CFR_DOCTOR_POLICY_AWS_ARN_MAX ||
+    if (name.n <= bare.n + 1 || name.p[bare.n] != ':' || bare.n >= CFR_AWS_PROVIDER_ARN_MAX ||
         strncasecmp(name.p, bare.p, bare.n) != 0)
         return false;
     claim = (struct cfr_view){name.p + bare.n + 1, name.n - bare.n - 1};
@@ -201,7 +201,7 @@ static void report_foreign(const struct cfr_doctor_policy_policy *p, struct cfr_
         "asks for the key \"%s\", which a token of the issuer %.200s does not have: its keys begin with "
         "\"%.200s:\"",
         cfr_doctor_policy_show(name, shown), cfr_doctor_policy_show(p->token->iss, own),
-        cfr_doctor_policy_show(cfr_doctor_policy_bare_issuer(p->token->iss), keys));
+        cfr_doctor_policy_show(cfr_sts_trust_bare_issuer(p->token->iss), keys));
 }
 
 static void report_presence(const struct cfr_doctor_policy_policy *p, struct cfr_view name, bool there)

@@ -5,20 +5,17 @@
 #define CFR_AGENT_DOCTOR_TRUST_AWS_PRIVATE_H
 
 #include "agent/doctor/trust_private.h"
+#include "sts/aws/aws.h"
 
-#define CFR_DOCTOR_POLICY_AWS_ARN_MAX       1024
 #define CFR_DOCTOR_POLICY_AWS_AUDIENCES_MAX 16
-
-/* Writes the provider's ARN for a role of ROLE_ARN's account and partition. False if that is no ARN. */
-bool cfr_doctor_policy_aws_provider(const char *role_arn, struct cfr_view iss, char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX]);
 
 /* One policy being looked at. */
 struct cfr_doctor_policy_policy {
     const struct cfr_doctor_policy_token *token;
     const struct cfr_finding_sink *sink;
-    char provider[CFR_DOCTOR_POLICY_AWS_ARN_MAX]; /* the ARN that has to be trusted */
-    size_t number;                                /* of the statement, from 1 */
-    bool quiet;                                   /* mismatches are not reported: a Deny should not match */
+    char provider[CFR_AWS_PROVIDER_ARN_MAX]; /* the ARN that has to be trusted */
+    size_t number;                           /* of the statement, from 1 */
+    bool quiet;                              /* mismatches are not reported: a Deny should not match */
     bool trusted; /* another statement trusts the provider: one that does not is about other tokens */
 };
 

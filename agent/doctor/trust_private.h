@@ -10,7 +10,7 @@
 #include "sts/core/provider.h"
 
 #define CFR_DOCTOR_POLICY_FILE_MAX  262144
-#define CFR_DOCTOR_POLICY_SHOWN_MAX 304 /* bytes of a claim in a text, with its NUL */
+#define CFR_DOCTOR_POLICY_SHOWN_MAX CFR_STS_TRUST_SHOWN_MAX
 
 /* A token's claims, unverified; borrowed. */
 struct cfr_doctor_policy_token {
@@ -57,8 +57,6 @@ const char *cfr_doctor_policy_show(struct cfr_view text, char out[CFR_DOCTOR_POL
 const char *cfr_doctor_policy_difference(struct cfr_view expected, struct cfr_view has);
 /* True if TEXT matches PATTERN, in which `*` matches any characters and `?` one. */
 bool cfr_doctor_policy_like(struct cfr_view pattern, struct cfr_view text);
-/* The issuer as AWS names it: without https://. */
-struct cfr_view cfr_doctor_policy_bare_issuer(struct cfr_view iss);
 /* The audiences as a list in quotes, fit for a terminal. Returns OUT. */
 const char *cfr_doctor_policy_audiences(const struct cfr_doctor_policy_token *token,
                                         char out[CFR_DOCTOR_POLICY_SHOWN_MAX]);

@@ -8,7 +8,8 @@
 #include "sts/aws/ecr.h"
 #include "sts/core/provider.h"
 
-#define CFR_AWS_STEPS_MAX 5
+#define CFR_AWS_STEPS_MAX        5
+#define CFR_AWS_PROVIDER_ARN_MAX 1024
 
 /* A choice that is left to an environment variable unless the configuration makes it. */
 enum cfr_aws_switch { CFR_AWS_ENVIRONMENT, CFR_AWS_FALSE, CFR_AWS_TRUE };
@@ -64,6 +65,9 @@ struct cfr_aws_step {
 
 extern const struct cfr_sts_provider cfr_aws_provider;
 
+/* Writes the ARN of the IAM identity provider for the issuer ISS, in the account and partition of ROLE_ARN. False if
+ * that is no ARN. */
+bool cfr_aws_identity_provider(const char *role_arn, struct cfr_view iss, char out[CFR_AWS_PROVIDER_ARN_MAX]);
 /* Whether keys are the beginning, not a token. */
 bool cfr_aws_has_keys(const struct cfr_aws *config);
 /* Rules about what the exchange begins with, apart from the table's because a part of it may come from elsewhere (a

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "sts/aws/aws.h"
+#include "sts/aws/aws_private.h"
 #include "sts/aws/container_answer_private.h"
 #include "sts/aws/endpoint_private.h"
 #include "sts/aws/params_private.h"
@@ -252,4 +253,5 @@ const struct cfr_sts_provider cfr_aws_container_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .trust_needed = cfr_aws_container_trust_needed,
 };

@@ -366,4 +366,6 @@ const struct cfr_sts_provider cfr_azure_provider = {
     .build = build,
     .parse = parse,
     .add_registry = add_registry,
+    .trust_needed = cfr_azure_trust_needed,
+    .trust_refused = cfr_azure_trust_refused,
 };

@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/grant.h"
 #include "base/token_rules.h"
+#include "sts/core/trust.h"
 #include "wire/request.h"
 
 #define CFR_STS_CONTENTS_MAX 8
@@ -69,6 +70,13 @@ struct cfr_sts_provider {
      * error code: x->grant is then unspecified but valid. */
     int (*parse)(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                  struct cfr_err *err);
+    /* Says what must be configured at the cloud for the token of T to be exchanged: CFR_STS_TRUST_NEEDED. NULL:
+     * nothing.
+     */
+    void (*trust_needed)(const void *config, const struct cfr_sts_trust *t);
+    /* Compares what a refusal names, TEXT being the error's text, with the token: CFR_STS_TRUST_REFUSED. NULL: the
+     * cloud names nothing. */
+    void (*trust_refused)(const char *text, const struct cfr_sts_trust *t);
     /* Makes CONFIG (on the heap, as the table says) log in to the registry HOST if it names no registry itself; an
      * empty HOST is one that is not known yet, and any good one will do for a look at the rest. NULL: this provider
      * knows no registries. CFR_E_CONFIG: HOST cannot be one of its; CFR_E_NOMEM. */

@@ -309,4 +309,5 @@ const struct cfr_sts_provider cfr_oauth_provider = {
     .needs_token = needs_token,
     .build = build,
     .parse = parse,
+    .trust_needed = cfr_oauth_trust_needed,
 };

@@ -13,4 +13,8 @@ const char *cfr_oauth_token_type(const char *type);
 int cfr_oauth_refuse(const struct cfr_oauth *config, const struct cfr_sts_input *in, const struct cfr_wire_reply *reply,
                      struct cfr_view code, struct cfr_view message, struct cfr_err *err);
 
+/* sts/oauth/trust.c: as in struct cfr_sts_provider. */
+struct cfr_sts_trust;
+void cfr_oauth_trust_needed(const void *config, const struct cfr_sts_trust *t);
+
 #endif

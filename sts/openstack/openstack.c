@@ -116,4 +116,5 @@ const struct cfr_sts_provider cfr_openstack_provider = {
     .needs_token = needs_token,
     .build = build,
     .parse = parse,
+    .trust_needed = cfr_openstack_trust_needed,
 };

@@ -50,8 +50,6 @@ extern const struct cfr_sts_provider cfr_openstack_provider;
 /* "public", "internal", "admin"; NULL-terminated. */
 extern const char *const cfr_openstack_interfaces[];
 
-/* By the keys that are set; NO_WAY if there are none, or those of more than one. */
-enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c);
 /* Every rule but that the secrets come from files: for a configuration made from a Secret. CFR_E_CONFIG, with
  * a text that begins with the key. */
 int cfr_openstack_check(const struct cfr_openstack *c, struct cfr_err *err);

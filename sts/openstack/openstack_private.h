@@ -34,4 +34,10 @@ int cfr_openstack_grant(const struct cfr_sts_exchange *x, const struct cfr_sts_i
 int cfr_openstack_refuse(const struct cfr_sts_exchange *x, const struct cfr_sts_input *in,
                          const struct cfr_wire_reply *reply, struct cfr_err *err);
 
+/* By the keys that are set; NO_WAY if there are none, or those of more than one. */
+enum cfr_openstack_way cfr_openstack_way_of(const struct cfr_openstack *c);
+/* sts/openstack/trust.c: as in struct cfr_sts_provider. */
+struct cfr_sts_trust;
+void cfr_openstack_trust_needed(const void *config, const struct cfr_sts_trust *t);
+
 #endif

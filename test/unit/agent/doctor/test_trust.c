@@ -278,14 +278,14 @@ static void documents(void **state)
 
 static void provider_arn(void **state)
 {
-    char out[CFR_DOCTOR_POLICY_AWS_ARN_MAX];
+    char out[CFR_AWS_PROVIDER_ARN_MAX];
 
     (void)state;
-    assert_true(cfr_doctor_policy_aws_provider(ROLE, cfr_view_of(ISS), out));
+    assert_true(cfr_aws_identity_provider(ROLE, cfr_view_of(ISS), out));
     assert_string_equal(out, ARN);
-    assert_true(cfr_doctor_policy_aws_provider("arn:aws-cn:iam::1:role/a/b", cfr_view_of("https://i"), out));
+    assert_true(cfr_aws_identity_provider("arn:aws-cn:iam::1:role/a/b", cfr_view_of("https://i"), out));
     assert_string_equal(out, "arn:aws-cn:iam::1:oidc-provider/i");
-    assert_false(cfr_doctor_policy_aws_provider("role", cfr_view_of(ISS), out));
+    assert_false(cfr_aws_identity_provider("role", cfr_view_of(ISS), out));
 }
 
 static void patterns(void **state)

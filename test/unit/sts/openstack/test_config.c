@@ -3,6 +3,7 @@
 #include "openstack_sample.h"
 
 #include "base/view.h"
+#include "sts/openstack/openstack_private.h"
 #include "sts/providers.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

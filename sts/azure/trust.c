@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Advice on federated credentials of Entra ID. */
+#include "sts/azure/azure_private.h"
+
+#include "sts/azure/settings.h"
+#include "sts/core/trust.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void cfr_azure_trust_needed(const void *config, const struct cfr_sts_trust *t)
+{
+    struct cfr_azure_settings place;
+    const char *usual = "api://AzureADTokenExchange";
+
+    if (cfr_azure_settings_of(config, t->env, &place, NULL) != 0)
+        return;
+    if (strstr(place.authority, "microsoftonline.us") != NULL)
+        usual = "api://AzureADTokenExchangeUSGov";
+    else if (strstr(place.authority, "partner.microsoftonline.cn") != NULL)
+        usual = "api://AzureADTokenExchangeChina";
+    cfr_finding_report(
+        t->sink, CFR_FINDING_NOTE, CFR_STS_TRUST_NEEDED,
+        "compare with `az ad app federated-credential list --id CLIENT_ID`, or give its output: "
+        "--federated-credential FILE",
+        "the client %.64s in the tenant %.64s must have a federated credential with the issuer \"%s\", the "
+        "subject \"%s\" and the audience %s (usual here: %s), all letter by letter",
+        place.client, place.tenant, t->shown_iss, t->shown_sub, t->shown_aud, usual);
+}
+
+static void presented(const char *text, const char *what, struct cfr_view has, const struct cfr_sts_trust *t)
+{
+    char words[64];
+    char shown[CFR_STS_TRUST_SHOWN_MAX];
+    char own[CFR_STS_TRUST_SHOWN_MAX];
+    struct cfr_view named;
+
+    (void)snprintf(words, sizeof words, "presented assertion %s '", what);
+    named = cfr_sts_trust_after(text, words, "'");
+    if (named.n == 0)
+        return;
+    if (cfr_view_eq(named, has))
+        cfr_finding_report(t->sink, CFR_FINDING_WRONG, CFR_STS_TRUST_REFUSED,
+                           "set it in the client's federated credential to exactly this, letter by letter; "
+                           "--federated-credential FILE shows the difference",
+                           "no federated credential of the client has the %s \"%s\", which is what your token says",
+                           what, cfr_view_show(named, shown, sizeof shown));
+    else
+        cfr_finding_report(t->sink, CFR_FINDING_WRONG, CFR_STS_TRUST_REFUSED,
+                           "run it again: the token may have been replaced meanwhile",
+                           "Entra ID was shown the %s \"%s\", and the token that is there says \"%s\"", what,
+                           cfr_view_show(named, shown, sizeof shown), cfr_view_show(has, own, sizeof own));
+}
+
+void cfr_azure_trust_refused(const char *text, const struct cfr_sts_trust *t)
+{
+    struct cfr_view first = t->aud_count != 0 ? t->aud[0] : (struct cfr_view){NULL, 0};
+
+    presented(text, "issuer", t->iss, t);
+    presented(text, "subject", t->sub, t);
+    presented(text, "audience", first, t);
+}
