@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent: its start and end, and the loop. */
+/* The agent: its start, its loop and its end. */
 #include "agent/daemon/daemon.h"
 
 #include "agent/cli/exit.h"
 #include "agent/daemon/daemon_private.h"
 #include "agent/loop/env.h"
-#include "agent/loop/file_watcher.h"
 #include "agent/loop/sd_notify.h"
 #include "agent/daemon/lookup_private.h"
 #include "agent/source/token_file.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/time.h"
 #include "files/state.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICK_MS            60000
-#define STEP_MS            1000 /* a difference of the clocks that is no rounding */
 #define ONCE_HOOK_ATTEMPTS 3
 #define ANSWER_MS          1000 /* for clients that are connected when the listeners close to send and get an answer */
 
@@ -209,278 +203,6 @@ static void close_all(struct cfr_daemon *a)
     free(a->config_error);
 }
 
-/* ---- one turn of the loop ---- */
-
-/* True while the agent ends with another process. */
-static bool follows_process(const struct cfr_daemon *a)
-{
-    return !a->options.once && !a->stopping;
-}
-
-static int64_t next_alarm(const struct cfr_daemon *a)
-{
-    int64_t at = cfr_timer_heap_next(&a->host.timers);
-
-    if (a->tick_boot_ms < at)
-        at = a->tick_boot_ms;
-    if (a->watchdog_boot_ms < at)
-        at = a->watchdog_boot_ms;
-    if (cfr_kube_deadline(a->host.kube) < at)
-        at = cfr_kube_deadline(a->host.kube);
-    if (cfr_service_ca_deadline(a->host.service_ca) < at)
-        at = cfr_service_ca_deadline(a->host.service_ca);
-    if (follows_process(a) && cfr_daemon_follow_deadline(&a->exit_with) < at)
-        at = cfr_daemon_follow_deadline(&a->exit_with);
-    return a->end_boot_ms < at ? a->end_boot_ms : at;
-}
-
-static void on_changed_file(void *ctx, void *owner)
-{
-    const struct cfr_watcher *watcher = owner;
-
-    (void)ctx;
-    watcher->changed(watcher->ctx);
-}
-
-static void on_clock_step(struct cfr_daemon *a, int64_t by_ms)
-{
-    char words[CFR_TIME_WORDS_MAX];
-
-    cfr_log(CFR_LOG_WARN, NULL, NULL, "the clock was set %s by %s: every deadline is looked at again",
-            by_ms < 0 ? "back" : "forward", cfr_time_words(by_ms < 0 ? -by_ms : by_ms, words));
-    cfr_http_forget(a->host.http);
-    cfr_service_ca_on_clock(a->host.service_ca);
-    cfr_daemon_keep_service_ca(a);
-    for (size_t i = 0; i < a->count; i++)
-        cfr_worker_on_clock(a->workers[i]);
-}
-
-static void check_clock(struct cfr_daemon *a)
-{
-    struct cfr_now now = cfr_clock_now();
-    int64_t moved_ms = now.wall_ms - now.boot_ms - a->clock_offset_ms;
-
-    if (moved_ms > STEP_MS || moved_ms < -STEP_MS) {
-        a->clock_offset_ms += moved_ms;
-        on_clock_step(a, moved_ms);
-    }
-}
-
-static void on_signals(struct cfr_daemon *a)
-{
-    struct signalfd_siginfo info;
-    bool reload = false;
-    bool child = false;
-    struct cfr_err err = {0};
-
-    while (read(a->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        bool end = info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
-
-        a->hurry = a->hurry || (end && a->stopping);
-        a->stopping = a->stopping || end;
-        reload = reload || info.ssi_signo == SIGHUP;
-        child = child || info.ssi_signo == SIGCHLD;
-    }
-    for (size_t i = 0; child && i < a->count; i++)
-        cfr_worker_on_child(a->workers[i]);
-    if (child)
-        cfr_kube_child(a->host.kube);
-    if (reload)
-        (void)cfr_daemon_reload(a, &err);
-}
-
-/* Once a minute: everything that an event may have missed. */
-static void on_tick(struct cfr_daemon *a)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        cfr_worker_on_tick(a->workers[i]);
-        if (a->host.watch == NULL)
-            cfr_worker_on_source(a->workers[i]);
-    }
-    if (a->host.watch != NULL)
-        cfr_watch_rescan(a->host.watch, on_changed_file, a);
-}
-
-static void on_alarm(struct cfr_daemon *a)
-{
-    struct cfr_now now = cfr_clock_now();
-
-    cfr_clock_drain_alarm(a->alarm_fd);
-    cfr_worker_run_timers(&a->host, a->count);
-    cfr_kube_step(a->host.kube, now);
-    cfr_daemon_keep_service_ca(a);
-    if (a->watchdog_boot_ms <= now.boot_ms) {
-        a->watchdog_boot_ms = now.boot_ms + cfr_sd_notify_watchdog_ms();
-        cfr_sd_notify("WATCHDOG=1");
-    }
-    if (a->tick_boot_ms <= now.boot_ms) {
-        a->tick_boot_ms = now.boot_ms + TICK_MS;
-        on_tick(a);
-    }
-}
-
-static void on_files(struct cfr_daemon *a)
-{
-    struct cfr_err err = {0};
-    bool overflowed = false;
-
-    if (cfr_watch_dispatch(a->host.watch, on_changed_file, a, &overflowed, &err) != 0)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "%s", err.text);
-    if (overflowed)
-        cfr_log(CFR_LOG_WARN, NULL, NULL, "the kernel's queue of file events overflowed: everything was looked at");
-}
-
-/* The nearer of two times, of which -1 is none. */
-static int64_t sooner(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
-}
-
-static int64_t server_timeout(const struct cfr_daemon *a)
-{
-    int64_t at_ms = a->control != NULL ? cfr_httpd_timeout_ms(a->control) : -1;
-
-    if (a->health != NULL)
-        at_ms = sooner(at_ms, cfr_httpd_timeout_ms(a->health));
-    return a->endpoints != NULL ? sooner(at_ms, cfr_daemon_endpoints_timeout_ms(a->endpoints)) : at_ms;
-}
-
-/* By the clock itself, for what is due already needs no alarm. */
-static bool is_due(const struct cfr_daemon *a)
-{
-    return next_alarm(a) <= cfr_clock_now().boot_ms;
-}
-
-/* An end that was set comes by whatever clock there is: the alarm may go by another (under faketime it does). */
-static int64_t wait_ms(const struct cfr_daemon *a)
-{
-    int64_t left_ms = a->end_boot_ms != INT64_MAX ? a->end_boot_ms - cfr_clock_now().boot_ms : -1;
-
-    return cfr_worker_queue_ready(&a->host) || is_due(a) ? 0 : sooner(server_timeout(a), left_ms);
-}
-
-/* ---- descriptors ---- */
-
-static int get_step_fd(const struct cfr_daemon *a)
-{
-    return a->step_fd;
-}
-
-static void handle_step(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        cfr_clock_drain_step(a->step_fd);
-    check_clock(a);
-}
-
-static int get_watch_fd(const struct cfr_daemon *a)
-{
-    return a->host.watch != NULL ? cfr_watch_fd(a->host.watch) : -1;
-}
-
-static void handle_watch(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        on_files(a);
-}
-
-static int get_alarm_fd(const struct cfr_daemon *a)
-{
-    return a->alarm_fd;
-}
-
-static void handle_alarm(struct cfr_daemon *a, bool ready)
-{
-    if (ready || is_due(a))
-        on_alarm(a);
-}
-
-static int get_endpoints_fd(const struct cfr_daemon *a)
-{
-    return a->endpoints != NULL ? cfr_daemon_endpoints_fd(a->endpoints) : -1;
-}
-
-static void handle_endpoints(struct cfr_daemon *a, bool ready)
-{
-    (void)ready;
-    if (a->endpoints != NULL)
-        cfr_daemon_endpoints_step(a->endpoints);
-}
-
-static int get_control_fd(const struct cfr_daemon *a)
-{
-    return a->control != NULL ? cfr_httpd_fd(a->control) : -1;
-}
-
-static void handle_control(struct cfr_daemon *a, bool ready)
-{
-    if (a->control != NULL && (ready || cfr_httpd_timeout_ms(a->control) == 0))
-        cfr_httpd_step(a->control);
-}
-
-static int get_health_fd(const struct cfr_daemon *a)
-{
-    return a->health != NULL ? cfr_httpd_fd(a->health) : -1;
-}
-
-/* A reload through the control socket may have replaced the server, which is then stepped in vain. */
-static void handle_health(struct cfr_daemon *a, bool ready)
-{
-    if (a->health != NULL && (ready || cfr_httpd_timeout_ms(a->health) == 0))
-        cfr_httpd_step(a->health);
-}
-
-static int get_signal_fd(const struct cfr_daemon *a)
-{
-    return a->signal_fd;
-}
-
-static void handle_signals(struct cfr_daemon *a, bool ready)
-{
-    if (ready)
-        on_signals(a);
-}
-
-static int get_followed_fd(const struct cfr_daemon *a)
-{
-    return follows_process(a) ? a->exit_with.pidfd : -1;
-}
-
-static void handle_followed(struct cfr_daemon *a, bool ready)
-{
-    (void)ready;
-    if (follows_process(a) && cfr_daemon_follow_step(&a->exit_with, a->config->exit_with, cfr_clock_now()))
-        a->stopping = true;
-}
-
-/* Everything that the loop waits for besides libcurl's sockets, in the order in which it is handled. */
-static const struct {
-    int (*fd)(const struct cfr_daemon *a); /* -1: none now */
-    void (*handle)(struct cfr_daemon *a, bool ready);
-} descriptors[] = {
-    {get_step_fd, handle_step},           {get_watch_fd, handle_watch},       {get_alarm_fd, handle_alarm},
-    {get_endpoints_fd, handle_endpoints}, {get_control_fd, handle_control},   {get_health_fd, handle_health},
-    {get_signal_fd, handle_signals},      {get_followed_fd, handle_followed},
-};
-#define DESCRIPTORS (sizeof descriptors / sizeof descriptors[0])
-
-static int turn(struct cfr_daemon *a, struct cfr_err *err)
-{
-    struct pollfd fds[DESCRIPTORS];
-    int rc;
-
-    for (size_t i = 0; i < DESCRIPTORS; i++)
-        fds[i] = (struct pollfd){descriptors[i].fd(a), POLLIN, 0};
-    cfr_clock_arm(a->alarm_fd, next_alarm(a));
-    rc = cfr_http_step(a->host.http, fds, DESCRIPTORS, wait_ms(a), err);
-    if (rc != 0)
-        return rc;
-    cfr_worker_serve_queue(&a->host);
-    for (size_t i = 0; i < DESCRIPTORS; i++)
-        descriptors[i].handle(a, fds[i].revents != 0);
-    return 0;
-}
-
 /* ---- readiness and ends ---- */
 
 static void announce(struct cfr_daemon *a)
@@ -545,7 +267,7 @@ static bool serve_while(struct cfr_daemon *a, bool (*busy)(const struct cfr_daem
 
     a->end_boot_ms = cfr_clock_now().boot_ms + limit_ms;
     while (busy(a) && cfr_clock_now().boot_ms < a->end_boot_ms) {
-        if (turn(a, &err) != 0)
+        if (cfr_daemon_turn(a, &err) != 0)
             return false;
     }
     return true;
@@ -588,7 +310,7 @@ static int run_loop(struct cfr_daemon *a, struct cfr_err *err)
             return outcome(a) == CFR_WORKER_GOOD ? CFR_EXIT_OK : CFR_EXIT_FAILED;
         if (cfr_clock_now().boot_ms >= a->end_boot_ms)
             return CFR_EXIT_TIMEOUT;
-        rc = turn(a, err);
+        rc = cfr_daemon_turn(a, err);
         if (rc != 0) {
             cfr_log(CFR_LOG_ERROR, NULL, NULL, "%s", err->text);
             return CFR_EXIT_FAILED;
@@ -606,7 +328,7 @@ static void set_times(struct cfr_daemon *a)
     int64_t watchdog_ms = cfr_sd_notify_watchdog_ms();
 
     a->clock_offset_ms = now.wall_ms - now.boot_ms;
-    a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + TICK_MS;
+    a->tick_boot_ms = a->options.once ? INT64_MAX : now.boot_ms + CFR_DAEMON_TICK_MS;
     a->watchdog_boot_ms = watchdog_ms != 0 ? now.boot_ms + watchdog_ms : INT64_MAX;
     a->end_boot_ms = a->options.once ? now.boot_ms + a->options.timeout_ms : INT64_MAX;
     a->started_s = now.wall_ms / 1000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's parts. They call each other in this order only: daemon.c (the loop), reconfigure.c, control_api.c,
- * endpoints.c, endpoint_request.c, session_key.c, readiness.c, lookup.c. */
+/* The agent's parts. They call each other in this order only: daemon.c (start and end), turn.c (the loop),
+ * reconfigure.c, control_api.c, endpoints.c, endpoint_request.c, session_key.c, readiness.c, lookup.c. */
 #ifndef CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 #define CFR_AGENT_DAEMON_DAEMON_PRIVATE_H
 
@@ -45,6 +45,12 @@ struct cfr_daemon {
     bool stopping;
     bool hurry; /* a second signal to end came */
 };
+
+#define CFR_DAEMON_TICK_MS 60000 /* between two looks at everything that may have been missed */
+
+/* turn.c */
+/* Waits for the next event, for what is due at the latest, and handles what there is. Errors of the loop's wait. */
+int cfr_daemon_turn(struct cfr_daemon *a, struct cfr_err *err);
 
 /* reconfigure.c */
 /* Takes the new configuration, or keeps the old one and says why not. */
