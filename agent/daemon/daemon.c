@@ -252,7 +252,7 @@ static bool is_busy(const struct cfr_daemon *a)
     return false;
 }
 
-/* True while a client that was let in has no answer yet. */
+/* True while a connected client has no answer yet. */
 static bool owes_answers(const struct cfr_daemon *a)
 {
     return (a->control != NULL && cfr_httpd_is_busy(a->control)) ||
@@ -288,14 +288,14 @@ static void drain(struct cfr_daemon *a)
     /* 1. Finish what is under way. Clients are served meanwhile, and readiness is over. */
     if (!serve_while(a, is_unfinished, a->config->stop_grace_ms))
         return;
-    /* 2. Let nobody in any more: who comes now is refused at once, and can ask the next agent. */
+    /* 2. Close the listeners: a new client is refused at once, and can ask the next agent. */
     if (a->endpoints != NULL)
         cfr_daemon_endpoints_quiesce(a->endpoints);
     if (a->control != NULL)
         cfr_httpd_quiesce(a->control);
     if (a->health != NULL)
         cfr_httpd_quiesce(a->health);
-    /* 3. Answer the clients that were let in. */
+    /* 3. Answer the clients that are connected. */
     (void)serve_while(a, owes_answers, ANSWER_MS);
 }
 

@@ -224,7 +224,7 @@ print("IDENTITY", client.get_caller_identity()["Arn"], "AWS_CONTAINER_CREDENTIAL
 
 
 def test_the_command_waits_for_what_its_endpoint_serves(launch, shared_cloud, tmp_path):
-    """What an earlier run published is still good, and in nobody's memory."""
+    """What an earlier run published is still good, but not in memory."""
     agent = Agent(tmp_path / "served", shared_cloud)
     agent.configure(endpoints=[{
         "listen": f"127.0.0.1:{free_port()}",

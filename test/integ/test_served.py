@@ -71,7 +71,7 @@ def test_every_shape_says_why_and_to_ask_again_soon(agent):
 
 # ---- times ----
 
-def test_no_client_is_told_a_longer_life_than_there_is(agent):
+def test_no_client_gets_a_longer_life_than_there_is(agent):
     at = where()
     agent.configure(gcp(agent), azure(agent), agent.credential(publish=None), endpoints=[{
         "listen": at, "aws_container": container(agent), "gce_metadata": {"accounts": [{"credential": "gcp"}]},
@@ -181,7 +181,7 @@ def test_ready_is_what_is_served(agent):
 # ---- the end of the agent ----
 
 class Load:
-    """Clients that connect, ask and read one answer, each again and again. DROPPED holds what was let in and not answered."""
+    """Clients that connect, ask and read one answer, each again and again. DROPPED holds connections that got no answer."""
 
     def __init__(self, connect, request):
         self.connect, self.request = connect, request
@@ -238,7 +238,7 @@ def unix(path):
     return connect
 
 
-def test_an_agent_that_ends_answers_whom_it_let_in(agent):
+def test_an_agent_that_ends_answers_connected_clients(agent):
     health = where()
     at = serve_one(agent, listen=health)
     wait_served(agent, at)
@@ -258,7 +258,7 @@ def test_an_agent_that_ends_answers_whom_it_let_in(agent):
         wait_served(agent, at)
 
 
-def test_who_asks_after_the_end_has_begun_is_answered(agent):
+def test_a_request_after_the_signal_is_answered(agent):
     """A connection that was there before the signal, and a request after it."""
     at = serve_one(agent)
     wait_served(agent, at)

@@ -5,6 +5,7 @@
 #include "agent/httpd/server.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,10 +200,42 @@ static void test_a_unix_socket_for_everybody(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* A connection that is in the queue when the server stops listening is accepted and answered; a later one is refused.
+ */
+static void test_it_stops_listening(void **state)
+{
+    struct seen seen = {0};
+    struct cfr_httpd_server *s = serve(&seen, on_rest);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    char text[1024];
+    int queued = dial(s);
+    int late = socket(AF_INET, SOCK_STREAM, 0);
+
+    (void)state;
+    assert_false(cfr_httpd_is_busy(s));
+    cfr_httpd_quiesce(s);
+    cfr_httpd_quiesce(s);
+    assert_true(cfr_httpd_is_busy(s));
+    a.sin_port = htons((uint16_t)atoi(strrchr(cfr_httpd_address(s), ':') + 1));
+    assert_int_equal(connect(late, (const struct sockaddr *)(const void *)&a, sizeof a), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    say(queued, "GET /secret HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)hear(s, queued, text, sizeof text);
+    assert_non_null(strstr(text, "200 OK"));
+    assert_non_null(strstr(text, "Connection: close"));
+    for (int i = 0; i < TRIES && cfr_httpd_is_busy(s); i++)
+        cfr_httpd_step(s);
+    assert_false(cfr_httpd_is_busy(s));
+    (void)close(late);
+    (void)close(queued);
+    cfr_httpd_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_request_carries),
+        cmocka_unit_test(test_it_stops_listening),
         cmocka_unit_test(test_who_asks_nothing_makes_room),
         cmocka_unit_test(test_a_unix_socket_for_everybody),
     };
