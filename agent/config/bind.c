@@ -385,7 +385,7 @@ static const struct cfr_one_of *find_one(const struct cfr_list *list, const char
     const struct cfr_one_of *all = list->items;
 
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(all[i].variant.key, key) == 0)
+        if (cfr_view_is(cfr_view_of(key), all[i].variant.key))
             return &all[i];
     }
     return NULL;

@@ -31,18 +31,14 @@ void cfr_publish_register(void)
 static const struct cfr_target_ops *find_kind(const struct cfr_config_publish *t, const void **own)
 {
     const struct cfr_config_target_kind *kind = cfr_config_target_kind(t, own);
-    const struct cfr_target_ops *found = cfr_publish_kinds[0];
+    size_t i = 0;
 
     if (kind != NULL)
         return (const struct cfr_target_ops *)kind;
-    for (size_t i = 0; cfr_publish_kinds[i] != NULL; i++) {
-        if (cfr_publish_kinds[i]->kind.variant.key == NULL) {
-            found = cfr_publish_kinds[i];
-            if (found->is_configured(t))
-                return found;
-        }
-    }
-    return found;
+    while (cfr_publish_kinds[i + 1] != NULL &&
+           (cfr_publish_kinds[i]->is_configured == NULL || !cfr_publish_kinds[i]->is_configured(t)))
+        i++;
+    return cfr_publish_kinds[i];
 }
 
 static struct cfr_target target_at(const struct cfr_config_credential *c, size_t i)

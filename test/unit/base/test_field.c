@@ -110,6 +110,41 @@ static struct cfr_variant toy_variant(size_t index)
                      : (struct cfr_variant){.key = NULL};
 }
 
+/* Of a flat row the table's keys are keys of the mapping. */
+static struct cfr_variant flat_variant(size_t index)
+{
+    struct cfr_variant v = toy_variant(index == 0 ? 0 : 2);
+
+    v.flat = true;
+    return v;
+}
+
+static void a_flat_row_has_its_keys_in_the_mapping(void **state)
+{
+    static const struct cfr_field flat_fields[] = {
+        {.key = "kind", .type = CFR_FIELD_ANY_OF, .offset = offsetof(struct toy, kind), .variant = flat_variant},
+        {.key = "after", .type = CFR_FIELD_STRING, .offset = offsetof(struct toy, after)},
+        {.key = NULL}};
+    static const struct cfr_table flat_table = {.name = "toy", .size = sizeof(struct toy), .fields = flat_fields};
+    struct cfr_variant found = {.key = NULL};
+    struct cfr_field f;
+    size_t n = 0;
+
+    (void)state;
+    for (const struct cfr_field *own = inner_table.fields; own->key != NULL; own++, n++) {
+        assert_true(cfr_field_at(&flat_table, n, &f));
+        assert_string_equal(f.key, own->key);
+        assert_int_equal(f.type, own->type);
+        assert_ptr_equal(cfr_field_find_variant(&flat_table, cfr_view_of(own->key), &found), &flat_fields[0]);
+        assert_ptr_equal(found.row, &toy_rows[0]);
+    }
+    assert_true(n > 0);
+    assert_true(cfr_field_at(&flat_table, n, &f));
+    assert_string_equal(f.key, "after");
+    assert_false(cfr_field_at(&flat_table, n + 1, &f));
+    assert_null(cfr_field_find_variant(&flat_table, cfr_view_of("red"), &found));
+}
+
 static void a_registry_gives_the_keys(void **state)
 {
     static const struct cfr_field toy_fields[] = {
@@ -553,6 +588,7 @@ int main(void)
         cmocka_unit_test(contents_are_paths_or_variables),
         cmocka_unit_test(defaults),
         cmocka_unit_test(a_registry_gives_the_keys),
+        cmocka_unit_test(a_flat_row_has_its_keys_in_the_mapping),
         cmocka_unit_test(a_bad_default_is_our_own_mistake),
         cmocka_unit_test(good_values),
         cmocka_unit_test(bad_values_say_what_to_write),

@@ -260,6 +260,13 @@ static void hooks(void **state)
                                                "/\n"},
         {HOOK "exec: reload it\n",
          "f:7: credential a: reload.exec: a list is wanted here, not text; write each item after a dash\n"},
+        {HOOK "{exec: [/x], exec: [/y]}\n",
+         "f:7: credential a: reload.exec: is given twice, first on line 7; remove one\n"},
+        {HOOK "{exec: }\n", "f:7: credential a: reload.exec: has no value; write one, or leave the key out\n"},
+        {HOOK "{http: {url: \"https://h/\"}, http: {url: \"https://h/\"}}\n",
+         "f:7: credential a: reload.http: is given twice, first on line 7; remove one\n"},
+        {HOOK "just text\n",
+         "f:7: credential a: reload: each item must be a mapping, not text; write `- signal: ...`\n"},
         {HOOK "exec: [reload]\n", "f:7: credential a: reload.exec: reload is no absolute path; there is no "
                                   "shell and no PATH, write one that "
                                   "begins with /\n"},
