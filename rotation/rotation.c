@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SKEW_S       900 /* a cloud's clock and ours: more is not tolerated by those that sign */
-#define LOOK_AGAIN_S 10  /* for a key that may still turn up */
-#define FULL_S       300 /* for room among a cloud's keys, which another user has to make */
-#define AGAIN_S      3   /* between tries of a key that is not accepted everywhere yet */
-#define NEXT_S       1   /* between successes in a row */
+#define SKEW_S       900  /* a cloud's clock and ours: more is not tolerated by those that sign */
+#define LOOK_AGAIN_S 10   /* for a key that may still turn up */
+#define FULL_S       300  /* for room among a cloud's keys, which another user has to make */
+#define AGAIN_S      3    /* between tries of a key that is not accepted everywhere yet */
+#define NEXT_S       1    /* between successes in a row */
+#define LOOKUP_S     3600 /* between lookups of the published key */
 
 static void copy(char *to, size_t size, const char *from)
 {
@@ -48,6 +49,87 @@ static bool is_known(const struct cfr_rotation_journal *j, const char *id)
         if (strcmp(j->known[i], id) == 0)
             return true;
     }
+    return false;
+}
+
+/* ---- lookup of the published key ---- */
+
+enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (strcmp(keys->key[i].id, id) == 0)
+            return keys->key[i].active ? CFR_ROTATION_KEY_ACTIVE : CFR_ROTATION_KEY_DEACTIVATED;
+    }
+    return CFR_ROTATION_KEY_DELETED;
+}
+
+bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r)
+{
+    return r->rules.replace &&
+           (r->key_state == CFR_ROTATION_KEY_DEACTIVATED || r->key_state == CFR_ROTATION_KEY_DELETED);
+}
+
+int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    const struct cfr_rotation_journal *j = &r->journal;
+    int64_t known_s = j->current_s + r->rules.settle_s;
+    bool settled =
+        j->step == CFR_ROTATION_REST || j->step == CFR_ROTATION_PUBLISHED || j->step == CFR_ROTATION_INACTIVE;
+
+    if (!settled || j->current[0] == '\0')
+        return INT64_MAX;
+    /* Lists lag: a young key may be missing from them. */
+    if (now_s < known_s)
+        return known_s;
+    return r->looked_s == 0 || now_s < r->looked_s ? now_s : r->looked_s + r->look_pause_s;
+}
+
+static int64_t lookup_pause_s(const struct cfr_rotation_rotation *r)
+{
+    return LOOKUP_S - (int64_t)(r->rules.spread * LOOKUP_S / 10);
+}
+
+/* One list may be that of a server that lags behind: only two in a row, with a pause between them, are certain. */
+static void note_lookup(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
+{
+    enum cfr_rotation_key_state found = cfr_rotation_look_up(keys, r->journal.current);
+
+    if (found == CFR_ROTATION_KEY_ACTIVE) {
+        r->misses = 0;
+        r->key_state = found;
+        r->look_pause_s = lookup_pause_s(r);
+    } else {
+        r->misses++;
+        if (r->misses > 1)
+            r->key_state = found;
+        r->look_pause_s = r->misses > 1 ? FULL_S : LOOK_AGAIN_S;
+    }
+    r->looked_s = now_s;
+}
+
+void cfr_rotation_lookup_failed(struct cfr_rotation_rotation *r, int64_t now_s)
+{
+    r->looking_up = false;
+    r->misses = r->misses > 1 ? r->misses : 0;
+    r->looked_s = now_s;
+    r->look_pause_s = FULL_S;
+}
+
+static bool begin_lookup(struct cfr_rotation_rotation *r, struct cfr_rotation_todo *out)
+{
+    r->looking_up = true;
+    act(out, CFR_ROTATION_ACT_LIST, NULL);
+    return false;
+}
+
+static bool wait_or_look_up(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f,
+                            struct cfr_rotation_todo *out, int64_t at_s)
+{
+    int64_t lookup_s = cfr_rotation_lookup_s(r, f->now_s);
+
+    if (f->now_s >= lookup_s)
+        return begin_lookup(r, out);
+    wait_until(out, at_s < lookup_s ? at_s : lookup_s);
     return false;
 }
 
@@ -136,11 +218,20 @@ static bool rest(struct cfr_rotation_rotation *r, const struct cfr_rotation_fact
     int64_t due_s = cfr_rotation_due_s(&r->journal, &r->rules);
     bool tidied;
     bool save = tidy(r, f, out, &tidied);
+    bool due = f->wanted || f->now_s >= due_s || cfr_rotation_must_replace(r);
+    int64_t lookup_s = cfr_rotation_lookup_s(r, f->now_s);
 
     if (!tidied)
         return save;
-    if (f->alone || (!f->wanted && f->now_s < due_s)) {
+    /* Whatever waits has its answer first: a lookup that fails is not its failure. */
+    if (f->alone && f->now_s >= lookup_s)
+        return begin_lookup(r, out);
+    if (f->alone || !due) {
         r->listed_s = 0;
+        if (f->alone && lookup_s < cfr_rotation_aside_due_s(r)) {
+            wait_until(out, lookup_s);
+            return false;
+        }
         wait_until(out, f->alone || cfr_rotation_aside_due_s(r) < due_s ? cfr_rotation_aside_due_s(r) : due_s);
         return false;
     }
@@ -304,12 +395,10 @@ static bool published(struct cfr_rotation_rotation *r, const struct cfr_rotation
     if (j->old[0] == '\0')
         return enter(r, CFR_ROTATION_REST, f->now_s);
     if (f->now_s < least_s || f->now_s < held_s)
-        wait_until(out, least_s > held_s ? least_s : held_s);
-    else if (!f->used_by_all && f->now_s < most_s)
-        wait_until(out, most_s);
-    else
-        return enter(r, CFR_ROTATION_RETIRING, f->now_s);
-    return false;
+        return wait_or_look_up(r, f, out, least_s > held_s ? least_s : held_s);
+    if (!f->used_by_all && f->now_s < most_s)
+        return wait_or_look_up(r, f, out, most_s);
+    return enter(r, CFR_ROTATION_RETIRING, f->now_s);
 }
 
 static bool retiring(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, struct cfr_rotation_todo *out)
@@ -329,10 +418,9 @@ static bool inactive(struct cfr_rotation_rotation *r, const struct cfr_rotation_
         return false;
     }
     /* A request for another key needs its room, and was made knowing that. */
-    if (!r->journal.late_use || f->now_s >= end_s || f->wanted)
+    if (!r->journal.late_use || f->now_s >= end_s || f->wanted || cfr_rotation_must_replace(r))
         return enter(r, CFR_ROTATION_DELETING, f->now_s);
-    wait_until(out, end_s);
-    return false;
+    return wait_or_look_up(r, f, out, end_s);
 }
 
 void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotation_facts *f, bool *save,
@@ -340,6 +428,7 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
 {
     *out = (struct cfr_rotation_todo){.at_s = INT64_MAX};
     *save = false;
+    r->looking_up = false;
     switch (r->journal.step) {
     case CFR_ROTATION_REST:
         *save = rest(r, f, out);
@@ -380,6 +469,13 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
 
 bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s)
 {
+    bool lookup = r->looking_up;
+
+    r->looking_up = false;
+    if (now_s >= cfr_rotation_lookup_s(r, now_s))
+        note_lookup(r, keys, now_s);
+    if (lookup)
+        return false;
     r->seen = *keys;
     r->listed_s = now_s;
     return false;
@@ -428,6 +524,10 @@ bool cfr_rotation_published(struct cfr_rotation_rotation *r, uint64_t generation
     j->minted[0] = '\0';
     j->published_s = now_s;
     j->generation = generation;
+    r->key_state = CFR_ROTATION_KEY_ACTIVE;
+    r->misses = 0;
+    r->looked_s = now_s;
+    r->look_pause_s = lookup_pause_s(r);
     return enter(r, CFR_ROTATION_PUBLISHED, now_s);
 }
 

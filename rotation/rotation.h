@@ -52,6 +52,15 @@ struct cfr_rotation_aside {
     int64_t since_s;
 };
 
+/* What the cloud's list says of the published key; certain once two lists in a row, with a pause between them, agree.
+ */
+enum cfr_rotation_key_state {
+    CFR_ROTATION_KEY_UNKNOWN, /* not looked up by this run yet, or none is published */
+    CFR_ROTATION_KEY_ACTIVE,
+    CFR_ROTATION_KEY_DEACTIVATED,
+    CFR_ROTATION_KEY_DELETED,
+};
+
 /* What is written down; no secrets. Times are Unix seconds by this machine's wall clock. */
 struct cfr_rotation_journal {
     enum cfr_rotation_step step;
@@ -86,9 +95,11 @@ struct cfr_rotation_rules {
     int64_t verify_most_s; /* a new key that is not accepted everywhere by then is undone */
     int64_t inactive_s;    /* a key that was used in the second half of the grace, or that may be another
                               user's, stays deactivated this long before it is deleted */
-    int64_t settle_s;      /* how long after INTENT a key whose answer was lost may still turn up */
-    double spread;         /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, so that fleets
-                              spread */
+    int64_t settle_s; /* how long after INTENT a key whose answer was lost may still turn up; a key is not looked up
+                         before it is that old */
+    bool replace;     /* a published key that was deleted or deactivated is replaced at once */
+    double spread;    /* 0 to 1, stable for a credential: up to a tenth of expire_after earlier, and of an hour
+                         between lookups, so that fleets spread */
 };
 
 enum cfr_rotation_action {
@@ -135,9 +146,14 @@ struct cfr_rotation_rotation {
     int64_t listed_s;              /* 0 = not in this step */
     int64_t try_s;                 /* not before then */
     unsigned successes;
-    int64_t verified_s;                /* of the last of them */
-    bool begun;                        /* INTENT was written down by this run, and its CREATE was not reported on yet */
-    bool judged;                       /* the last use of the key in question is known */
+    int64_t verified_s; /* of the last of them */
+    bool begun;         /* INTENT was written down by this run, and its CREATE was not reported on yet */
+    bool judged;        /* the last use of the key in question is known */
+    enum cfr_rotation_key_state key_state;
+    bool looking_up;                   /* the LIST under way is a lookup of the published key, and for nothing else */
+    unsigned misses;                   /* lists in a row without the published key as an active one */
+    int64_t looked_s;                  /* when it was looked up last; 0 = not by this run */
+    int64_t look_pause_s;              /* until the next lookup */
     char suspect[CFR_ROTATION_ID_MAX]; /* in LOST: the key that the last use was asked of, or that is being
                                       removed; at REST: the one of those aside that was looked at last */
 };
@@ -149,6 +165,16 @@ void cfr_rotation_next(struct cfr_rotation_rotation *r, const struct cfr_rotatio
 
 /* Reports of what came of an action. Each may change the journal, which is to be written down then (true). */
 bool cfr_rotation_listed(struct cfr_rotation_rotation *r, const struct cfr_rotation_keys *keys, int64_t now_s);
+/* A LIST for a lookup (looking_up) failed: says nothing about the key; another one follows in some minutes. */
+void cfr_rotation_lookup_failed(struct cfr_rotation_rotation *r, int64_t now_s);
+/* When the published key is looked up next, Unix seconds; INT64_MAX while there is none, or it is about to change. */
+int64_t cfr_rotation_lookup_s(const struct cfr_rotation_rotation *r, int64_t now_s);
+/* The published key is deleted or deactivated for certain, and is to be replaced for that. */
+bool cfr_rotation_must_replace(const struct cfr_rotation_rotation *r);
+/* What KEYS, a list that was just made, say of the key ID: ACTIVE, DEACTIVATED or DELETED. */
+enum cfr_rotation_key_state cfr_rotation_look_up(const struct cfr_rotation_keys *keys, const char *id);
+/* "active", "deactivated", "deleted"; NULL for UNKNOWN. */
+const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state);
 /* False for a key that was there before: such an answer is not one to our request. */
 bool cfr_rotation_is_new(const struct cfr_rotation_rotation *r, const char *id);
 bool cfr_rotation_made(struct cfr_rotation_rotation *r, const struct cfr_rotation_key *key, int64_t now_s);

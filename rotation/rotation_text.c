@@ -14,6 +14,14 @@ const char *cfr_rotation_state(const struct cfr_rotation_journal *j, bool failed
     return j->step == CFR_ROTATION_REST ? "UPDATE_COMPLETE" : "UPDATE_IN_PROGRESS";
 }
 
+const char *cfr_rotation_key_state_name(enum cfr_rotation_key_state state)
+{
+    return state == CFR_ROTATION_KEY_ACTIVE        ? "active"
+           : state == CFR_ROTATION_KEY_DEACTIVATED ? "deactivated"
+           : state == CFR_ROTATION_KEY_DELETED     ? "deleted"
+                                                   : NULL;
+}
+
 static void list_seen(const struct cfr_rotation_rotation *r, char *out, size_t size)
 {
     size_t n = 0;

@@ -29,6 +29,9 @@ static const struct cfr_field mint_fields[] = {
                     "`gcp`, 30s for `azure`, whose new keys are known late in some places, 10s for the others.")},
     {FIELD_AS("verify_timeout", verify_timeout_ms, DURATION), .fallback = "5m", .min = CFR_SECOND_MS, .max = CFR_DAY_MS,
      .doc = CFR_DOC("A new key that is not accepted everywhere by then is removed, and the old one stays.")},
+    {FIELD(verify, BOOL), .fallback = "true",
+     .doc = CFR_DOC("Whether a published key that was deleted or deactivated in the cloud is replaced at once. It is "
+                    "looked up at start and each hour either way, and reported if it was.")},
     {.key = NULL},
 };
 #undef AT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Check of a rotated long-lived key: its journal, whether that outlives a restart, the credential that makes the keys,
- * and the published key. The cloud is not called. */
+ * and the published key in its directory. The cloud is not called; see check_rotation_key.c. */
 #include "agent/doctor/doctor_private.h"
 
 #include "agent/doctor/mountinfo_private.h"

@@ -31,6 +31,7 @@ static void set_rules(struct cfr_rotator *m, const struct cfr_config_credential 
         .verify_most_s = (c->verify_timeout_ms + 999) / 1000,
         .inactive_s = (c->inactive_ms + 999) / 1000,
         .settle_s = (c->settle_ms + 999) / 1000,
+        .replace = c->verify,
         .spread = m->r.rules.spread,
     };
 }
@@ -203,12 +204,13 @@ static int save_changes(struct cfr_rotator *m, struct cfr_err *err)
 }
 
 /* Nothing is begun or published without a waiter. */
-static bool is_idle(const struct cfr_rotator *m)
+static bool is_idle(const struct cfr_rotator *m, int64_t now_s)
 {
     enum cfr_rotation_step step = m->r.journal.step;
 
     return step == CFR_ROTATION_REST &&
-           (*m->context.draining || (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0));
+           (*m->context.draining || (m->waiter.done == NULL && !m->pending.stored && m->r.journal.aside_count == 0 &&
+                                     now_s < cfr_rotation_lookup_s(&m->r, now_s)));
 }
 
 static void publish(struct cfr_rotator *m)
@@ -286,8 +288,8 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
         wait_until(m, todo->at_s);
         if (m->r.journal.step != CFR_ROTATION_REST || m->waiter.done == NULL)
             return false;
-        /* What is aside is seen to without anybody who waits. */
-        m->deadline_boot_ms = m->r.journal.aside_count != 0 ? 0 : INT64_MAX;
+        /* Keys that are aside, and the lookup of the published one, need no waiter. */
+        m->deadline_boot_ms = 0;
         if (m->r.listed_s == 0)
             cfr_rotator_finish(m, &(struct cfr_source_exchange_result){.retry_after_s = -1});
         else
@@ -296,13 +298,20 @@ static bool act(struct cfr_rotator *m, const struct cfr_rotation_todo *todo, con
     }
     if (*m->context.draining)
         return false;
-    if (call_for(m, todo, &err) == 0)
+    if (call_for(m, todo, &err) == 0) {
         m->offer_retries = 0;
-    else if (err.code == CFR_E_UNAVAILABLE && m->offer_retries++ < OFFER_RETRIES)
+        return false;
+    }
+    if (err.code == CFR_E_UNAVAILABLE && m->offer_retries++ < OFFER_RETRIES) {
         m->deadline_boot_ms = cfr_clock_now().boot_ms + OFFER_RETRY_MS; /* at a start it comes a moment later */
-    else
+        return false;
+    }
+    if (!m->r.looking_up) {
         cfr_rotator_trouble(m, &err, -1);
-    return false;
+        return false;
+    }
+    cfr_rotator_lookup_failed(m, &err);
+    return true;
 }
 
 /* True if there is more to do now. */
@@ -312,14 +321,16 @@ static bool step(struct cfr_rotator *m)
     struct cfr_rotation_facts facts;
     struct cfr_rotation_todo todo;
     struct cfr_err err = {0};
+    int64_t now_s;
     bool changed;
 
     if (save_changes(m, &err) != 0) {
         cfr_rotator_trouble(m, &err, -1);
         return false;
     }
-    if (is_idle(m)) {
-        m->deadline_boot_ms = INT64_MAX;
+    now_s = cfr_clock_now().wall_ms / 1000;
+    if (is_idle(m, now_s)) {
+        wait_until(m, *m->context.draining ? INT64_MAX : cfr_rotation_lookup_s(&m->r, now_s));
         return false;
     }
     get_facts(m, &facts);
@@ -375,6 +386,7 @@ void cfr_rotator_start(struct cfr_rotator *m, bool wanted, cfr_source_exchange_f
     if (m->r.journal.step == CFR_ROTATION_REST)
         m->r.listed_s = 0;
     m->failed = false;
+    m->found_refused = false;
     m->deadline_boot_ms = 0;
 }
 
@@ -413,7 +425,17 @@ int64_t cfr_rotator_deadline(const struct cfr_rotator *m)
 bool cfr_rotator_goes_on(const struct cfr_rotator *m)
 {
     return m != NULL && (cfr_rotator_is_calling(m) || (m->offer_retries != 0 && m->offer_retries <= OFFER_RETRIES) ||
-                         cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
+                         m->r.misses == 1 || m->found_refused || cfr_rotator_deadline(m) <= cfr_clock_now().boot_ms);
+}
+
+bool cfr_rotator_is_refused(const struct cfr_rotator *m)
+{
+    return m != NULL && (m->r.key_state == CFR_ROTATION_KEY_DEACTIVATED || m->r.key_state == CFR_ROTATION_KEY_DELETED);
+}
+
+bool cfr_rotator_must_replace(const struct cfr_rotator *m)
+{
+    return m->r.journal.step == CFR_ROTATION_REST && cfr_rotation_must_replace(&m->r);
 }
 
 bool cfr_rotator_is_busy(const struct cfr_rotator *m)
@@ -429,15 +451,23 @@ void cfr_rotator_status(struct cfr_rotator *m, struct cfr_api_status_mint *out)
 
     get_facts(m, &facts);
     cfr_rotation_words(&m->r, &facts, m->words);
-    stuck = m->broken.code != 0 || (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
+    if (cfr_rotator_is_refused(m))
+        (void)snprintf(m->refused, sizeof m->refused, "the published key %s of %s was %s in the cloud%s", j->current,
+                       j->subject, cfr_rotation_key_state_name(m->r.key_state),
+                       m->r.rules.replace ? "" : ", and is not replaced: `mint.verify` is false");
+    stuck = m->broken.code != 0 || cfr_rotator_is_refused(m) ||
+            (m->error.code != 0 && j->step != CFR_ROTATION_MINTED) ||
             (j->step == CFR_ROTATION_VERIFIED && !facts.pending && !facts.new_published);
     *out = (struct cfr_api_status_mint){
         .state = cfr_rotation_state(j, m->failed || stuck),
         .step = cfr_rotation_step_name(j->step),
         .waits_for = m->words[0] != '\0' ? m->words : NULL,
-        .error = m->broken.code != 0  ? m->broken.text
-                 : m->error.code != 0 ? m->error.text
-                                      : NULL,
+        .error = m->broken.code != 0         ? m->broken.text
+                 : m->error.code != 0        ? m->error.text
+                 : cfr_rotator_is_refused(m) ? m->refused
+                                             : NULL,
+        .key_state = cfr_rotation_key_state_name(m->r.key_state),
+        .key_refused = cfr_rotator_is_refused(m) ? m->refused : NULL,
         .subject = j->subject,
         .key = j->current[0] != '\0' ? j->current : NULL,
         .old_key = j->old[0] != '\0' ? j->old : NULL,

@@ -64,6 +64,11 @@ void cfr_rotator_published(struct cfr_rotator *m, uint64_t generation);
  * there is none. */
 const char *cfr_rotator_fresh(const struct cfr_rotator *m, int64_t *minted_s);
 
+/* The published key is deleted or deactivated in the cloud for certain. For NULL, too. */
+bool cfr_rotator_is_refused(const struct cfr_rotator *m);
+/* It is, and is to be replaced now, by a start. */
+bool cfr_rotator_must_replace(const struct cfr_rotator *m);
+
 /* Does what is due, and what a change of its context calls for. */
 void cfr_rotator_step(struct cfr_rotator *m);
 /* Boot time of the next thing to do, INT64_MAX if none. For NULL, too. */

@@ -54,8 +54,11 @@ struct cfr_rotator {
     struct cfr_log_once logged;
     int64_t retry_boot_ms; /* not before then */
     int64_t deadline_boot_ms;
-    int64_t published_boot_ms; /* 0 = not by this run */
+    int64_t published_boot_ms;      /* 0 = not by this run */
+    bool found_refused;             /* the key was found refused, and no start has followed yet */
+    struct cfr_log_once lookup_log; /* of lookups of the key that failed */
     char words[CFR_ROTATION_WORDS_MAX];
+    char refused[CFR_ROTATION_ID_MAX + CFR_ROTATION_SUBJECT_MAX + 128]; /* that it is, in words */
     struct cfr_err error; /* of the last thing that went wrong and was not made good */
     double duration_s;
     uint64_t rotations; /* done by this run */
@@ -73,6 +76,8 @@ void cfr_rotator_finish(struct cfr_rotator *m, struct cfr_source_exchange_result
 void cfr_rotator_trouble(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
 /* The same, for what the journal has taken into account: nothing is tried again. */
 void cfr_rotator_report(struct cfr_rotator *m, const struct cfr_err *err, int64_t retry_after_s);
+/* The published key could not be looked up, which is no failure of the key: logs it once, and looks again later. */
+void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err);
 
 /* rotator_request.c: starts the request for OP; ID as in struct cfr_rotation_ask. */
 int cfr_rotator_call(struct cfr_rotator *m, enum cfr_rotation_op op, const char *id, struct cfr_err *err);

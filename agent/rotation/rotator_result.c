@@ -58,6 +58,37 @@ static void all_well(struct cfr_rotator *m)
     m->error = (struct cfr_err){0};
 }
 
+void cfr_rotator_lookup_failed(struct cfr_rotator *m, const struct cfr_err *err)
+{
+    bool news = cfr_log_once_is_news(&m->lookup_log, err);
+
+    cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, m->config->name, NULL,
+            "cannot look up the published key %s: %s [%s]; it is retried, and the key stays", m->r.journal.current,
+            err->text, cfr_err_name(err->code));
+    cfr_rotation_lookup_failed(&m->r, cfr_clock_now().wall_ms / 1000);
+}
+
+static void on_listed(struct cfr_rotator *m, int64_t now_s)
+{
+    enum cfr_rotation_key_state before = m->r.key_state;
+    const char *key = m->r.journal.current;
+
+    m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
+    m->lookup_log = (struct cfr_log_once){0};
+    if (m->r.key_state == before)
+        return;
+    if (cfr_rotator_is_refused(m)) {
+        m->found_refused = m->r.rules.replace && m->r.journal.step == CFR_ROTATION_REST;
+        cfr_log(CFR_LOG_ERROR, m->config->name, NULL,
+                "the published key %s of %s was %s in the cloud, and not by credfresh; consumers are refused. %s", key,
+                m->r.journal.subject, cfr_rotation_key_state_name(m->r.key_state),
+                m->r.rules.replace ? "It is replaced now"
+                                   : "It is not replaced, because `mint.verify` is false: run `credfresh rotate`");
+    } else if (before != CFR_ROTATION_KEY_UNKNOWN) {
+        cfr_log(CFR_LOG_INFO, m->config->name, NULL, "the published key %s is active again", key);
+    }
+}
+
 static void on_created(struct cfr_rotator *m, struct cfr_rotator_outcome *o, int64_t now_s)
 {
     if (o->rc == 0 && !cfr_rotation_is_new(&m->r, m->call.answer.made.id)) {
@@ -124,7 +155,8 @@ static void on_deactivated(struct cfr_rotator *m, int64_t now_s)
 void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o)
 {
     int64_t now_s = cfr_clock_now().wall_ms / 1000;
-    bool own = m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
+    bool lookup = m->call.op == CFR_ROTATION_LIST && m->r.looking_up;
+    bool own = lookup || m->call.op == CFR_ROTATION_CREATE || m->call.op == CFR_ROTATION_VERIFY;
 
     if (o->rc == 0 && !own)
         all_well(m);
@@ -132,10 +164,12 @@ void cfr_rotator_on_outcome(struct cfr_rotator *m, struct cfr_rotator_outcome *o
         on_created(m, o, now_s);
     else if (m->call.op == CFR_ROTATION_VERIFY)
         on_verified(m, o, now_s);
+    else if (lookup && o->rc != 0)
+        cfr_rotator_lookup_failed(m, &o->err);
     else if (o->rc != 0)
         cfr_rotator_trouble(m, &o->err, o->retry_after_s);
     else if (m->call.op == CFR_ROTATION_LIST)
-        m->unsaved = cfr_rotation_listed(&m->r, &m->call.answer.keys, now_s) || m->unsaved;
+        on_listed(m, now_s);
     else if (m->call.op == CFR_ROTATION_DEACTIVATE)
         on_deactivated(m, now_s);
     else if (m->call.op == CFR_ROTATION_LAST_USED)

@@ -272,7 +272,7 @@ bool cfr_worker_is_ready(const struct cfr_worker *w)
     struct cfr_now now = cfr_clock_now();
 
     return cfr_lifecycle_valid(&w->life, now) && cfr_publish_secret_valid(w->delivery, now) &&
-           !cfr_worker_lacks_served(w);
+           !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
 }
 
 const char *cfr_worker_error(const struct cfr_worker *w)
@@ -291,6 +291,8 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
     /* What is left of a rotation, and is due, belongs to it. */
     if (cfr_rotator_goes_on(w->rotator))
         return CFR_WORKER_BUSY;
+    if (w->life.state == CFR_STATE_FRESH && cfr_rotator_is_refused(w->rotator))
+        return CFR_WORKER_BAD;
     if (w->life.state == CFR_STATE_FRESH && cfr_publish_secret_pending(w->delivery))
         return cfr_publish_secret_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
     if (w->life.state == CFR_STATE_FRESH && !cfr_hook_pending(w->hooks))

@@ -438,7 +438,7 @@ static void on_timer(struct cfr_worker *w)
     cfr_publish_secret_step(w->delivery, now);
     w->news = false;
     if (w->rotator != NULL)
-        cfr_rotator_step(w->rotator);
+        cfr_worker_rotation_step(w);
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
     event = w->turn.queued ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
@@ -492,7 +492,7 @@ void cfr_worker_on_clock(struct cfr_worker *w)
     bool due;
 
     if (w->rotator != NULL)
-        cfr_rotator_step(w->rotator);
+        cfr_worker_rotation_step(w);
     due = !w->turn.queued && (blamed || cfr_lifecycle_due(&w->life, cfr_clock_now()));
     cfr_worker_feed(w, due ? CFR_EVENT_DUE : CFR_EVENT_NONE);
 }

@@ -123,6 +123,8 @@ bool cfr_worker_rotation_adopt(struct cfr_worker *w, struct cfr_now now);
 void cfr_worker_rotation_start(struct cfr_worker *w, cfr_source_exchange_fn *done);
 /* Takes what came of it. GRANTED, PUBLISHED, SAME or FAILED. */
 enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_source_exchange_result *result);
+/* Does what the rotator has to do; makes the replacement of a key due that the cloud refuses. */
+void cfr_worker_rotation_step(struct cfr_worker *w);
 /* The generation on record is published, and is on disk. */
 void cfr_worker_rotation_published(struct cfr_worker *w);
 

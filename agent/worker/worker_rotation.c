@@ -104,6 +104,15 @@ enum cfr_event cfr_worker_rotation_collect(struct cfr_worker *w, struct cfr_sour
     return CFR_EVENT_SAME;
 }
 
+void cfr_worker_rotation_step(struct cfr_worker *w)
+{
+    struct cfr_now now = cfr_clock_now();
+
+    cfr_rotator_step(w->rotator);
+    if (w->life.state == CFR_STATE_FRESH && cfr_rotator_must_replace(w->rotator))
+        cfr_lifecycle_refresh_at(&w->life, now, now.wall_ms);
+}
+
 void cfr_worker_rotation_published(struct cfr_worker *w)
 {
     cfr_rotator_published(w->rotator, w->record.generation);

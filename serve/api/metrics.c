@@ -172,7 +172,8 @@ static const struct family {
      "Absent when nothing is published or it never expires."},
     {"credfresh_credential_published", "gauge", published, "1 when a generation of the credential is published."},
     {"credfresh_credential_ready", "gauge", ready,
-     "1 when the credential is published, has not expired, and is in memory where an endpoint serves it."},
+     "1 when the credential is published, has not expired, is in memory where an endpoint serves it, and is no "
+     "long-lived key that was deleted or deactivated in the cloud."},
     {"credfresh_credential_required", "gauge", required, "1 when the credential counts for readiness."},
     {"credfresh_credential_generation", "gauge", generation, "Number of the published generation; 0 for none."},
     {"credfresh_credential_last_success_timestamp_seconds", "gauge", last_success,
@@ -194,6 +195,8 @@ static const struct family {
      "1 when the subject token was requested from the API server, by itself or in place of a file."},
     {"credfresh_key_minted_timestamp_seconds", "gauge", cfr_api_metrics_key_minted,
      "When the published long-lived key was minted, in seconds since the epoch. Absent for other credentials."},
+    {"credfresh_key_state", "gauge", cfr_api_metrics_key_state,
+     "1 for the state of the published long-lived key in the cloud, 0 for the others. Absent until it was looked up."},
     {"credfresh_rotation_state", "gauge", cfr_api_metrics_rotation_state,
      "1 for the state that the rotation of a long-lived key is in, 0 for the others. Absent for other credentials."},
     {"credfresh_rotations_total", "counter", cfr_api_metrics_rotations,

@@ -19,6 +19,7 @@ void cfr_api_metrics_end_int(struct cfr_str *out, int64_t value);
 void cfr_api_metrics_end_count(struct cfr_str *out, uint64_t value);
 
 cfr_api_metrics_fn cfr_api_metrics_key_minted;
+cfr_api_metrics_fn cfr_api_metrics_key_state;
 cfr_api_metrics_fn cfr_api_metrics_rotation_state;
 cfr_api_metrics_fn cfr_api_metrics_rotations;
 cfr_api_metrics_fn cfr_api_metrics_hook_runs;

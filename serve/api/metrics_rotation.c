@@ -27,6 +27,18 @@ void cfr_api_metrics_rotation_state(struct cfr_str *out, const char *family, con
     }
 }
 
+void cfr_api_metrics_key_state(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
+                               int64_t now_s)
+{
+    static const char *const states[] = {"active", "deactivated", "deleted"};
+
+    (void)now_s;
+    for (size_t i = 0; c->mint.key_state != NULL && i < sizeof states / sizeof states[0]; i++) {
+        cfr_api_metrics_begin(out, family, c->name, "state", states[i]);
+        cfr_api_metrics_end_int(out, strcmp(c->mint.key_state, states[i]) == 0 ? 1 : 0);
+    }
+}
+
 void cfr_api_metrics_rotations(struct cfr_str *out, const char *family, const struct cfr_api_status_credential *c,
                                int64_t now_s)
 {

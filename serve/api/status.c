@@ -7,7 +7,7 @@
 
 bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s)
 {
-    return c->published && !c->unserved && (c->expires_s == 0 || c->expires_s > now_s);
+    return c->published && !c->unserved && c->mint.key_refused == NULL && (c->expires_s == 0 || c->expires_s > now_s);
 }
 
 /* 0 means "none" in every instant of struct cfr_api_status. */
@@ -96,6 +96,7 @@ static void add_mint(struct cfr_writer *w, const struct cfr_api_status_mint *m)
     add_text(w, "error", m->error);
     add_text(w, "subject", m->subject);
     add_text(w, "key", m->key);
+    add_text(w, "key_state", m->key_state);
     add_text(w, "old_key", m->old_key);
     add_instant(w, "minted", m->minted_s);
     add_instant(w, "due", m->due_s);
@@ -209,13 +210,15 @@ static void add_why(struct cfr_str *out, const struct cfr_api_status_credential 
 
     if (!c->published)
         cfr_str_addz(out, "not published yet: ");
+    else if (c->mint.key_refused != NULL)
+        cfr_str_addf(out, "%s%s", c->mint.key_refused, c->error != NULL ? ": " : "");
     else if (c->expires_s == 0 || c->expires_s > now_s)
         cfr_str_addz(out, "published, but not in memory yet for its endpoint: ");
     else
         cfr_str_addf(out, "expired %s ago: ", cfr_time_words((now_s - c->expires_s) * 1000, words));
     if (c->error != NULL)
         cfr_str_addz(out, c->error);
-    else if (!add_undelivered(out, c))
+    else if (c->mint.key_refused == NULL && !add_undelivered(out, c))
         cfr_str_addf(out, "its state is %s", c->state);
     cfr_str_addz(out, "\n");
 }

@@ -56,7 +56,9 @@ struct cfr_api_status_mint {
     const char *subject;   /* whose keys these are: "aws/robot" */
     const char *key;       /* id of the published one; NULL = none yet */
     const char *old_key;   /* id of the previous key, which still works, or NULL */
-    int64_t minted_s;      /* 0 = none */
+    const char *key_state; /* of the published one in the cloud: "active", "deactivated", "deleted"; NULL = not known */
+    const char *key_refused; /* why consumers are refused with it, in words; NULL = nothing is known against it */
+    int64_t minted_s;        /* 0 = none */
     int64_t due_s;
     uint64_t rotation;  /* number of the present or last one */
     uint64_t completed; /* by this run */

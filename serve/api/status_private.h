@@ -8,7 +8,7 @@
 /* Upper bounds of a histogram's buckets, in seconds. */
 extern const double cfr_api_status_bounds[CFR_API_STATUS_BUCKETS];
 
-/* True when C is published and has not expired at NOW: what readiness is about. */
+/* True when C is published, has not expired at NOW, and is not refused by its cloud: what readiness is about. */
 bool cfr_api_status_is_ready(const struct cfr_api_status_credential *c, int64_t now_s);
 /* {"version":1,"agent":{...},"service_ca":{...},"credentials":[...]}, the second only where there is one; ONLY limits
  * it to one credential by name (NULL = all). Instants are RFC 3339 in UTC, or null where there is none; `expires` of a

@@ -4,7 +4,9 @@
  *
  * The pending secret may be gone whenever the program starts.
  *
- * Checked: what is published always exists and is accepted; the old key is neither deactivated nor deleted before its grace
+ * An operator may delete the published key in the cloud at any time.
+ *
+ * Checked: what is published always exists and is accepted, unless an operator deleted it; the old key is neither deactivated nor deleted before its grace
  * is over; at rest the cloud holds what is published and what is aside, deactivated, and nothing else; and no end is reached
  * but rest.
  *
@@ -21,6 +23,7 @@ bool exists[KEYS + 1]; /* the last is NONE, which never does */
 bool accepted[KEYS + 1];
 bool good[KEYS + 1];      /* will be accepted, in the end */
 bool in_flight = false;   /* a request to make a key that may still arrive */
+byte deleted = NONE;      /* by an operator, while it was published */
 bool answered = false;    /* its answer came to somebody who waits */
 byte made = NONE;         /* by the last request that arrived */
 
@@ -56,6 +59,7 @@ end:
         if
         :: !exists[k] && k != published && k != before && !aside[k] ->
             exists[k] = true; accepted[k] = true; in_flight = false; made = k;
+            if :: k == deleted -> deleted = NONE :: else -> skip fi;
             if :: good[k] = true :: good[k] = false fi;
             if :: waits -> answered = true :: else -> skip fi
         :: else -> skip
@@ -63,10 +67,13 @@ end:
         k = 0 }
     :: atomic { in_flight -> in_flight = false; made = NONE } /* it never arrives */
     :: atomic { !grace_over -> grace_over = true }
+    :: atomic { published != NONE && exists[published] && deleted == NONE ->
+        deleted = published;
+        exists[published] = false; accepted[published] = false; good[published] = false }
     od
 }
 
-#define WORKS(k) (k == NONE || (exists[k] && accepted[k] && good[k]))
+#define WORKS(k) (k == NONE || k == deleted || (exists[k] && accepted[k] && good[k]))
 
 /* At every moment. */
 active proctype Promise()

@@ -37,6 +37,8 @@ struct world {
     char published_old[CFR_ROTATION_ID_MAX];
     int64_t replaced_s; /* when published_old was replaced */
     uint64_t generation;
+    char removed[CFR_ROTATION_ID_MAX]; /* deleted or deactivated by an operator while it was published */
+    bool old_removed;                  /* so was published_old */
     /* the present run of the program */
     struct cfr_rotation_rotation r;
     bool crashed;
@@ -191,6 +193,7 @@ static void publish(struct world *w)
     assert_true(works(w, w->pending));
     if (strcmp(w->published, w->pending) != 0) {
         (void)snprintf(w->published_old, sizeof w->published_old, "%s", w->published);
+        w->old_removed = strcmp(w->published, w->removed) == 0;
         (void)snprintf(w->published, sizeof w->published, "%s", w->pending);
         w->generation++;
         w->replaced_s = w->now_s;
@@ -291,7 +294,8 @@ static void start(struct world *w)
                   .verify_wait_s = 5,
                   .verify_most_s = 120,
                   .inactive_s = ASIDE,
-                  .settle_s = SETTLE},
+                  .settle_s = SETTLE,
+                  .replace = true},
     };
     if (w->journal.len != 0)
         assert_int_equal(cfr_rotation_journal_read(cfr_str_view(&w->journal), &w->r.journal, &err), 0);
@@ -317,6 +321,20 @@ static void use_old(struct world *w)
         k->used_s = w->now_s;
 }
 
+/* An operator deletes or deactivates the published key. */
+static void remove_published(struct world *w)
+{
+    struct cloud_key *k = find(w, w->published);
+
+    if (k == NULL || chance(w, 300) != 0)
+        return;
+    (void)snprintf(w->removed, sizeof w->removed, "%s", w->published);
+    if (chance(w, 2) == 0)
+        k->there = false;
+    else
+        k->active = false;
+}
+
 static void turn(struct world *w)
 {
     struct cfr_rotation_facts f = {.now_s = w->now_s,
@@ -329,7 +347,7 @@ static void turn(struct world *w)
     struct cfr_rotation_todo todo;
     bool changed;
 
-    f.alone = w->faults && !f.wanted && chance(w, 3) == 0;
+    f.alone = !f.wanted && chance(w, 3) == 0;
     cfr_rotation_next(&w->r, &f, &changed, &todo);
     if (changed) {
         save(w);
@@ -344,10 +362,12 @@ static void turn(struct world *w)
     if (w->crashed)
         start(w);
     /* The promise. */
-    if (w->published[0] != '\0')
+    if (w->published[0] != '\0' && strcmp(w->published, w->removed) != 0)
         assert_true(works(w, w->published));
-    if (w->published_old[0] != '\0' && w->now_s < w->replaced_s + GRACE)
+    if (w->published_old[0] != '\0' && !w->old_removed && w->now_s < w->replaced_s + GRACE)
         assert_true(works(w, w->published_old));
+    if (w->faults)
+        remove_published(w);
 }
 
 static void once(uint64_t seed, bool names, bool uses, bool deactivates, unsigned most)
@@ -376,10 +396,11 @@ static void once(uint64_t seed, bool names, bool uses, bool deactivates, unsigne
     }
     /* No more faults: it comes to rest, and nothing is left but what is published. */
     w.faults = false;
-    while (turns++ < TURNS && !(w.r.journal.step == CFR_ROTATION_REST && w.published[0] != '\0' &&
+    while (turns++ < TURNS && !(w.r.journal.step == CFR_ROTATION_REST && works(&w, w.published) &&
                                 w.r.journal.aside_count == 0 && w.now_s < cfr_rotation_due_s(&w.r.journal, &w.r.rules)))
         turn(&w);
     assert_true(w.r.journal.step == CFR_ROTATION_REST);
+    assert_true(works(&w, w.published));
     for (unsigned i = 0; i < KEYS; i++) {
         if (w.key[i].there && !w.key[i].foreign)
             assert_string_equal(w.key[i].id, w.published);
@@ -393,6 +414,122 @@ static void what_is_published_always_works(void **state)
     (void)state;
     for (uint64_t i = 0; i < RUNS; i++)
         once(i * UINT64_C(0x9e3779b97f4a7c15) + 1, i % 2 == 0, i % 3 == 0, i % 3 != 2, i % 5 == 0 ? 2 : 0);
+}
+
+/* ---- the lookup of the published key ---- */
+
+#define START_S 1700000000
+
+/* At rest, with the key "one" of AGE_S published. */
+static struct cfr_rotation_rotation at_rest(const struct cfr_rotation_provider *provider, int64_t age_s, bool replace)
+{
+    struct cfr_rotation_rotation r = {
+        .provider = provider,
+        .credential = "robot",
+        .rules = {.expire_after_s = 100 * 86400, .grace_s = GRACE, .settle_s = SETTLE, .replace = replace},
+        .journal = {.current = "one", .current_s = START_S - age_s},
+    };
+
+    return r;
+}
+
+static struct cfr_rotation_todo next_of(struct cfr_rotation_rotation *r, int64_t now_s, bool alone)
+{
+    struct cfr_rotation_facts f = {.now_s = now_s, .alone = alone, .pending_id = "", .used_by_all = true};
+    struct cfr_rotation_todo todo;
+    bool changed;
+
+    cfr_rotation_next(r, &f, &changed, &todo);
+    assert_false(changed);
+    return todo;
+}
+
+static void list_one(struct cfr_rotation_rotation *r, int64_t now_s, bool there, bool active)
+{
+    struct cfr_rotation_keys keys = {.count = there ? 1 : 0};
+
+    (void)snprintf(keys.key[0].id, sizeof keys.key[0].id, "one");
+    keys.key[0].active = active;
+    assert_false(cfr_rotation_listed(r, &keys, now_s));
+}
+
+/* At start and each hour, and not before lists can tell; a list that fails says nothing. */
+static void when_it_is_looked_up(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_rotation r = at_rest(&provider, SETTLE - 10, true);
+    struct cfr_rotation_todo todo;
+
+    (void)state;
+    todo = next_of(&r, START_S, true);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(todo.at_s == START_S + 10);
+    r = at_rest(&provider, 86400, true);
+    assert_int_equal(next_of(&r, START_S, false).action, CFR_ROTATION_ACT_WAIT);
+    assert_int_equal(next_of(&r, START_S, true).action, CFR_ROTATION_ACT_LIST);
+    list_one(&r, START_S, true, true);
+    assert_string_equal(cfr_rotation_key_state_name(r.key_state), "active");
+    todo = next_of(&r, START_S, true);
+    assert_int_equal(todo.action, CFR_ROTATION_ACT_WAIT);
+    assert_true(todo.at_s == START_S + 3600);
+    r.rules.spread = 1;
+    assert_int_equal(next_of(&r, START_S + 3600, true).action, CFR_ROTATION_ACT_LIST);
+    cfr_rotation_lookup_failed(&r, START_S + 3600);
+    assert_int_equal(r.key_state, CFR_ROTATION_KEY_ACTIVE);
+    assert_true(next_of(&r, START_S + 3600, true).at_s == START_S + 3900);
+    assert_int_equal(next_of(&r, START_S + 3900, true).action, CFR_ROTATION_ACT_LIST);
+    list_one(&r, START_S + 3900, true, true);
+    assert_true(next_of(&r, START_S + 3900, true).at_s == START_S + 3900 + 3240);
+}
+
+/* One list without it proves nothing; two in a row do, and are a reason to replace it. */
+static void a_key_that_was_removed(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_facts f = {.now_s = START_S + 20, .pending_id = "", .used_by_all = true};
+    struct cfr_rotation_todo todo;
+    bool changed = false;
+
+    (void)state;
+    for (int replace = 0; replace < 2; replace++) {
+        struct cfr_rotation_rotation r = at_rest(&provider, 86400, replace != 0);
+
+        assert_int_equal(next_of(&r, START_S, true).action, CFR_ROTATION_ACT_LIST);
+        list_one(&r, START_S, false, false);
+        assert_int_equal(r.key_state, CFR_ROTATION_KEY_UNKNOWN);
+        assert_false(cfr_rotation_must_replace(&r));
+        assert_true(next_of(&r, START_S, true).at_s == START_S + 10);
+        assert_int_equal(next_of(&r, START_S + 10, true).action, CFR_ROTATION_ACT_LIST);
+        list_one(&r, START_S + 10, true, false);
+        assert_string_equal(cfr_rotation_key_state_name(r.key_state), "deactivated");
+        assert_int_equal(cfr_rotation_must_replace(&r), replace != 0);
+        cfr_rotation_next(&r, &f, &changed, &todo);
+        assert_int_equal(todo.action, replace != 0 ? CFR_ROTATION_ACT_LIST : CFR_ROTATION_ACT_WAIT);
+        /* It is active again: there is nothing to replace. */
+        assert_int_equal(next_of(&r, START_S + 310, true).action, CFR_ROTATION_ACT_LIST);
+        list_one(&r, START_S + 310, true, true);
+        assert_false(cfr_rotation_must_replace(&r));
+    }
+}
+
+/* Between two lists without it, one that has it, or that fails, begins the count again. */
+static void lists_that_disagree(void **state)
+{
+    const struct cfr_rotation_provider provider = {.verify_count = 3};
+    struct cfr_rotation_rotation r = at_rest(&provider, 86400, true);
+    int64_t now_s = START_S;
+
+    (void)state;
+    for (int i = 0; i < 6; i++, now_s += 4000) {
+        assert_int_equal(next_of(&r, now_s, true).action, CFR_ROTATION_ACT_LIST);
+        if (i % 3 == 0)
+            list_one(&r, now_s, false, false);
+        else if (i % 3 == 1)
+            cfr_rotation_lookup_failed(&r, now_s);
+        else
+            list_one(&r, now_s, true, true);
+        assert_false(cfr_rotation_must_replace(&r));
+    }
 }
 
 static const char *const names[] = {
@@ -427,6 +564,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_published_always_works),
         cmocka_unit_test(the_steps_that_were_seen),
+        cmocka_unit_test(when_it_is_looked_up),
+        cmocka_unit_test(a_key_that_was_removed),
+        cmocka_unit_test(lists_that_disagree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

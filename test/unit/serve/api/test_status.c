@@ -287,6 +287,40 @@ static void test_edge_of_expiry(void **state)
     assert_false(cfr_api_status_is_ready(&c, 99));
 }
 
+static void get_refused(void *ctx, size_t index, struct cfr_api_status_credential *out)
+{
+    (void)index;
+    *out = (struct cfr_api_status_credential){.name = "robot",
+                                              .state = "fresh",
+                                              .required = true,
+                                              .published = true,
+                                              .error = *(const char **)ctx,
+                                              .mint = {.state = "UPDATE_FAILED",
+                                                       .key_state = "deleted",
+                                                       .key_refused = "the key K was deleted in the cloud"}};
+}
+
+/* A long-lived key that its cloud no longer accepts does not expire, and is not ready. */
+static void test_refused_key(void **state)
+{
+    const char *error = NULL;
+    struct cfr_api_status s = {.count = 1, .get = get_refused, .ctx = &error};
+    struct cfr_str out = {.limit = 65536};
+
+    (void)state;
+    assert_false(cfr_api_status_ready(&s, false, &out));
+    assert_string_equal(out.p, "robot: the key K was deleted in the cloud\n");
+    cfr_str_free(&out);
+    error = "there is no room";
+    assert_false(cfr_api_status_ready(&s, false, &out));
+    assert_string_equal(out.p, "robot: the key K was deleted in the cloud: there is no room\n");
+    cfr_str_free(&out);
+    cfr_api_status_metrics(&s, &out);
+    assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"deleted\"} 1\n"));
+    assert_non_null(strstr(out.p, "credfresh_key_state{credential=\"robot\",state=\"active\"} 0\n"));
+    cfr_str_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,7 +328,7 @@ int main(void)
         cmocka_unit_test(test_fresh_credential),    cmocka_unit_test(test_only_one),
         cmocka_unit_test(test_waiting_and_expired), cmocka_unit_test(test_ready),
         cmocka_unit_test(test_page_too_small),      cmocka_unit_test(test_edge_of_expiry),
-        cmocka_unit_test(test_consumers),
+        cmocka_unit_test(test_consumers),           cmocka_unit_test(test_refused_key),
     };
 
     cfr_json_setup();

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""A published long-lived key that an operator deletes or deactivates in its cloud: it is noticed, reported, and replaced. All four clouds."""
+import json
+import urllib.parse
+
+import botocore.session
+import pytest
+from botocore.exceptions import ClientError
+
+from conftest import LocalCloud, eventually
+from mint_kinds import OWNER, PLATFORM, TENANT, KINDS, Amazon, all_settings, ask, mint_of, post
+from minting import ADMIN
+
+AMAZON = Amazon()
+ALL = [AMAZON, *KINDS]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    made = LocalCloud(tmp_path_factory.mktemp("shared") / "cloud", config={**AMAZON.settings(1), **all_settings(1)})
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def agent(agent_factory, shared):
+    shared.clear_faults()
+    for key in AMAZON.held(shared):
+        shared.admin("/iam/key", {"access_key_id": key, "delete": True})
+    return agent_factory(shared)
+
+
+def iam(cloud):
+    session = botocore.session.Session()
+    session.set_credentials(ADMIN["aws_access_key_id"], ADMIN["aws_secret_access_key"])
+    return session.create_client("iam", region_name="us-east-1", endpoint_url=cloud.sts.rstrip("/") + "/iam",
+                                 verify=cloud.ca)
+
+
+def graph(cloud, what, data):
+    """What the owner of the application does by hand."""
+    token = ask(cloud, f"{cloud.ready['azure_url']}/{TENANT}/oauth2/v2.0/token", urllib.parse.urlencode({
+        "grant_type": "client_credentials", "client_id": OWNER, "client_secret": "owner-secret",
+        "scope": "https://graph.microsoft.com/.default"}))["access_token"]
+    subject = KINDS[1].subject
+    return post(cloud, f"{cloud.ready['graph_url']}/v1.0/applications(appId='{subject}')/{what}", json.dumps(data),
+                {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+
+
+def key_of(agent, kind):
+    """The id of the published key."""
+    return (kind.directory(agent) / "minted").read_text().split()[1]
+
+
+def works(agent, kind):
+    try:
+        return kind.use(agent) == 200
+    except ClientError:
+        return False
+
+
+def remove(agent, kind):
+    """An operator deletes the published key, or deactivates it at Google."""
+    key = key_of(agent, kind)
+    if kind.name == "aws":
+        agent.cloud.admin("/iam/key", {"access_key_id": key, "delete": True})
+    elif kind.name == "gcp":
+        kind.by_hand(agent.cloud, f"keys/{key}:disable")
+    elif kind.name == "azure":
+        assert graph(agent.cloud, "removePassword", {"keyId": key}) == 204
+    else:
+        agent.cloud.admin("/keystone/application_credential", {"id": key, "delete": True})
+    assert not works(agent, kind)
+    return key
+
+
+def start(agent, kinds, **mint):
+    agent.configure(*(one for kind in kinds for one in kind.configured(agent, **mint))).start()
+    for kind in kinds:
+        agent.wait_generation(1, kind.name)
+        eventually(lambda: mint_of(agent, kind).get("key_state") == "active" and mint_of(agent, kind)["step"] == "rest",
+                   lambda: f"{mint_of(agent, kind)}\n{agent.log}", 30)
+
+
+def test_a_removed_key_is_replaced(agent):
+    """In every cloud; the next start notices it, and the rotation is an ordinary one."""
+    start(agent, ALL)
+    agent.stop()
+    gone = {kind.name: remove(agent, kind) for kind in ALL}
+    agent.start()
+    for kind in ALL:
+        agent.wait_generation(2, kind.name, 60)
+        eventually(lambda: mint_of(agent, kind).get("step") == "rest", lambda: agent.log, 30)
+        assert mint_of(agent, kind)["state"] == "UPDATE_COMPLETE" and agent.status(kind.name)["ready"]
+        assert key_of(agent, kind) != gone[kind.name] and works(agent, kind)
+        how = "deactivated" if kind.name == "gcp" else "deleted"
+        assert f"the published key {gone[kind.name]} of {kind.name}/" in agent.log
+        assert f"was {how} in the cloud, and not by credfresh" in agent.log
+        assert gone[kind.name] not in kind.held(agent.cloud)
+
+
+def test_without_verify_it_is_reported(agent):
+    """Status, metrics, readiness, doctor and `check --online` say so, and nothing is made; `rotate` ends it."""
+    start(agent, [AMAZON], verify=False)
+    assert agent.run("check", "--online").returncode == 0
+    agent.stop()
+    agent.cloud.admin("/stats/reset", {})
+    key = key_of(agent, AMAZON)
+    iam(agent.cloud).update_access_key(UserName=AMAZON.subject, AccessKeyId=key, Status="Inactive")
+    agent.start()
+    eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "deactivated",
+               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}", 30)
+    status = agent.status("aws")
+    assert status["mint"]["state"] == "UPDATE_FAILED" and not status["ready"] and status["published"]
+    assert f"the published key {key} of" in status["mint"]["error"] and "mint.verify" in status["mint"]["error"]
+    assert agent.log.count("and not by credfresh") == 1
+    code, page = agent.request("GET", "/readyz")
+    assert code == 503 and f"{key} of aws/{AMAZON.subject} was deactivated in the cloud" in str(page)
+    code, page = agent.request("GET", "/metrics")
+    assert 'credfresh_key_state{credential="aws",state="deactivated"} 1' in str(page)
+    assert 'credfresh_key_state{credential="aws",state="active"} 0' in str(page)
+    doctor = agent.run("doctor", "--json")
+    found = [one for one in json.loads(doctor.stdout)["findings"] if one["check"] == "mint.key"]
+    assert [one["level"] for one in found] == ["wrong"] and key in found[0]["text"], doctor.stdout
+    check = agent.run("check", "--online")
+    assert check.returncode != 0 and "was deactivated in the cloud" in check.stdout + check.stderr
+    assert not agent.cloud.exchanges("CreateAccessKey") and agent.generation("aws") == 1
+    assert agent.run("rotate", "aws").returncode == 0
+    agent.wait_generation(2, "aws", 30)
+    eventually(lambda: mint_of(agent, AMAZON).get("key_state") == "active" and agent.status("aws")["ready"],
+               lambda: f"{mint_of(agent, AMAZON)}\n{agent.log}")
+
+
+def test_a_cloud_that_cannot_be_asked(agent):
+    """An outage says nothing about the key: nothing changes, and it is logged once."""
+    start(agent, [AMAZON])
+    agent.stop()
+    agent.cloud.admin("/stats/reset", {})
+    agent.cloud.fault(kind="error", code="ServiceUnavailable", status=503, count=-1, match={"action": "ListAccessKeys"})
+    agent.start()
+    eventually(lambda: "cannot look up the published key" in agent.log, lambda: agent.log)
+    status = agent.status("aws")
+    assert status["ready"] and status["mint"]["state"] == "UPDATE_COMPLETE" and status["mint"]["key_state"] is None
+    assert agent.log.count("cannot look up the published key") == 1
+    assert not agent.cloud.exchanges("CreateAccessKey") and status["generation"] == 1
