@@ -39,8 +39,7 @@ class Place:
         self.start_cloud(build / "test/localcloud/credfresh-localcloud")
         self.write_config()
         self.write_clients()
-        self.spawn("agent", self.agent_program, "run", "-c", self.config)
-        self.wait(lambda: self.status() and all(c["ready"] for c in self.status()), "the first credentials")
+        self.start_agent("agent")
 
     # ---- processes ----
 
@@ -48,6 +47,17 @@ class Place:
         log = open(self.directory / f"{name}.log", "wb")
         self.children.append(subprocess.Popen([str(a) for a in argv], stdout=log, stderr=log))
         return self.children[-1]
+
+    def start_agent(self, log):
+        self.agent = self.spawn(log, self.agent_program, "run", "-c", self.config)
+        self.wait(lambda: self.status() and all(c["ready"] for c in self.status()), "credentials")
+
+    def restart_agent(self):
+        """kill -9, and a start at once, as a supervisor does."""
+        self.agent.kill()
+        self.agent.wait()
+        self.children.remove(self.agent)
+        self.start_agent("agent-restarted")
 
     def stop(self):
         for child in reversed(self.children):

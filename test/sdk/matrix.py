@@ -28,11 +28,12 @@ import rows
 HERE = pathlib.Path(__file__).resolve().parent
 PERIOD_MS = 1000
 SLACK_S = 1.5    # a call takes that long at most between the choice of the credential and the judgement
+RESTART_S = 3    # an SDK that is refused a connection asks again within this time
 BACK_S = 60      # an SDK of a recommended way is back that soon after the agent: some read a file once a minute
 
 # What happens when, in seconds. Lifetimes of an hour take 3600 / speed seconds; the agent renews in the middle of them.
-Plan = collections.namedtuple("Plan", "speed outage_at outage_s length_s")
-PLANS = {False: Plan(60, 320, 110, 540), True: Plan(120, 100, 55, 220)}
+Plan = collections.namedtuple("Plan", "speed restart_at outage_at outage_s length_s")
+PLANS = {False: Plan(60, 200, 320, 110, 540), True: Plan(120, 50, 100, 55, 220)}
 
 
 class Way:
@@ -147,10 +148,16 @@ def choose(filters):
 
 
 def follow_plan(plan, place, began):
-    """The refreshes, the outage of every token service and of the kubelet, and the time after it."""
+    """The refreshes, a restart of the agent, the outage of every token service and of the kubelet, and the time after it.
+    Returns when endpoints may not have answered because of the restart, and when the outage ended."""
     def sleep_until(moment):
         time.sleep(max(0, began + moment - time.time()))
 
+    sleep_until(plan.restart_at)
+    print("sdk: kill -9 of the agent, which is started again", flush=True)
+    killed = time.time()
+    place.restart_agent()
+    restart = (killed - SLACK_S, time.time() + RESTART_S)
     sleep_until(plan.outage_at)
     print(f"sdk: outage of {plan.outage_s} s", flush=True)
     place.outage(True)
@@ -159,7 +166,7 @@ def follow_plan(plan, place, began):
     ended = time.time()
     print("sdk: the token services are back", flush=True)
     sleep_until(plan.length_s)
-    return ended
+    return restart, ended
 
 
 def main():
@@ -188,7 +195,7 @@ def main():
         processes = [start(language, [way for way in ways if way.row.language == language], place, given.cache)
                      for language in dict.fromkeys(way.row.language for way in ways)]
         print(f"sdk: {len(ways)} ways of {len({way.row.sdk for way in ways})} SDKs, {plan.length_s} s", flush=True)
-        ended = follow_plan(plan, place, time.time())
+        restart, ended = follow_plan(plan, place, time.time())
         for process in processes:
             process.stdin.close()
             process.wait(20)
@@ -196,9 +203,10 @@ def main():
             name = way.row.credential
             if name in lab.OWN_EXCHANGE:  # what the agent holds is only what they begin with
                 down = (ended - plan.outage_s - SLACK_S, ended + SLACK_S)
-                result = way.judge(lambda t: not down[0] < t < down[1], ended)
+                held, back = (lambda t: not down[0] < t < down[1]), ended
             else:
-                result = way.judge(lambda t: watch.held(name, t), watch.back(name, ended))
+                held, back = (lambda t: watch.held(name, t)), watch.back(name, ended)
+            result = way.judge(lambda t: held(t) and not restart[0] < t < restart[1], back)
             results.append(result)
             why = complaint(way.row, result)
             print(f"{way.name:<40}{result['calls']:>5} calls{result['failed']:>5} failed{result['refused']:>5} refused"
