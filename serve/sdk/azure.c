@@ -303,7 +303,7 @@ static void answer(struct ask *a)
 
     if (!read_query(a) || !choose(a))
         return;
-    if (!cfr_sdk_endpoint_offer_lives(&a->offer, a->world->now_s))
+    if (!cfr_sdk_endpoint_offer_lasts(&a->offer, a->world->now_s))
         not_now(a, &a->offer);
     else if (cfr_sdk_azure_resource_token(a->offer.grant, cfr_view_of(a->resource), &token))
         write_token(a, token);

@@ -111,6 +111,11 @@ int64_t cfr_sdk_endpoint_offer_left_s(const struct cfr_offer *o, int64_t now_s)
     return left_s > 0 ? left_s : 0;
 }
 
+bool cfr_sdk_endpoint_offer_lasts(const struct cfr_offer *o, int64_t now_s)
+{
+    return cfr_sdk_endpoint_offer_lives(o, now_s) && (o->expires_s == 0 || cfr_sdk_endpoint_offer_left_s(o, now_s) > 0);
+}
+
 const char *cfr_sdk_endpoint_why(const struct cfr_offer *o, char text[CFR_SDK_ENDPOINT_WHY_MAX])
 {
     (void)snprintf(text, CFR_SDK_ENDPOINT_WHY_MAX, "%s%s%s%s", o->credential != NULL ? "credential " : "",

@@ -13,6 +13,9 @@ bool cfr_sdk_endpoint_proxied(const struct cfr_sdk_endpoint_request *r);
 bool cfr_sdk_endpoint_offer_lives(const struct cfr_offer *o, int64_t now_s);
 /* Whole seconds of life to report: never more than there are, and never negative. The offer must expire. */
 int64_t cfr_sdk_endpoint_offer_left_s(const struct cfr_offer *o, int64_t now_s);
+/* True if the offer lives, and long enough to report a whole second: google-auth-library (JavaScript) never refreshes a
+ * token that came with an `expires_in` of 0. */
+bool cfr_sdk_endpoint_offer_lasts(const struct cfr_offer *o, int64_t now_s);
 #define CFR_SDK_ENDPOINT_WHY_MAX 640
 /* "credential NAME: why there is nothing", for the error that a shape's client shows. Returns TEXT. */
 const char *cfr_sdk_endpoint_why(const struct cfr_offer *o, char text[CFR_SDK_ENDPOINT_WHY_MAX]);

@@ -61,7 +61,7 @@ static struct cfr_view token_in(struct cfr_sdk_gce_ask *a, const struct cfr_offe
 {
     struct cfr_view token;
 
-    if (!cfr_sdk_endpoint_offer_lives(offer, a->world->now_s)) {
+    if (!cfr_sdk_endpoint_offer_lasts(offer, a->world->now_s)) {
         unavailable(a, offer);
         return (struct cfr_view){NULL, 0};
     }
@@ -150,7 +150,7 @@ static const struct cfr_sdk_gce_account *pick(const struct cfr_sdk_gce_ask *a, s
             score = covers(entry, scopes);
         if (score != 0) {
             offer = offer_of(a, entry->credential);
-            score += cfr_sdk_endpoint_offer_lives(&offer, a->world->now_s) ? 2 : 0;
+            score += cfr_sdk_endpoint_offer_lasts(&offer, a->world->now_s) ? 2 : 0;
         }
         if (best == NULL || score > best_score) {
             best = entry;

@@ -48,7 +48,7 @@ static const struct {
       {CFR_FIELD_AZURE_ACCESS_TOKEN ":https://two.example//.default", "tok-two-slash"},
       {CFR_FIELD_AZURE_ACCESS_TOKEN ":00000003-0000-0000-C000-000000000000/.default", "tok-guid"}}},
     {"late",
-     NOW,
+     NOW + 1, /* its expires_in would be 0 */
      "the exchange is refused: AADSTS700016",
      {{CFR_FIELD_AZURE_ACCESS_TOKEN, "tok-late"}, {CFR_FIELD_AZURE_CLIENT_ID, LATE}}},
     {"gone", 0, "waiting for the token file", {{NULL, NULL}}},

@@ -139,8 +139,12 @@ static void test_offer_lives(void **state)
     assert_true(cfr_sdk_endpoint_offer_lives(&o, 99));
     assert_false(cfr_sdk_endpoint_offer_lives(&o, 100));
     assert_false(cfr_sdk_endpoint_offer_lives(&o, 101));
+    assert_true(cfr_sdk_endpoint_offer_lasts(&o, 98));
+    assert_int_equal(cfr_sdk_endpoint_offer_left_s(&o, 98), 1);
+    assert_false(cfr_sdk_endpoint_offer_lasts(&o, 99)); /* would be reported as 0 */
     o.expires_s = 0;
     assert_true(cfr_sdk_endpoint_offer_lives(&o, 101));
+    assert_true(cfr_sdk_endpoint_offer_lasts(&o, 101));
 }
 
 static void test_retry_after(void **state)
