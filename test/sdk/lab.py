@@ -18,7 +18,8 @@ TENANT, CLIENT = "11111111-2222-3333-4444-555555555555", "66666666-7777-8888-999
 # The SDK exchanges by itself what it reads or asks for.
 OWN_EXCHANGE = ("aws-web-identity", "gcp-file", "gcp-executable", "azure-workload", "openstack")
 LIMIT_S = 30
-MINUTE_READERS_S = 150  # life of the tokens of Kubernetes: clients read their file once a minute, and the agent renews at 80 %
+# Lifetime of the tokens of Kubernetes, and how often the kubelet renews them: clients keep what they read for a minute.
+KUBE_TOKEN_S, KUBE_RENEWAL_S = 120, 30
 
 
 def free_ports(count):
@@ -80,11 +81,10 @@ class Place:
     # ---- the local cloud ----
 
     def start_cloud(self, program):
-        minute_readers = MINUTE_READERS_S * self.speed
         volumes = [{"name": "aws"}, {"name": "gcp", "audience": POOL}, {"name": "azure", "audience": "api://AzureADTokenExchange"},
                    # SDKs keep the assertion up to ten minutes.
                    {"name": "azure-long", "audience": "api://AzureADTokenExchange", "expiration_s": 86400},
-                   {"name": "kube", "audience": "https://kubernetes.default.svc", "expiration_s": minute_readers}]
+                   {"name": "kube", "audience": "https://kubernetes.default.svc", "expiration_s": KUBE_TOKEN_S * self.speed}]
         kube = {"service_accounts": [{"name": "demo"}], "secrets": [{"name": "sdk", "string_data": {"key": "value"}}],
                 "rbac": [{"user": "system:serviceaccount:default:demo", "verb": "get", "resource": "secrets"}]}
         settings = self.directory / "cloud.json"
@@ -101,10 +101,15 @@ class Place:
             answer.read()
 
     def outage(self, on):
-        """No token service answers, and the kubelet renews nothing; what was issued can still be used. The API server stays,
-        because the clients of Kubernetes use their token there; its tokens end as the kubelet renews none."""
+        """No token service answers; what was issued can still be used."""
         for service in ("sts", "gcp", "azure", "keystone", "ecr"):
             self.ask_cloud("/outage", {"on": on, "service": service})
+
+    def renew_kube(self):
+        self.ask_cloud("/volume/kube/renew", {})
+
+    def pause_kube(self, on):
+        """The API server stays, because the clients of Kubernetes use their token there, but the kubelet renews none."""
         self.ask_cloud("/volume/kube/" + ("pause" if on else "resume"), {})
 
     # ---- the agent ----

@@ -29,11 +29,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 PERIOD_MS = 1000
 SLACK_S = 1.5    # a call takes that long at most between the choice of the credential and the judgement
 RESTART_S = 3    # an SDK that is refused a connection asks again within this time
-BACK_S = 60      # an SDK of a recommended way is back that soon after the agent: some read a file once a minute
+BACK_S = 65      # an SDK of a recommended way is back that soon after the agent: some read a file once a minute
 
 # What happens when, in seconds. Lifetimes of an hour take 3600 / speed seconds; the agent renews in the middle of them.
 Plan = collections.namedtuple("Plan", "speed restart_at outage_at outage_s length_s")
-PLANS = {False: Plan(60, 200, 320, 110, 540), True: Plan(120, 50, 100, 55, 220)}
+PLANS = {False: Plan(60, 200, 320, 110, 540), True: Plan(120, 50, 100, 55, 225)}
 
 
 class Way:
@@ -87,9 +87,11 @@ def start(language, ways, place, cache):
     by_name = {way.name: way for way in ways}
 
     def follow():
-        for line in process.stdout:
-            seen = json.loads(line)
-            by_name[seen["way"]].add(seen)
+        with open(place.directory / f"{language}.lines", "w", encoding="utf-8") as kept:
+            for line in process.stdout:
+                kept.write(line)
+                seen = json.loads(line)
+                by_name[seen["way"]].add(seen)
 
     threading.Thread(target=follow, daemon=True).start()
     return process
@@ -150,22 +152,34 @@ def choose(filters):
 def follow_plan(plan, place, began):
     """The refreshes, a restart of the agent, the outage of every token service and of the kubelet, and the time after it.
     Returns when endpoints may not have answered because of the restart, and when the outage ended."""
-    def sleep_until(moment):
+    restart = ended = 0
+    # The tokens of Kubernetes live longer than other credentials here, so their outage begins earlier and ends with the others'.
+    over = plan.outage_at + plan.outage_s
+    kube_stops = max(0, over - lab.KUBE_TOKEN_S - plan.outage_s / 4)
+    events = [(t, "renew") for t in range(lab.KUBE_RENEWAL_S, int(kube_stops), lab.KUBE_RENEWAL_S)]
+    events += [(kube_stops, "pause"), (plan.restart_at, "restart"), (plan.outage_at, "outage"), (over, "over"),
+               (plan.length_s, "end")]
+    for moment, event in sorted(events):
         time.sleep(max(0, began + moment - time.time()))
-
-    sleep_until(plan.restart_at)
-    print("sdk: kill -9 of the agent, which is started again", flush=True)
-    killed = time.time()
-    place.restart_agent()
-    restart = (killed - SLACK_S, time.time() + RESTART_S)
-    sleep_until(plan.outage_at)
-    print(f"sdk: outage of {plan.outage_s} s", flush=True)
-    place.outage(True)
-    sleep_until(plan.outage_at + plan.outage_s)
-    place.outage(False)
-    ended = time.time()
-    print("sdk: the token services are back", flush=True)
-    sleep_until(plan.length_s)
+        if event == "renew":
+            place.renew_kube()
+        elif event == "pause":
+            place.renew_kube()
+            place.pause_kube(True)
+        elif event == "restart":
+            print("sdk: kill -9 of the agent, which is started again", flush=True)
+            killed = time.time()
+            place.restart_agent()
+            restart = (killed - SLACK_S, time.time() + RESTART_S)
+        elif event == "outage":
+            print(f"sdk: outage of {plan.outage_s} s", flush=True)
+            place.outage(True)
+        elif event == "over":
+            place.outage(False)
+            place.pause_kube(False)
+            place.renew_kube()
+            ended = time.time()
+            print("sdk: the token services are back", flush=True)
     return restart, ended
 
 
