@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define FLAT_MAX 256 /* bytes of a flat row's struct */
+
 /* Byte by byte, so that the machine's byte order does not matter to what is kept on disk. */
 static uint64_t add_number(uint64_t h, uint64_t value)
 {
@@ -56,13 +58,46 @@ static uint64_t add_one_of(uint64_t h, const struct cfr_one_of *one)
     return one->config != NULL ? add_number(h, cfr_config_digest(one->variant.table, one->config, 0)) : h;
 }
 
-static uint64_t add_any_of(uint64_t h, const struct cfr_list *list)
+static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *value);
+
+/* The keys of a flat row, of which CONFIG may be NULL: as those of the mapping that they are in. */
+static uint64_t add_flat(uint64_t h, const struct cfr_table *table, const void *config)
+{
+    static const union {
+        char bytes[FLAT_MAX];
+        int64_t aligned;
+    } none;
+
+    for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
+        if (config != NULL || table->size <= sizeof none)
+            h = add_value(add_text(h, f->key), f, (config != NULL ? (const char *)config : none.bytes) + f->offset);
+    }
+    return h;
+}
+
+/* Each key of the registry as a field: where its row is, and in which order they are written, means nothing. */
+static uint64_t add_any_of(uint64_t h, const struct cfr_field *f, const struct cfr_list *list)
 {
     const struct cfr_one_of *all = list->items;
+    struct cfr_variant v;
 
-    h = add_number(h, list->count);
-    for (size_t i = 0; i < list->count; i++)
-        h = add_one_of(h, &all[i]);
+    for (size_t k = 0; (v = f->variant(k)).key != NULL; k++) {
+        const void *config = NULL;
+
+        if (!v.flat)
+            h = add_text(h, v.key);
+        for (size_t i = 0; i < list->count; i++) {
+            if (strcmp(all[i].variant.key, v.key) != 0)
+                continue;
+            config = all[i].config;
+            if (!v.flat && config != NULL)
+                h = add_number(h, cfr_config_digest(v.table, config, 0));
+        }
+        if (v.flat)
+            h = add_flat(h, v.table, config);
+        else if (config == NULL)
+            h = add_number(h, 0);
+    }
     return h;
 }
 
@@ -92,7 +127,7 @@ static uint64_t add_value(uint64_t h, const struct cfr_field *f, const void *val
     case CFR_FIELD_ONE_OF:
         return add_one_of(h, value);
     case CFR_FIELD_ANY_OF:
-        return add_any_of(h, value);
+        return add_any_of(h, f, value);
     case CFR_FIELD_MAP:
         break;
     }
@@ -106,7 +141,7 @@ uint64_t cfr_config_digest(const struct cfr_table *table, const void *node, unsi
 
     for (const struct cfr_field *f = table->fields; f->key != NULL; f++) {
         if ((f->flags & skip) == 0)
-            h = add_value(add_text(h, f->key), f, (const char *)node + f->offset);
+            h = add_value(f->type == CFR_FIELD_ANY_OF ? h : add_text(h, f->key), f, (const char *)node + f->offset);
     }
     return h;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration: what is read, and what counts as a change. */
 #include "agent/config/config_private.h"
+#include "agent/config/digest_private.h"
 
 #include "agent/config/kinds.h"
 #include "config_text.h"
@@ -310,6 +311,68 @@ static void many_credentials(void **state)
     cfr_str_free(&text);
 }
 
+/* A key has the same digest as a field of its mapping and as a registered row, so that moving it into a row does not
+ * look like a change of what is recorded on disk. */
+struct inner {
+    struct cfr_node node;
+    char *text;
+};
+
+struct as_fields {
+    struct cfr_node node;
+    struct inner *map;
+    char *text;
+};
+
+struct as_rows {
+    struct cfr_node node;
+    struct cfr_list kind;
+};
+
+static const struct cfr_field inner_fields[] = {
+    {.key = "text", .type = CFR_FIELD_STRING, .offset = offsetof(struct inner, text)}, {.key = NULL}};
+static const struct cfr_table inner_table = {.name = "x", .size = sizeof(struct inner), .fields = inner_fields};
+
+static struct cfr_variant row_at(size_t index)
+{
+    return index < 2
+               ? (struct cfr_variant){.key = index == 0 ? "map" : "text", .table = &inner_table, .flat = index == 1}
+               : (struct cfr_variant){.key = NULL};
+}
+
+static void a_row_has_the_digest_of_a_field(void **state)
+{
+    static const struct cfr_field fields[] = {
+        {.key = "map", .type = CFR_FIELD_MAP, .offset = offsetof(struct as_fields, map), .table = &inner_table},
+        {.key = "text", .type = CFR_FIELD_STRING, .offset = offsetof(struct as_fields, text)},
+        {.key = NULL}};
+    static const struct cfr_field any_of[] = {
+        {.key = "kind", .type = CFR_FIELD_ANY_OF, .offset = offsetof(struct as_rows, kind), .variant = row_at},
+        {.key = NULL}};
+    static const struct cfr_table of_fields = {.name = "x", .size = sizeof(struct as_fields), .fields = fields};
+    static const struct cfr_table of_rows = {.name = "x", .size = sizeof(struct as_rows), .fields = any_of};
+    char word[] = "word";
+    struct inner with = {.text = word};
+    uint64_t seen[4];
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct as_fields a = {.map = (i & 1) != 0 ? &with : NULL, .text = (i & 2) != 0 ? word : NULL};
+        struct cfr_one_of items[2] = {{{.key = NULL}, NULL, 0}};
+        struct as_rows b = {.kind = {items, 0}};
+
+        /* In the order in which they might have been written. */
+        if ((i & 2) != 0)
+            items[b.kind.count++] = (struct cfr_one_of){row_at(1), &with, 1};
+        if ((i & 1) != 0)
+            items[b.kind.count++] = (struct cfr_one_of){row_at(0), &with, 1};
+        seen[i] = cfr_config_digest(&of_rows, &b, 0);
+        assert_true(seen[i] == cfr_config_digest(&of_fields, &a, 0));
+        for (unsigned k = 0; k < i; k++)
+            assert_true(seen[k] != seen[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +382,7 @@ int main(void)
         cmocka_unit_test(harmless_variety_is_accepted),
         cmocka_unit_test(digests),
         cmocka_unit_test(tags_in_another_order_are_the_same),
+        cmocka_unit_test(a_row_has_the_digest_of_a_field),
         cmocka_unit_test(many_credentials),
     };
 
