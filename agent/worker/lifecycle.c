@@ -222,7 +222,7 @@ int64_t cfr_lifecycle_failed(struct cfr_lifecycle *c, struct cfr_now now, enum c
                                             .max_ms = !bare                     ? 0
                                                       : class == CFR_CLASS_STOP ? BARE_REFUSED_MS
                                                                                 : BARE_MS};
-    int64_t asked_ms = ASKED_MS / 2 + (int64_t)(ASKED_MS / 2 * chance);
+    int64_t asked_ms = ASKED_MS / 2 + (int64_t)(ASKED_MS * chance / 2);
     int64_t delay_ms;
 
     if (retry_after_s > asked_ms / 1000)
