@@ -115,6 +115,12 @@ static void warn(const struct cfr_sdk_env *e)
 
     for (size_t i = 0; i < e->note_count; i++)
         cfr_cli_complain("note: %s", e->notes[i]);
+    cfr_sdk_env_hint(e, &lines);
+    rest = cfr_str_view(&lines);
+    while (cfr_view_line(&rest, &line))
+        cfr_cli_complain("hint: %.*s", (int)line.n, line.p);
+    cfr_str_free(&lines);
+    lines.limit = 65536;
     cfr_sdk_env_warn(e, &(struct cfr_sdk_env_place){cfr_env_get, exists}, true, &lines);
     rest = cfr_str_view(&lines);
     while (cfr_view_line(&rest, &line))

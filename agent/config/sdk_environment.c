@@ -62,6 +62,12 @@ static const char *or_else(const char *text, const char *otherwise)
 
 /* ---- files ---- */
 
+/* A file that Go's or Rust's SDK may not read counts as none, and the node's role would be taken without a word. */
+static void disable_imds(struct collect *c)
+{
+    set(c, CFR_SDK_ENV_AWS_FILE, "AWS_EC2_METADATA_DISABLED", "true");
+}
+
 static void aws_file(struct collect *c, const struct published *f)
 {
     if (!wanted(c, AWS_WAYS, f->variable, f->path))
@@ -71,6 +77,7 @@ static void aws_file(struct collect *c, const struct published *f)
     /* Older Go programs leave the config file alone otherwise. */
     if (strcmp(f->variable, "AWS_CONFIG_FILE") == 0)
         set(c, CFR_SDK_ENV_AWS_FILE, "AWS_SDK_LOAD_CONFIG", "1");
+    disable_imds(c);
 }
 
 static void gcp_file(struct collect *c, const struct published *f)
@@ -160,6 +167,7 @@ static void aws_token(struct collect *c, const struct published *f)
     set(c, CFR_SDK_ENV_AWS_FILE, "AWS_WEB_IDENTITY_TOKEN_FILE", f->path);
     set(c, CFR_SDK_ENV_AWS_FILE, "AWS_ROLE_ARN", aws->role_arn);
     set(c, CFR_SDK_ENV_AWS_FILE, "AWS_ROLE_SESSION_NAME", aws->session_name);
+    disable_imds(c);
 }
 
 static void token_file(struct collect *c, const struct published *f)
@@ -305,6 +313,21 @@ static void add_region(struct collect *c)
     set(c, way, "AWS_DEFAULT_REGION", aws->region);
 }
 
+/* Clients of Kubernetes find a token by no variable, and most of them read a `tokenFile` once. */
+static int note_kube(struct collect *c)
+{
+    const struct cfr_config_credential *k = c->credential;
+
+    if (k->token == NULL || k->exchange != NULL || k->secret != NULL || c->out->count != 0)
+        return 0;
+    return cfr_sdk_env_note(
+        c->out, c->err,
+        "clients of Kubernetes take it by an exec user in the kubeconfig, because most of them read a "
+        "`tokenFile` once: {name: %s, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
+        "command: credfresh, args: [get, kube, %s], interactiveMode: Never}}}",
+        k->name, k->name);
+}
+
 int cfr_config_sdk_environment(const struct cfr_config *config, const struct cfr_config_credential *credential,
                                struct cfr_sdk_env *out, struct cfr_err *err)
 {
@@ -320,6 +343,9 @@ int cfr_config_sdk_environment(const struct cfr_config *config, const struct cfr
             add_target(&c, (const struct cfr_config_publish *)credential->publish.items + i, pass == 1);
     }
     add_region(&c);
+    cfr_sdk_env_sort(out);
+    if (c.rc == 0)
+        c.rc = note_kube(&c);
     if (c.rc == 0 && out->count == 0 && out->note_count == 0)
         c.rc = cfr_sdk_env_note(
             out, err,

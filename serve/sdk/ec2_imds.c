@@ -356,6 +356,9 @@ static int add_env(struct cfr_sdk_env *e, const void *config, const char *listen
     rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT", listen, "", err);
     if (rc == 0 && listen[0] == '[')
         rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", err);
+    /* What object_store reads in its place. */
+    if (rc == 0)
+        rc = cfr_sdk_shape_set_url(e, CFR_SDK_ENV_AWS_IMDS, "AWS_METADATA_ENDPOINT", listen, "", err);
     /* Half of the SDKs read the one, half the other. */
     if (rc == 0 && cfr_sdk_shape_given(c->region))
         rc = cfr_sdk_env_set(e, CFR_SDK_ENV_AWS_IMDS, "AWS_REGION", c->region, err);

@@ -27,6 +27,18 @@ bool cfr_sdk_env_has_way(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way)
     return false;
 }
 
+void cfr_sdk_env_sort(struct cfr_sdk_env *e)
+{
+    for (size_t i = 1; i < e->count; i++) {
+        struct cfr_sdk_env_variable v = e->items[i];
+        size_t at = i;
+
+        for (; at > 0 && e->items[at - 1].way > v.way; at--)
+            e->items[at] = e->items[at - 1];
+        e->items[at] = v;
+    }
+}
+
 void cfr_sdk_env_free(struct cfr_sdk_env *e)
 {
     for (size_t i = 0; i < e->count; i++)

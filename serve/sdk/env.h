@@ -11,7 +11,7 @@
 #define CFR_SDK_ENV_VARIABLES_MAX 48
 #define CFR_SDK_ENV_NOTES_MAX     16
 
-/* Which SDKs a variable is for, and by which way they then come. */
+/* Which SDKs a variable is for, and by which way they then come; within each cloud the recommended one is first. */
 enum cfr_sdk_env_way {
     CFR_SDK_ENV_AWS_CONTAINER,
     CFR_SDK_ENV_AWS_IMDS,
@@ -50,6 +50,8 @@ int cfr_sdk_env_set(struct cfr_sdk_env *e, enum cfr_sdk_env_way way, const char 
 /* Adds a sentence once; more than CFR_SDK_ENV_NOTES_MAX are dropped. */
 int cfr_sdk_env_note(struct cfr_sdk_env *e, struct cfr_err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Puts the variables into the order of their ways, which within each cloud is that of recommendation. */
+void cfr_sdk_env_sort(struct cfr_sdk_env *e);
 const struct cfr_sdk_env_variable *cfr_sdk_env_find(const struct cfr_sdk_env *e, const char *name);
 bool cfr_sdk_env_has_way(const struct cfr_sdk_env *e, enum cfr_sdk_env_way way);
 void cfr_sdk_env_free(struct cfr_sdk_env *e);
@@ -64,6 +66,9 @@ struct cfr_sdk_env_place {
  * first. With GENERAL also what would win elsewhere. Names and paths only, never the value of a variable. */
 void cfr_sdk_env_warn(const struct cfr_sdk_env *e, const struct cfr_sdk_env_place *place, bool general,
                       struct cfr_str *out);
+/* Appends to OUT, a line each, for which SDKs E's variables are the recommended way, and then for which they do not
+ * work, and what to take instead. */
+void cfr_sdk_env_hint(const struct cfr_sdk_env *e, struct cfr_str *out);
 /* Why the variable NAME with VALUE would win over E's, or NULL if it would not. */
 const char *cfr_sdk_env_wins(const struct cfr_sdk_env *e, const char *name, const char *value);
 

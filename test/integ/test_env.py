@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
+import yaml
 
 from conftest import CREDFRESH, eventually
 from endpoint_client import free_port
@@ -18,6 +20,7 @@ ROLE = "arn:aws:iam::123456789012:role/demo"
 AWS = {"aws": {"role_arn": ROLE, "region": "eu-west-1"}}
 GCP = {"gcp": {"audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x"}}
 AZURE = {"azure": {"tenant_id": TENANT, "client_id": CLIENT, "cloud": "usgov"}}
+NO_IMDS = {"AWS_EC2_METADATA_DISABLED": "true"}
 REGION = {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"}
 LISTEN = "127.0.0.1:9911"
 URL = "http://" + LISTEN
@@ -45,7 +48,7 @@ CASES = {
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "/run/auth", **REGION},
                             ["AWS_SHARED_CREDENTIALS_FILE=/run/out/aws-credentials is left out"]),
     "ec2": (AWS, None, {"ec2_imds": {"credential": "demo", "region": "us-east-2"}},
-            {"AWS_EC2_METADATA_SERVICE_ENDPOINT": URL, "AWS_REGION": "us-east-2", "AWS_DEFAULT_REGION": "us-east-2"}, []),
+            {"AWS_EC2_METADATA_SERVICE_ENDPOINT": URL, "AWS_METADATA_ENDPOINT": URL, "AWS_REGION": "us-east-2", "AWS_DEFAULT_REGION": "us-east-2"}, []),
     "metadata server": (GCP, files("gcp-access-token"), METADATA, {**GCE, "GOOGLE_CLOUD_PROJECT": "shop"},
                         ["CLOUDSDK_AUTH_ACCESS_TOKEN_FILE=/run/out/gcp-access-token is left out"]),
     "azure metadata": (AZURE, files("token"), IMDS,
@@ -55,18 +58,18 @@ CASES = {
                     {"IDENTITY_ENDPOINT": URL + "/msi/token", "IDENTITY_HEADER": ("/run/header",), "AZURE_CLIENT_ID": CLIENT},
                     []),
     "aws-credentials": (AWS, files("aws-credentials", profile="batch"), None,
-                        {"AWS_SHARED_CREDENTIALS_FILE": "/run/out/aws-credentials", "AWS_PROFILE": "batch", **REGION}, []),
+                        {"AWS_SHARED_CREDENTIALS_FILE": "/run/out/aws-credentials", "AWS_PROFILE": "batch", **NO_IMDS, **REGION}, []),
     "aws-config": (AWS, {"file": {"path": "/run/config", "format": "aws-config", "role_arn": ROLE,
                                   "token_path": "/run/token"}}, None,
-                   {"AWS_CONFIG_FILE": "/run/config", "AWS_PROFILE": "default", "AWS_SDK_LOAD_CONFIG": "1", **REGION}, []),
+                   {"AWS_CONFIG_FILE": "/run/config", "AWS_PROFILE": "default", "AWS_SDK_LOAD_CONFIG": "1", **NO_IMDS, **REGION}, []),
     "two profiles": (AWS, [{"profile": {"path": "/run/a", "name": "one", "format": "aws-credentials"}},
                            {"profile": {"path": "/run/b", "name": "two", "format": "aws-credentials"}}], None,
-                     {"AWS_SHARED_CREDENTIALS_FILE": "/run/a", "AWS_PROFILE": "one", **REGION},
+                     {"AWS_SHARED_CREDENTIALS_FILE": "/run/a", "AWS_PROFILE": "one", **NO_IMDS, **REGION},
                      ["AWS_SHARED_CREDENTIALS_FILE can name one of several only", "AWS_PROFILE can name one"]),
     "aws token": (AWS, files("token"), None,
-                  {"AWS_WEB_IDENTITY_TOKEN_FILE": "/run/out/token", "AWS_ROLE_ARN": ROLE, **REGION}, []),
+                  {"AWS_WEB_IDENTITY_TOKEN_FILE": "/run/out/token", "AWS_ROLE_ARN": ROLE, **NO_IMDS, **REGION}, []),
     "aws token beside keys": (AWS, files("token", "aws-credentials"), None,
-                              {"AWS_SHARED_CREDENTIALS_FILE": "/run/out/aws-credentials", "AWS_PROFILE": "default", **REGION},
+                              {"AWS_SHARED_CREDENTIALS_FILE": "/run/out/aws-credentials", "AWS_PROFILE": "default", **NO_IMDS, **REGION},
                               []),
     "gcp files": (GCP, files("gcp-access-token", "gcp-external-account", "token"), None,
                   {"GOOGLE_APPLICATION_CREDENTIALS": "/run/out/gcp-external-account",
@@ -113,6 +116,56 @@ def test_variables(case, tmp_path):
     assert len(said) == len(notes), done.stderr
     for line, part in zip(said, notes):
         assert part in line
+
+
+WAYS = {  # by which a test has the variable of each source that docs/sdks.md names
+    "endpoint `aws_container`": (AWS, None, CONTAINER), "endpoint `ec2_imds`": (AWS, None, {"ec2_imds": {"credential": "demo"}}),
+    "format `aws-credentials`": (AWS, files("aws-credentials"), None), "endpoint `gce_metadata`": (GCP, None, METADATA),
+    "format `gcp-external-account`": (GCP, files("gcp-external-account", "token"), None),
+    "endpoint `azure_app_service`": (AZURE, None, APP_SERVICE), "format `azure-env`": (AZURE, files("azure-env", "token"), None)}
+
+
+def recommended():
+    """{source: ({SDKs that take it}, {those for which it does not work})} of the page."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/sdks.md").read_text()
+    ways = {}
+    for line in page.split("<!-- recommended")[1].split("<!-- end")[0].splitlines()[3:]:
+        _, sdk, take, _, avoid = (cell.strip() for cell in line.strip("|").split("|"))
+        for index, cell in enumerate((take, avoid)):
+            for source in re.findall(r"\(((?:endpoint|format) `[^`]+`)\)", cell):
+                ways.setdefault(source, (set(), set()))[index].add(sdk)
+    return ways
+
+
+@pytest.mark.parametrize("source", WAYS)
+def test_hints_are_those_of_the_page(source, tmp_path):
+    """Which SDKs take a way and which do not, in the words of docs/sdks.md; the recommended ones first."""
+    done = ask(configure(tmp_path / "c.yaml", *WAYS[source]), "demo")
+    said = [line.split("hint: ", 1)[1] for line in done.stderr.splitlines() if line.startswith("credfresh: hint: ")]
+    found = [set(), set()]
+    for line in said:
+        avoid, text = "is not the way for" in line, line.split("for ", 1)[1].split(": they")[0]
+        found[avoid] |= set(text.split(", "))
+    assert tuple(found) == recommended().get(source, (set(), set())), said
+    assert said == sorted(said, key=lambda line: "is not the way for" in line)
+
+
+def test_the_recommended_way_is_first(tmp_path):
+    """Whatever the order of the endpoints is."""
+    done = ask(configure(tmp_path / "c.yaml", AWS, None, {"ec2_imds": {"credential": "demo"}, **CONTAINER}), "demo")
+    assert done.stdout.startswith("export AWS_CONTAINER_CREDENTIALS_FULL_URI="), done.stdout
+    assert "export AWS_METADATA_ENDPOINT='" + URL + "'\n" in done.stdout
+    assert "container credentials are better" in done.stderr
+
+
+def test_kubernetes_is_an_exec_user(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(json.dumps({"version": 1, "state_dir": str(tmp_path / "state"), "credentials": [
+        {"name": "cluster", "token": {"file": "/run/token"}, "publish": files("token")}]}))
+    done = ask(path, "cluster")
+    user = yaml.safe_load(re.search(r"\{name: .*\}", done.stderr).group(0))
+    assert user["name"] == "cluster" and user["user"]["exec"]["args"] == ["get", "kube", "cluster"]
+    assert user["user"]["exec"]["interactiveMode"] == "Never"
 
 
 def test_rotated_service_account_key(tmp_path):
