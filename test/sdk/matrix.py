@@ -117,8 +117,9 @@ class Watch:
             time.sleep(0.5)
 
     def held(self, name, t):
-        """From the middle of its first second on to before its last one, so that a call cannot be between two credentials."""
-        return any(since <= t - SLACK_S and t < until - SLACK_S for since, until in self.seen[name])
+        """Without its first and last seconds, in which a call may be between two credentials. Endpoints give nothing out in the
+        last second, and status shows whole ones."""
+        return any(since + SLACK_S <= t < until - 2 * SLACK_S for since, until in self.seen[name])
 
     def back(self, name, after):
         return next((since for since, _ in self.seen[name] if since >= after), None)
