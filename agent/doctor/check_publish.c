@@ -44,7 +44,7 @@ static const char *ca_of_exchange(const struct cfr_doctor_case *c)
 {
     const struct cfr_field *f = c->provider != NULL ? cfr_field_find(c->provider->table, cfr_view_of("ca_file")) : NULL;
 
-    return f != NULL ? *(char *const *)((const char *)c->config + f->offset) : NULL;
+    return f != NULL ? *(char *const *)(const void *)((const char *)c->config + f->offset) : NULL;
 }
 
 static void check_file(struct cfr_doctor *d, const struct cfr_doctor_case *c, const struct cfr_config_publish *t,
