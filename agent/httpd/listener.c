@@ -238,11 +238,16 @@ static void remove_file(struct cfr_httpd_socket *s)
 
 void cfr_httpd_listen_quiesce(struct cfr_httpd_socket *s, int fd)
 {
-    /* Drops every packet that comes to the listening socket. A client that connects now sends its packet again, and
-     * finds the socket closed; without the filter it could be let in between the last accept and the close, which
-     * resets the connection. */
-    static struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-    const struct sock_fprog program = {1, &drop};
+    /* Drops what begins a connection (SYN, the flags are the 14th byte of the TCP header). A handshake that has begun
+     * is completed. A client that connects now sends its packet again, and finds the socket closed; without the filter
+     * it could be let in between the last accept and the close, which resets the connection. */
+    static struct sock_filter drop[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog program = {sizeof drop / sizeof drop[0], drop};
 
     if (s->unix_path != NULL)
         remove_file(s);

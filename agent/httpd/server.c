@@ -37,6 +37,7 @@
 #define IGNORED_MS 20
 /* Limit for accepting what is in the queue when the server stops listening. */
 #define QUIESCE_MS 100
+#define SETTLE_MS  2
 
 struct cfr_httpd_server {
     struct MHD_Daemon *daemon;
@@ -538,6 +539,7 @@ void cfr_httpd_step(struct cfr_httpd_server *s)
 
 void cfr_httpd_quiesce(struct cfr_httpd_server *s)
 {
+    int64_t settled_ms = now_ms() + SETTLE_MS;
     int64_t until_ms = now_ms() + QUIESCE_MS;
     bool waiting = true;
     MHD_socket fd;
@@ -545,7 +547,11 @@ void cfr_httpd_quiesce(struct cfr_httpd_server *s)
     if (s->quiet)
         return;
     cfr_httpd_listen_quiesce(&s->socket, listen_fd(s));
-    while (waiting && now_ms() < until_ms) {
+    /* A handshake under way ends within SETTLE_MS on this machine. */
+    while ((waiting || now_ms() < settled_ms) && now_ms() < until_ms) {
+        struct pollfd p = {listen_fd(s), POLLIN, 0};
+
+        (void)poll(&p, 1, SETTLE_MS);
         cfr_httpd_step(s);
         (void)is_ready(s, &waiting);
     }
