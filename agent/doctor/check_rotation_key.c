@@ -136,7 +136,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
 {
     const struct cfr_config_credential *c = one->credential;
     const struct cfr_config_credential *with = c->mint != NULL ? cfr_config_find(d->config, c->mint->with) : NULL;
-    struct cfr_rotation_journal journal;
+    struct cfr_rotation_journal journal = {.step = CFR_ROTATION_REST};
     struct cfr_grant admin = {0};
     struct cfr_err err = {0};
     struct listing *l;
@@ -161,7 +161,11 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
     }
     /* 2. Get what authorizes the request, and the list. */
     l = calloc(1, sizeof *l);
-    rc = l == NULL ? cfr_err_nomem(&err) : cfr_source_sync_grant(with, d->end_boot_ms, &admin, &err);
+    if (l == NULL) {
+        d->nomem = true;
+        return;
+    }
+    rc = cfr_source_sync_grant(with, d->end_boot_ms, &admin, &err);
     if (rc == 0) {
         l->provider = cfr_config_mint_provider(c->mint, &l->config);
         l->err = &err;
@@ -169,7 +173,7 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
             .op = CFR_ROTATION_LIST, .id = "", .name = "", .now_s = cfr_clock_now().wall_ms / 1000, .admin = &admin};
         rc = list_keys(l, d->end_boot_ms, &err);
     }
-    /* 3. Judge it. An outage says nothing about the key. */
+    /* 3. Report what it says. An outage says nothing about the key. */
     if (rc == 0)
         report_state(d, c, &journal, &l->answer.keys);
     else
@@ -177,10 +181,8 @@ void cfr_doctor_mint_key(struct cfr_doctor *d, struct cfr_doctor_case *one)
                           journal.current, err.text);
     if (rc == CFR_E_TIMEOUT)
         d->late = true;
-    if (l != NULL) {
-        cfr_wire_request_free(&l->request);
-        cfr_rotation_answer_free(&l->answer);
-    }
+    cfr_wire_request_free(&l->request);
+    cfr_rotation_answer_free(&l->answer);
     free(l);
     cfr_grant_free(&admin);
 }
