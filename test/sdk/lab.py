@@ -199,9 +199,6 @@ current-context: sdk
         added = {"AWS_REGION": REGION, "AWS_ENDPOINT_URL_STS": self.cloud["sts_url"]} if name.startswith("aws-") else {}
         if name == "aws-web-identity":
             added.update(AWS_ROLE_ARN=ROLE, AWS_WEB_IDENTITY_TOKEN_FILE=f"{d}/aws-web-identity/token")
-        elif name == "aws-imds":
-            port = self.printed(name)["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-            added["AWS_METADATA_ENDPOINT"] = port
         elif name == "gcp-executable":
             return {"GOOGLE_APPLICATION_CREDENTIALS": f"{d}/executable.json", "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
         elif name == "azure-workload":
