@@ -25,7 +25,7 @@ import yaml
 from conftest import CREDFRESH, ISSUER, WITNESS, Kubernetes, LocalCloud, Space, eventually, read_text
 
 HERE = pathlib.Path(__file__).resolve().parent
-MANIFEST = HERE.parents[1] / "container/kubernetes/sidecar"
+KUBERNETES = HERE.parents[1] / "container/kubernetes"
 PROGRAM = os.environ.get("CFR_STATIC") or CREDFRESH
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 ADDRESS = "192.0.2.10"
@@ -143,9 +143,7 @@ class Pod:
 
     def __init__(self, node, space, cloud):
         self.node, self.space, self.name = node, space, "app"
-        text = subprocess.run([node.kube.bin / "kubectl", "kustomize", MANIFEST], capture_output=True, text=True,
-                              check=True).stdout
-        documents = {d["kind"]: d for d in yaml.safe_load_all(text)}
+        documents = {d["kind"]: d for d in node.kube.kustomize(KUBERNETES, "sidecar")}
         self.adapt_configuration(documents["ConfigMap"], cloud)
         template = documents["Deployment"]["spec"]["template"]
         self.adapt(template["spec"])
