@@ -54,7 +54,7 @@ static const struct row rows[] = {
     ROW(EXCHANGING, GRANTED, PUBLISHING, PUBLISH),
     ROW(EXCHANGING, PUBLISHED, RELOADING, NOTIFY), /* a rotated key that an earlier run published */
     ROW(EXCHANGING, SAME, FRESH, NOTHING),
-    ROW(EXCHANGING, FAILED, BACKOFF, NOTHING),
+    ROW(EXCHANGING, FAILED, BACKOFF, TOKEN),
     ROW(EXCHANGING, NOTIFIED, EXCHANGING, NOTHING),
 
     ROW(PUBLISHING, PUBLISHED, RELOADING, NOTIFY),
@@ -157,6 +157,14 @@ bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct c
     c->life = life;
     schedule(c, now, window_ms, jitter);
     return cfr_lifecycle_valid(c, now) && !cfr_refresh_due(c->life, c->refresh_wall_ms, now.wall_ms);
+}
+
+void cfr_lifecycle_extended(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms)
+{
+    if (!cfr_lifecycle_valid(c, now) || wall_ms <= c->life.expires_ms)
+        return;
+    c->life.expires_ms = wall_ms;
+    c->expires_boot_ms = to_boot(now, wall_ms);
 }
 
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,

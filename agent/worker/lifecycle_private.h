@@ -57,6 +57,7 @@ enum cfr_lifecycle_action {
     CFR_ACTION_ACQUIRE, /* wait for a turn, look at the source, exchange */
     CFR_ACTION_AGAIN,   /* remember that another try is wanted after the present one */
     CFR_ACTION_PUBLISH, /* publish what was granted */
+    CFR_ACTION_TOKEN,   /* publish the new token alone, with the last session */
     CFR_ACTION_NOTIFY,  /* start the hooks */
     CFR_ACTION_CANCEL,  /* end what is under way */
     CFR_ACTION_REFUSE   /* the event does not belong here: a fault of the program */
@@ -92,6 +93,8 @@ void cfr_lifecycle_renewed(struct cfr_lifecycle *c, struct cfr_now now, int64_t 
  * expired, due, or from the future. */
 bool cfr_lifecycle_adopted(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life, int64_t window_ms,
                            struct cfr_refresh_jitter jitter);
+/* What is published, and has not expired, is good until WALL_MS. */
+void cfr_lifecycle_extended(struct cfr_lifecycle *c, struct cfr_now now, int64_t wall_ms);
 /* What is published is passed on from a source that has not changed: waits for the next one, and looks at the source
  * again no sooner than in a minute, or in a quarter of what is left of LIFE. */
 void cfr_lifecycle_rest(struct cfr_lifecycle *c, struct cfr_now now, struct cfr_refresh_life life,

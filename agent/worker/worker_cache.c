@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants in memory, for clients of the local endpoints. */
+/* Grants in memory: for clients of the local endpoints, and for a new token to be published with. */
 #include "agent/worker/worker_private.h"
 
 #include <stdlib.h>
 
 #define EVENT_S 60 /* when it is not known: the next try is for a file that changes */
 
-/* The last grant of a credential that is served. */
+/* The last grant of a credential that is served, or that publishes its token next to what that is exchanged for. */
 struct cfr_worker_kept {
     struct cfr_grant grant;
     int64_t issued_s;
@@ -18,6 +18,12 @@ static bool is_served(const struct cfr_worker *w)
 {
     /* Of a rotated key nothing is kept but what is published. */
     return w->rotator == NULL && (w->config->served || w->wanted);
+}
+
+/* A new token is published with the last session while no newer one is granted. */
+static bool accompanies_token(const struct cfr_worker *w)
+{
+    return w->rotator == NULL && w->provider != NULL && cfr_config_publishes_token(w->config);
 }
 
 static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
@@ -50,7 +56,7 @@ void cfr_worker_give_kept(struct cfr_worker *w, struct cfr_worker_kept *kept)
 {
     cfr_worker_drop_kept(w);
     w->kept = kept;
-    if (!is_served(w))
+    if (!is_served(w) && !accompanies_token(w))
         cfr_worker_drop_kept(w);
 }
 
@@ -64,12 +70,19 @@ bool cfr_worker_must_keep(const struct cfr_worker *w)
     return is_served(w) && !is_good(w->kept, cfr_clock_now());
 }
 
+void cfr_worker_kept_published(struct cfr_worker *w)
+{
+    if (w->kept != NULL && !is_served(w))
+        (void)cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, (struct cfr_view){"", 0}, NULL);
+}
+
 void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
 
-    if (!is_served(w) || life_ms <= 0 || (!replaces && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
+    if ((!is_served(w) && !accompanies_token(w)) || life_ms <= 0 ||
+        (!replaces && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
         return;
     if (w->kept == NULL)
         w->kept = calloc(1, sizeof *w->kept);
@@ -79,6 +92,8 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
     w->kept->expires_ms = expires_ms;
     w->kept->expires_boot_ms = life_ms == INT64_MAX ? INT64_MAX : now.boot_ms + life_ms;
     cfr_grant_move(&w->kept->grant, grant);
+    /* Kept for a token to come, not for the one that it came with. */
+    cfr_worker_kept_published(w);
     /* By now it belongs to the record. */
     if (w->kept->grant.identity == NULL && published && w->record.identity != NULL)
         (void)cfr_grant_set_identity(&w->kept->grant, cfr_view_of(w->record.identity), NULL);
@@ -86,13 +101,25 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
 
 void cfr_worker_review_kept(struct cfr_worker *w)
 {
-    if (w->kept != NULL && (!is_served(w) || !is_good(w->kept, cfr_clock_now())))
+    if (w->kept != NULL && !accompanies_token(w) && (!is_served(w) || !is_good(w->kept, cfr_clock_now())))
         cfr_worker_drop_kept(w);
     /* In other states a try is under way or planned. */
     if (cfr_worker_must_keep(w) && !w->turn.queued && cfr_lifecycle_is_settled(&w->life)) {
         cfr_lifecycle_try_again(&w->life);
         cfr_worker_wake(w);
     }
+}
+
+int64_t cfr_worker_kept_with_token(struct cfr_worker *w, struct cfr_view token, const struct cfr_grant **out,
+                                   struct cfr_err *err)
+{
+    *out = NULL;
+    if (w->kept == NULL || !accompanies_token(w))
+        return 0;
+    if (cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, token, err) != 0)
+        return err->code;
+    *out = &w->kept->grant;
+    return w->kept->expires_ms;
 }
 
 void cfr_worker_want(struct cfr_worker *w)

@@ -57,31 +57,44 @@ static enum cfr_event fail_exchange(struct cfr_worker *w, const struct cfr_err *
     return cfr_worker_fail(w, err, retry_after_s);
 }
 
-/* Takes what came of an exchange into w->granted. */
-static enum cfr_event collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)
+/* Takes the inputs of RESULT, and what they are rendered with, into an empty w->granted. */
+static int take_inputs(struct cfr_worker *w, struct cfr_source_exchange_result *result, struct cfr_err *err)
 {
     struct cfr_worker_granted *g;
+    int rc = make_granted(w, err);
 
-    cfr_api_status_observe(&w->duration, result->duration_s);
-    if (result->server_date_s != 0) {
-        w->skew_known = true;
-        w->skew_s = result->server_date_s - cfr_clock_now().wall_ms / 1000;
-    }
-    cfr_worker_note_warning(w, result->warning);
-    if (result->rc != 0) {
-        note_refused_request(w, result->token_expires_s);
-        return fail_exchange(w, &result->err, result->retry_after_s);
-    }
-    if (make_granted(w, &result->err) != 0)
-        return fail_exchange(w, &result->err, -1);
+    if (rc != 0)
+        return rc;
     g = w->granted;
-    cfr_grant_move(&g->grant, result->grant);
     cfr_source_inputs_move(&g->inputs, result->inputs);
     g->from =
         (struct cfr_publish_from){result->provider, result->config, g->inputs.contents, g->inputs.content_count, NULL};
     g->server_date_s = result->server_date_s;
+    g->token_issued_s = result->token_issued_s;
     g->token_expires_s = result->token_expires_s;
     g->begins_now = true;
+    return 0;
+}
+
+/* Takes what came of an exchange into w->granted: with a grant, or after a failure without. */
+static enum cfr_event collect(struct cfr_worker *w, struct cfr_source_exchange_result *result)
+{
+    cfr_api_status_observe(&w->duration, result->duration_s);
+    cfr_worker_note_warning(w, result->warning);
+    if (result->server_date_s != 0) {
+        w->skew_known = true;
+        w->skew_s = result->server_date_s - cfr_clock_now().wall_ms / 1000;
+    }
+    if (result->rc != 0) {
+        note_refused_request(w, result->token_expires_s);
+        /* A token that is refused is no better than the published one. */
+        if (cfr_err_class(result->rc) == CFR_CLASS_RETRY)
+            (void)take_inputs(w, result, NULL);
+        return fail_exchange(w, &result->err, result->retry_after_s);
+    }
+    if (take_inputs(w, result, &result->err) != 0)
+        return fail_exchange(w, &result->err, -1);
+    cfr_grant_move(&w->granted->grant, result->grant);
     if (result->token_expires_s != 0) {
         w->token.issued_s = result->token_issued_s;
         w->token.expires_s = result->token_expires_s;
@@ -235,6 +248,9 @@ void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event)
             break;
         case CFR_ACTION_PUBLISH:
             event = cfr_worker_publish(w);
+            break;
+        case CFR_ACTION_TOKEN:
+            cfr_worker_publish_token(w);
             break;
         case CFR_ACTION_NOTIFY:
             event = notify(w);

@@ -46,10 +46,11 @@ struct cfr_worker_granted {
     struct cfr_source_inputs inputs; /* what the exchange began with; empty without one */
     struct cfr_publish_from from;    /* borrows from INPUTS and MINTED */
     struct cfr_publish_minted minted;
-    int64_t server_date_s;   /* 0 = not known */
-    int64_t token_expires_s; /* of a token that was requested; 0 = none was */
-    bool begins_now;         /* it was just granted, by a clock that may not be ours; otherwise its times are those that
-                              * were read */
+    int64_t server_date_s;  /* 0 = not known */
+    int64_t token_issued_s; /* of a token that was requested; 0 = none was */
+    int64_t token_expires_s;
+    bool begins_now; /* it was just granted, by a clock that may not be ours; otherwise its times are those that
+                      * were read */
 };
 
 struct cfr_worker {
@@ -68,8 +69,9 @@ struct cfr_worker {
     struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
     struct cfr_watcher source_watcher; /* of everything that an exchange begins with */
     struct cfr_fair_queue_entry turn;
-    struct cfr_worker_inputs *inputs;   /* owned; read by the event that is being handled; NULL: the acquire reads */
-    struct cfr_worker_granted *granted; /* owned; from GRANTED until it is published; else NULL */
+    struct cfr_worker_inputs *inputs; /* owned; read by the event that is being handled; NULL: the acquire reads */
+    struct cfr_worker_granted
+        *granted;        /* owned; from GRANTED, or a FAILED exchange, until it is published; else NULL */
     bool news;           /* a hook, a delivery, a consumer or the rotator has something for the timer to look at */
     bool rotate_wanted;  /* a rotation was asked for, and no exchange since */
     bool forced;         /* the exchange under way is for that */
@@ -82,13 +84,15 @@ struct cfr_worker {
         look_boot_ms;    /* when the source is looked at again, such as one that could not be read; INT64_MAX = never */
     unsigned looks;      /* how often it was */
     uint64_t token_used; /* mark of the inputs that the exchange under way, or the last one, used */
+    uint64_t token_alone;         /* mark of the inputs whose token was published without their exchange; 0 = none */
     struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
     char *warning;                /* of the API server, with the last token that it gave; NULL = none */
     char *note;                   /* the last note about a mounted Secret; NULL = none */
     struct cfr_log_once last_error;
-    char *error; /* in words; NULL = none */
+    struct cfr_log_once token_error; /* of cfr_worker_publish_token */
+    char *error;                     /* in words; NULL = none */
     int error_code;
     int64_t error_s;
     char *last_reason;
@@ -112,6 +116,9 @@ cfr_publish_secret_fn cfr_worker_on_delivered;
 /* worker_publish.c */
 /* Publishes w->granted. Returns PUBLISHED, SAME or FAILED. */
 enum cfr_event cfr_worker_publish(struct cfr_worker *w);
+/* The exchange failed, and w->granted holds the inputs that it began with: publishes their token, if it is new, with
+ * the last session. */
+void cfr_worker_publish_token(struct cfr_worker *w);
 /* What was granted at ISSUED_S is published at all targets, though it may not be on record. PUBLISHED or SAME. */
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s);
 
@@ -150,6 +157,12 @@ bool cfr_worker_must_keep(const struct cfr_worker *w);
  * sooner. */
 void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces);
 void cfr_worker_drop_kept(struct cfr_worker *w);
+/* Puts TOKEN into the grant in memory, if that is one to publish a new token with, and lends it in *OUT (else NULL).
+ * Returns when the session in it expires, by the wall clock, or an error. */
+int64_t cfr_worker_kept_with_token(struct cfr_worker *w, struct cfr_view token, const struct cfr_grant **out,
+                                   struct cfr_err *err);
+/* Wipes that token from the grant again, unless it is served. */
+void cfr_worker_kept_published(struct cfr_worker *w);
 /* After whatever may have changed what is served, and once a minute: wipes what has expired or is not wanted any more,
  * and makes an exchange due where something is missing. */
 void cfr_worker_review_kept(struct cfr_worker *w);

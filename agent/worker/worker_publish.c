@@ -90,7 +90,7 @@ static void begin_life(struct cfr_worker *w, const struct cfr_worker_granted *g,
 }
 
 /* GENERATION is published: records it, has consumers notified. */
-static enum cfr_event finish_changed(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
+static void record_generation(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
 {
     int64_t keep_ms =
         w->config->keep_previous_ms >= 0 ? w->config->keep_previous_ms : w->host->config->keep_previous_ms;
@@ -104,6 +104,13 @@ static enum cfr_event finish_changed(struct cfr_worker *w, uint64_t generation, 
         cfr_hook_request(w->hooks, generation, first, now);
     w->first_delivery = w->first_delivery || first;
     cfr_worker_save(w);
+}
+
+static enum cfr_event finish_changed(struct cfr_worker *w, uint64_t generation, struct cfr_now now)
+{
+    bool first = w->record.generation == 0;
+
+    record_generation(w, generation, now);
     if (w->rotator != NULL)
         cfr_worker_rotation_published(w);
     log_published(w, first, now);
@@ -119,6 +126,14 @@ static enum cfr_event finish_same(struct cfr_worker *w)
     return CFR_EVENT_SAME;
 }
 
+/* The number of what is published next. */
+static uint64_t next_generation(const struct cfr_worker *w)
+{
+    uint64_t newest = w->known ? 0 : cfr_publish_newest(w->config);
+
+    return (newest > w->record.generation ? newest : w->record.generation) + 1;
+}
+
 enum cfr_event cfr_worker_publish(struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
@@ -126,8 +141,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     struct cfr_grant *grant = &g->grant;
     int64_t life_ms = life_ms_of(grant->expires_s, g->server_date_s, now);
     int64_t token_ms = life_ms_of(g->token_expires_s, g->server_date_s, now);
-    uint64_t newest = w->known ? 0 : cfr_publish_newest(w->config);
-    uint64_t generation = (newest > w->record.generation ? newest : w->record.generation) + 1;
+    uint64_t generation = next_generation(w);
     bool known = w->known || (w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0);
     struct cfr_publish_job job = {
         .render = {w->config->name, &g->from, grant, generation, NULL}, .now = now, .delivery = w->delivery};
@@ -171,6 +185,69 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
     return changed || w->config->publish.count == 0 || !known ? finish_changed(w, generation, now) : finish_same(w);
+}
+
+/* True if the token of INPUTS is better than the published one. One that is requested is new at each try: it takes the
+ * place of one that is near its end. */
+static bool is_better_token(const struct cfr_worker *w, const struct cfr_worker_granted *g, int64_t expires_s,
+                            struct cfr_now now)
+{
+    const struct cfr_publish_record *r = &w->record;
+    int64_t life_s = r->token_expires_s - r->token_issued_s;
+
+    if (expires_s != 0 && (expires_s < r->token_expires_s || expires_s <= now.wall_ms / 1000))
+        return false;
+    if (g->token_expires_s != 0)
+        return now.wall_ms / 1000 > r->token_issued_s + life_s * 8 / 10;
+    return g->inputs.mark != r->token_mark && g->inputs.mark != w->token_alone;
+}
+
+void cfr_worker_publish_token(struct cfr_worker *w)
+{
+    struct cfr_worker_granted *g = w->granted;
+    struct cfr_now now = cfr_clock_now();
+    const struct cfr_grant *grant = NULL;
+    int64_t expires_s = g == NULL ? 0 : g->token_expires_s != 0 ? g->token_expires_s : g->inputs.expires_s;
+    char life[CFR_TIME_WORDS_MAX];
+    bool changed = false;
+    struct cfr_err err = {0};
+    int64_t session_ms;
+    int rc = 0;
+
+    /* 1. Is there a new token, and a session that it can be published with? */
+    if (g == NULL || g->inputs.token.len == 0 || w->record.generation == 0 || !is_better_token(w, g, expires_s, now))
+        return;
+    session_ms = cfr_worker_kept_with_token(w, cfr_secret_view(&g->inputs.token), &grant, &err);
+    if (grant != NULL) {
+        /* 2. Publish both: what lives shorter decides, as always. */
+        struct cfr_publish_job job = {.render = {w->config->name, &g->from, grant, next_generation(w), NULL},
+                                      .now = now,
+                                      .expires_ms = expires_s != 0 && expires_s * 1000 < session_ms ? expires_s * 1000
+                                                                                                    : session_ms,
+                                      .delivery = w->delivery};
+
+        rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
+        cfr_worker_kept_published(w);
+        if (rc == 0 && changed) {
+            /* 3. Record the token's times, but not its mark: it is not exchanged yet. */
+            cfr_lifecycle_extended(&w->life, now, job.expires_ms);
+            w->record.expires_ms = w->life.life.expires_ms;
+            w->record.token_issued_s = g->token_expires_s != 0 ? g->token_issued_s : g->inputs.issued_s;
+            w->record.token_expires_s = expires_s;
+            w->token_alone = g->inputs.mark;
+            w->known = true;
+            record_generation(w, job.render.generation, now);
+            cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
+                    "published generation %" PRIu64 ": the new token, with the last session, %s%s",
+                    w->record.generation, session_ms > now.wall_ms ? "which is valid for " : "which has expired",
+                    session_ms > now.wall_ms ? cfr_time_words(session_ms - now.wall_ms, life) : "");
+        }
+    }
+    if (err.code != 0 && cfr_log_once_is_news(&w->token_error, &err))
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "cannot publish the new token alone: %s",
+                err.text);
+    else if (changed)
+        w->token_error = (struct cfr_log_once){0};
 }
 
 enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)

@@ -276,10 +276,12 @@ def test_what_is_published_elsewhere_is_served_on_and_what_is_granted_otherwise_
 
 
 def test_an_endpoint_for_what_is_only_published_so_far(agent):
-    agent.configure().start()
+    demo = agent.credential(publish={"directory": str(agent.out),
+                                     "files": [{"name": "credentials", "format": "aws-credentials"}]})
+    agent.configure(demo).start()
     agent.wait_state("fresh")
     at = where()
-    agent.configure(endpoints=[{"listen": at, "aws_container": container(agent)}])
+    agent.configure(demo, endpoints=[{"listen": at, "aws_container": container(agent)}])
     assert agent.request("POST", "/v1/reload")[0] == 200
     wait_served(agent, at)
     assert len(agent.cloud.exchanges()) == 2

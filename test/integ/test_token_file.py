@@ -339,3 +339,74 @@ def test_a_token_inside_a_json_file_is_used(shared_cloud, agent_factory, tmp_pat
     eventually(lambda: "no text in the member id_token" in (agent.status().get("last_error") or {}).get("message", ""),
                "the missing member")
     assert agent.published()["generation"] == 1
+
+
+def test_a_new_token_is_published_while_its_exchange_fails(agent):
+    """With the last session: clients that exchange the token themselves need it, and the session is still good."""
+    runs = agent.dir / "runs"
+    agent.configure(agent.credential(reload=[{"exec": ["/bin/sh", "-c", f"echo $CREDFRESH_GENERATION >> {runs}"]}]))
+    agent.start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    volume = agent.cloud.volumes["demo"]
+    before = agent.published()
+    old = (volume / "token").read_text()
+    agent.cloud.admin("/outage", {"on": True})
+
+    def renewed():  # one of the same second is the same
+        agent.cloud.admin("/volume/demo/renew", {})
+        return (volume / "token").read_text() != old
+
+    eventually(renewed, "another token", pause_s=0.3)
+    agent.wait_generation(2)
+    agent.wait_state("backoff")
+    new = (volume / "token").read_text()
+    now = agent.published()
+    assert (agent.out / "token").read_text() == new != old
+    assert now["fields"] == {**before["fields"], "token": new}
+    assert agent.status()["ready"] and agent.status()["last_error"]
+    eventually(lambda: runs.exists() and runs.read_text().split()[-1] == "2", "the hook of generation 2")
+    # Further tries bring nothing new.
+    tries = len(agent.cloud.exchanges())
+    eventually(lambda: len(agent.cloud.exchanges()) >= tries + 2, "two more tries", 30)
+    assert agent.generation() == 2
+    # It counts as not exchanged: a restart tries at once, and keeps what is there meanwhile.
+    agent.kill()
+    tries = len(agent.cloud.exchanges())
+    agent.start()
+    eventually(lambda: len(agent.cloud.exchanges()) > tries, "a try after the restart")
+    assert (agent.out / "token").read_text() == new
+    agent.cloud.admin("/outage", {"on": False})
+    agent.wait_generation(3)
+    assert agent.published()["fields"] != before["fields"]
+    assert (agent.out / "token").read_text() == new
+
+
+def test_a_new_token_is_published_with_a_session_that_has_expired(agent_factory, cloud_factory):
+    """An hour is 12 s. What clients exchange themselves is no older than the kubelet's file when the cloud is back."""
+    cloud = cloud_factory(speed=300)
+    agent = agent_factory(cloud).configure().start()
+    agent.wait_generation(1)
+    cloud.admin("/outage", {"on": True})
+    before = agent.published()["fields"]
+    eventually(lambda: not agent.status()["ready"], "the session's end", 40)
+    eventually(lambda: "which has expired" in agent.log, lambda: "a token with an expired session:\n" + agent.log, 40)
+    now = agent.published()["fields"]
+    assert now["token"] != before["token"] and now == {**before, "token": now["token"]}
+    assert not agent.status()["ready"]
+
+
+def test_a_new_token_that_is_refused_is_not_published(agent):
+    agent.configure().start()
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    volume = agent.cloud.volumes["demo"]
+    old = (volume / "token").read_text()
+    agent.cloud.fault(kind="error", code="InvalidIdentityToken", status=400, message="no", count=-1)
+    other = agent.cloud.token(expires_in_s=7200)
+    agent.cloud.admin("/volume/demo/write", {"content": other})
+    agent.wait_state("backoff")
+    assert (agent.out / "token").read_text() == old and agent.generation() == 1
+    agent.cloud.clear_faults()
+    agent.wait_generation(2, limit_s=60)
+    assert (agent.out / "token").read_text() == other

@@ -325,7 +325,7 @@ static struct cfr_lifecycle failed_without_any(int64_t retry_after_s, double cha
     c.bare = true;
     c.backoff.failures = 40;
     (void)cfr_lifecycle_failed(&c, start, CFR_CLASS_RETRY, retry_after_s, chance);
-    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_FAILED), CFR_ACTION_NOTHING);
+    assert_int_equal(cfr_lifecycle_step(&c, CFR_EVENT_FAILED), CFR_ACTION_TOKEN);
     return c;
 }
 
