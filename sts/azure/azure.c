@@ -341,8 +341,15 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
+    static const char *const domains[] = {".azurecr.io", ".azurecr.cn", ".azurecr.us", NULL};
     struct cfr_azure *c = config;
 
+    /* The image names the host, and its author must not choose where a token goes. */
+    if (host.n != 0 && c->acr.count == 0 && c->acr_endpoint == NULL && !cfr_docker_auths_host_in(host, domains))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "acr: the host is not below azurecr.io, azurecr.cn or azurecr.us, so no token is sent to it; "
+            "narrow `match`, or name the host in `acr` or a URL in `acr_endpoint`");
     return cfr_docker_auths_default(&c->acr, host, "registry.azurecr.io", err);
 }
 

@@ -91,14 +91,15 @@ static const struct cfr_field azure_fields[] = {
                     "`docker-config`. The "
                     "token for `https://containerregistry.azure.net/.default` is used if that is among the scopes, "
                     "else that of "
-                    "the Resource Manager.")},
+                    "the Resource Manager. In `image_credentials` the default is the host of the image, which must "
+                    "then be below azurecr.io, azurecr.cn or azurecr.us.")},
     {.key = "acr_endpoint",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(acr_endpoint),
      .min = 8,
      .max = 500,
      .doc = CFR_DOC("URL to call instead of `https://REGISTRY` for every registry of `acr`: a gateway, or a "
-                    "compatible server.")},
+                    "compatible server. In `image_credentials` it is called whatever the host of the image is.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = AZURE(ca_file),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define HOST_MAX 255 /* without the port */
 
@@ -61,6 +62,23 @@ bool cfr_docker_auths_host_ok(struct cfr_view host)
         return end == name.p + name.n - 1 && literal_ok((struct cfr_view){name.p + 1, name.n - 2});
     /* Without a dot or a port it would be the first part of a name in the default registry. */
     return name_ok(name) && (port || memchr(name.p, '.', name.n) != NULL || cfr_view_is(name, "localhost"));
+}
+
+bool cfr_docker_auths_host_in(struct cfr_view host, const char *const *domains)
+{
+    const char *colon = host.n != 0 ? memchr(host.p, ':', host.n) : NULL;
+
+    if (!cfr_docker_auths_host_ok(host))
+        return false;
+    host.n = colon != NULL ? (size_t)(colon - host.p) : host.n;
+    for (; *domains != NULL; domains++) {
+        size_t n = strlen(*domains);
+        bool below = **domains == '.';
+
+        if (host.n >= n && (below || host.n == n) && strncasecmp(host.p + (host.n - n), *domains, n) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int check(const char *host, struct cfr_view user, struct cfr_view password, struct cfr_err *err)

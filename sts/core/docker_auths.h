@@ -13,6 +13,8 @@ int cfr_docker_auths_add(struct cfr_grant *g, const char *host, struct cfr_view 
                          struct cfr_err *err);
 /* True for a registry host as it is before the first `/` of an image name, with an optional port. */
 bool cfr_docker_auths_host_ok(struct cfr_view host);
+/* True if HOST, whatever its port, is one of DOMAINS (NULL-terminated): ".x.example" is every name below x.example. */
+bool cfr_docker_auths_host_in(struct cfr_view host, const char *const *domains);
 /* Fills an empty LIST of a configuration with HOST, or with EXAMPLE if that is empty, too. CFR_E_NOMEM. */
 int cfr_docker_auths_default(struct cfr_strings *list, struct cfr_view host, const char *example, struct cfr_err *err);
 

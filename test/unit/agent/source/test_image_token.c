@@ -35,6 +35,15 @@ static const char text[] =
     "  - name: acr\n"
     "    match: [\"*.azurecr.io\"]\n"
     "    exchange: {azure: {" IDS "}}\n"
+    "  - name: wide\n"
+    "    match: [\"*.azurecr.us\", \"*.azurecr.io:444\", \"*.*.*.wide.example\", \"*.wide.example\"]\n"
+    "    exchange: {azure: {" IDS "}}\n"
+    "  - name: gateway\n"
+    "    match: [\"gateway.example\"]\n"
+    "    exchange: {azure: {" IDS ", acr_endpoint: \"https://gateway.example\"}}\n"
+    "  - name: listed\n"
+    "    match: [\"listed.example\"]\n"
+    "    exchange: {azure: {" IDS ", acr: [listed.example]}}\n"
     "  - name: google\n"
     "    match: [\"*-docker.pkg.dev\"]\n"
     "    exchange: {gcp: {audience: " AUDIENCE "}}\n"
@@ -180,6 +189,22 @@ static void the_registry_of_the_image(void **state)
     assert_null(((const struct cfr_aws *)cfr_config_image_at(config, 0)->exchange->provider.config)->ecr);
 }
 
+/* A pod's author writes the image's name, and a wide `match` must not let them choose where a token goes. */
+static void no_token_for_any_host(void **state)
+{
+    static const char *const ours[] = {"r.azurecr.us/x", "r.azurecr.io:444/x", "gateway.example/x", "listed.example/x"};
+    static const char *const others[] = {"r.wide.example/x", "r.azurecr.io.wide.example/x", "azurecr.wide.example/x"};
+    struct cfr_config_exchange x;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ours); i++) {
+        assert_int_equal(((const struct cfr_azure *)settled(ours[i], "", &x))->acr.count, 1);
+        free_exchange(&x);
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+        refused(others[i], "", "so no token is sent to it; narrow `match`");
+}
+
 static void what_annotations_say(void **state)
 {
     struct cfr_config_exchange x;
@@ -255,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_that_fits),
         cmocka_unit_test(the_registry_of_the_image),
+        cmocka_unit_test(no_token_for_any_host),
         cmocka_unit_test(what_annotations_say),
         cmocka_unit_test(the_token),
     };

@@ -92,12 +92,41 @@ static void hosts(void **state)
     assert_false(cfr_docker_auths_host_ok((struct cfr_view){longest, 256}));
 }
 
+static void hosts_of_domains(void **state)
+{
+    static const char *const domains[] = {".io.example", "gcr.example", NULL};
+    static const char *const in[] = {"r.io.example", "R.IO.Example", "a.b.io.example:444", "gcr.example",
+                                     "GCR.example:1"};
+    static const char *const out[] = {"",
+                                      "io.example",
+                                      ".io.example",
+                                      "xio.example",
+                                      "r.io.example.evil",
+                                      "evil:io.example",
+                                      "x.gcr.example",
+                                      "xgcr.example",
+                                      "[::1]:5000",
+                                      "r.io.example/x",
+                                      "a@r.io.example"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(in); i++) {
+        if (!cfr_docker_auths_host_in(cfr_view_of(in[i]), domains))
+            fail_msg("%s", in[i]);
+    }
+    for (size_t i = 0; i < COUNT(out); i++) {
+        if (cfr_docker_auths_host_in(cfr_view_of(out[i]), domains))
+            fail_msg("\"%s\"", out[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logins),
         cmocka_unit_test(too_much),
         cmocka_unit_test(hosts),
+        cmocka_unit_test(hosts_of_domains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
