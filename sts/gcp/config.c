@@ -161,8 +161,10 @@ static const struct cfr_field gcp_fields[] = {
      .type = CFR_FIELD_STRINGS,
      .offset = GCP(artifact_registry),
      .max = 32,
-     .doc = CFR_DOC("Hosts of container registries to log in to with the access token, such as "
-                    "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config.")},
+     .doc = CFR_DOC(
+         "Hosts of container registries to log in to with the access token, such as "
+         "`europe-docker.pkg.dev` or `gcr.io`: for the format docker-config. In `image_credentials` the default is "
+         "the host of the image, which must then be below pkg.dev or gcr.io.")},
     {.key = "ca_file",
      .type = CFR_FIELD_STRING,
      .offset = GCP(ca_file),

@@ -207,8 +207,14 @@ static int parse(struct cfr_sts_exchange *x, const struct cfr_sts_input *in, con
 
 static int add_registry(void *config, struct cfr_view host, struct cfr_err *err)
 {
+    static const char *const domains[] = {".pkg.dev", ".gcr.io", "gcr.io", NULL};
     struct cfr_gcp *c = config;
 
+    /* The kubelet sends the access token, as the password, to the host that the image names. */
+    if (host.n != 0 && c->artifact_registry.count == 0 && !cfr_docker_auths_host_in(host, domains))
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "artifact_registry: the host is not below pkg.dev or gcr.io, so no token is given for it; "
+                           "narrow `match`, or name the host in `artifact_registry`");
     return cfr_docker_auths_default(&c->artifact_registry, host, "europe-docker.pkg.dev", err);
 }
 

@@ -38,6 +38,9 @@ static const char text[] =
     "  - name: wide\n"
     "    match: [\"*.azurecr.us\", \"*.azurecr.io:444\", \"*.*.*.wide.example\", \"*.wide.example\"]\n"
     "    exchange: {azure: {" IDS "}}\n"
+    "  - name: wide-google\n"
+    "    match: [\"*.google.example\", \"*.gcr.io\"]\n"
+    "    exchange: {gcp: {audience: " AUDIENCE "}}\n"
     "  - name: gateway\n"
     "    match: [\"gateway.example\"]\n"
     "    exchange: {azure: {" IDS ", acr_endpoint: \"https://gateway.example\"}}\n"
@@ -203,6 +206,9 @@ static void no_token_for_any_host(void **state)
     }
     for (size_t i = 0; i < COUNT(others); i++)
         refused(others[i], "", "so no token is sent to it; narrow `match`");
+    assert_int_equal(((const struct cfr_gcp *)settled("eu.gcr.io/x", "", &x))->artifact_registry.count, 1);
+    free_exchange(&x);
+    refused("r.google.example/x", "", "so no token is given for it; narrow `match`");
 }
 
 static void what_annotations_say(void **state)
