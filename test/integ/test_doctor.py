@@ -256,9 +256,10 @@ def test_the_clouds_date(sick):
         assert abs(told - abs(skew_s)) <= 15 and "time service" in found["remedy"]
 
 
-def test_the_issuers_clock(sick):
+@pytest.mark.parametrize("claim", ["iat", "nbf"])
+def test_the_issuers_clock(sick, claim):
     """The cloud's clock and ours agree, so it is the issuer's that is wrong."""
-    sick.configure(sick.credential(token=token_file(sick, issued_ago_s=-600)))
+    sick.configure(sick.credential(token=token_file(sick, extra_claims={claim: int(time.time()) + 600})))
     report = doctor(sick)
     report.one("token.not-yet-valid", "wrong")
     report.one("clock.issuer", "wrong", "in the cloud's future", "issuer's clock is ahead")

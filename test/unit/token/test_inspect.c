@@ -83,6 +83,10 @@ static void problems(void **state)
     says("PROBLEM expired");
     assert_int_equal(inspect("RS256", "{" GOOD ",\"exp\":1767326645,\"iat\":1767323900}", "", NULL), 1);
     says("PROBLEM not valid yet");
+    assert_int_equal(inspect("RS256", "{" GOOD ",\"exp\":1767326645,\"iat\":1767323045,\"nbf\":1767323900}", "", NULL),
+                     1);
+    says("valid from      2026-01-02T03:18:20Z");
+    says("PROBLEM not valid yet");
     assert_int_equal(inspect("RS256", "{" GOOD TIMES "}", "", "other"), 1);
     says("PROBLEM the audience is not the configured other");
     assert_int_equal(inspect("RS256", "{" GOOD ",\"exp\":1767326645.5,\"iat\":1767323045}", "", NULL), 1);

@@ -270,6 +270,9 @@ static void the_token(void **state)
           "expired at 2026-01-02T03:04:05Z");
     token("{" SUB ",\"iat\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN,
           "is not valid before 2026-01-02T03:04:11Z");
+    token("{" SUB ",\"iat\":1767323000,\"nbf\":1767323051,\"exp\":1767326600}", NULL, CFR_E_TOKEN,
+          "is not valid before 2026-01-02T03:04:11Z");
+    token("{" SUB ",\"iat\":1767323000,\"nbf\":1767323050,\"exp\":1767326600}", NULL, 0, "");
     token("{" SUB ",\"iat\":1767323000}", NULL, CFR_E_TOKEN, "the service account token in the kubelet's request: ");
     assert_int_equal(cfr_source_image_token_read(cfr_view_of(" \n"), NULL, NOW_MS, &t, &err), CFR_E_TOKEN);
     cfr_source_token_file_free(&t);

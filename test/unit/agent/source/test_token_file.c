@@ -25,16 +25,11 @@ static void add_part(struct cfr_str *to, const char *json)
     cfr_secret_free(&out);
 }
 
-/* A token of account NUMBER with this signature. */
-static void write_token(int number, const char *signature)
+static void write_claims(const char *claims, const char *signature)
 {
     struct cfr_str s = {.limit = 4096};
-    char claims[256];
     FILE *f;
 
-    (void)snprintf(claims, sizeof claims,
-                   "{\"iss\":\"https://i\",\"sub\":\"account-%d\",\"aud\":[\"a%d\"],\"iat\":1700000000,\"exp\":%d}",
-                   number, number, 1700003600 + number);
     add_part(&s, "{\"alg\":\"RS256\",\"kid\":\"k\"}");
     cfr_str_addz(&s, ".");
     add_part(&s, claims);
@@ -48,6 +43,19 @@ static void write_token(int number, const char *signature)
     cfr_str_free(&s);
 }
 
+/* A token of account NUMBER with this signature. */
+static void write_token(int number, const char *signature)
+{
+    char claims[256];
+
+    (void)snprintf(claims, sizeof claims,
+                   "{\"iss\":\"https://i\",\"sub\":\"account-%d\",\"aud\":[\"a%d\"],\"iat\":1700000000,\"exp\":%d}",
+                   number, number, 1700003600 + number);
+    write_claims(claims, signature);
+}
+
+static int64_t wait_ms; /* as the last read_token set it */
+
 static int read_token(const char *audience, int64_t now_ms, struct cfr_source_token_file *out, struct cfr_err *err)
 {
     struct cfr_config_token config = {.file = path};
@@ -55,9 +63,9 @@ static int read_token(const char *audience, int64_t now_ms, struct cfr_source_to
         const char *in;
         char *out;
     } text = {audience};
-    int64_t wait_ms;
 
     config.audience = text.out;
+    wait_ms = 0;
     *err = (struct cfr_err){0};
     return cfr_source_token_file_read(&config, now_ms, out, &wait_ms, err);
 }
@@ -113,11 +121,35 @@ static void what_is_remembered_is_judged_anew(void **state)
     cfr_source_token_file_forget();
 }
 
+/* Whichever of `nbf` and `iat` is later, plus 5 s for clocks that differ. */
+static void a_token_is_not_used_before_it_is_valid(void **state)
+{
+    static const char *const claims[] = {
+        "{\"iss\":\"https://i\",\"sub\":\"s\",\"iat\":1700000000,\"nbf\":1700000200,\"exp\":1700003600}",
+        "{\"iss\":\"https://i\",\"sub\":\"s\",\"iat\":1700000200,\"nbf\":1700000000,\"exp\":1700003600}",
+    };
+    struct cfr_source_token_file t;
+    struct cfr_err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        write_claims(claims[i], "c2ln");
+        assert_int_equal(read_token(NULL, INT64_C(1700000194999), &t, &err), CFR_E_TOKEN);
+        assert_contains(err.text, "is not valid before 2023-11-14T22:16:40Z");
+        assert_int_equal(wait_ms, 5001);
+        cfr_source_token_file_free(&t);
+        assert_int_equal(read_token(NULL, INT64_C(1700000195000), &t, &err), 0);
+        cfr_source_token_file_free(&t);
+    }
+    cfr_source_token_file_forget();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_token_keeps_its_own_claims, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(what_is_remembered_is_judged_anew, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_token_is_not_used_before_it_is_valid, scratch_make, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
