@@ -25,6 +25,15 @@ static int read_certificate(struct cfr_kube_reader *r, const struct cfr_yaml_nod
     return 0;
 }
 
+/* An empty value counts as none, as in kubectl. */
+static const struct cfr_yaml_node *get_text(const struct cfr_kube_reader *r, const struct cfr_yaml_node *user,
+                                            const char *key)
+{
+    const struct cfr_yaml_node *node = cfr_kube_get(r, user, key);
+
+    return node != NULL && node->kind == CFR_YAML_SCALAR && node->text.n == 0 ? NULL : node;
+}
+
 static int read_password(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, struct cfr_kube_config *out)
 {
     int rc;
@@ -33,7 +42,7 @@ static int read_password(struct cfr_kube_reader *r, const struct cfr_yaml_node *
     rc = cfr_kube_secret(r, user, "username", &out->basic);
     if (rc == 0 && out->basic.len != 0 && memchr(out->basic.p, ':', out->basic.len) != NULL)
         return cfr_kube_refuse(r, user->line, "username", "must not hold a colon");
-    if (rc == 0 && out->basic.len == 0 && cfr_kube_get(r, user, "password") != NULL)
+    if (rc == 0 && out->basic.len == 0 && get_text(r, user, "password") != NULL)
         return cfr_kube_refuse(r, user->line, "password", "needs a username");
     if (rc == 0 && out->basic.len != 0)
         rc = cfr_secret_append_str(&out->basic, ":", r->err);
@@ -103,7 +112,7 @@ static int add_extra(struct cfr_kube_reader *r, const struct cfr_yaml_node *key,
     cfr_secret_init(&text, 1024);
     cfr_secret_init(&name, 4096);
     rc = cfr_kube_text(r, key, "as-user-extra", &text);
-    if (rc == 0 && (text.len == 0 || values->kind != CFR_YAML_LIST))
+    if (rc == 0 && (text.len == 0 || (values->kind != CFR_YAML_LIST && !cfr_yaml_is_null(values))))
         rc = cfr_kube_refuse(r, key->line, "as-user-extra", "must map names to lists of text");
     if (rc == 0)
         rc = cfr_secret_append_str(&name, "Impersonate-Extra-", r->err);
@@ -118,8 +127,8 @@ static int add_extra(struct cfr_kube_reader *r, const struct cfr_yaml_node *key,
 
 static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, struct cfr_kube_config *out)
 {
-    const struct cfr_yaml_node *as = cfr_kube_get(r, user, "as");
-    const struct cfr_yaml_node *uid = cfr_kube_get(r, user, "as-uid");
+    const struct cfr_yaml_node *as = get_text(r, user, "as");
+    const struct cfr_yaml_node *uid = get_text(r, user, "as-uid");
     const struct cfr_yaml_node *groups;
     const struct cfr_yaml_node *extra;
     int rc = cfr_kube_collection(r, user, "as-groups", CFR_YAML_LIST, &groups);
@@ -128,7 +137,7 @@ static int read_impersonation(struct cfr_kube_reader *r, const struct cfr_yaml_n
         rc = cfr_kube_collection(r, user, "as-user-extra", CFR_YAML_MAP, &extra);
     if (rc != 0)
         return rc;
-    if (as == NULL && (uid != NULL || groups != NULL || extra != NULL))
+    if (as == NULL && (uid != NULL || (groups != NULL && groups->count != 0) || (extra != NULL && extra->count != 0)))
         return cfr_kube_refuse(r, user->line, NULL, "as-uid, as-groups and as-user-extra need `as`");
     if (as != NULL)
         rc = add_text_header(r, as, "as", "Impersonate-User", out);

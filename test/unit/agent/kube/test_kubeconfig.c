@@ -251,7 +251,9 @@ static void test_refusals(void **state)
         {USER("{token: \"SESAME \"}"), "without blanks around it"},
         {USER("{as-groups: [a]}"), "need `as`"},
         {USER("{as: \"a\\nb\"}"), "as: holds control characters"},
-        {USER("{as: ''}"), "as: must not be empty"},
+        {USER("{as: '', as-groups: [a]}"), "need `as`"},
+        {USER("{as: x, as-groups: ['']}"), "as-groups: must not be empty"},
+        {USER("{as: []}"), "as: must be text"},
         {USER("{as: x, as-groups: a}"), "as-groups: must be a list"},
         {USER("{as: x, as-user-extra: {a: b}}"), "as-user-extra: must map names to lists"},
         {USER("{exec: {command: x}}"), "exec.apiVersion: must be client.authentication.k8s.io/v1"},
@@ -282,6 +284,28 @@ static void test_refusals(void **state)
         assert_null(c.server);
         assert_int_equal(cfr_kube_config_parse(cfr_view_of(cases[i].text), "/c", NULL, &c, NULL), CFR_E_CONFIG);
     }
+}
+
+/* As kubectl takes them. */
+static void test_empty_impersonation(void **state)
+{
+    static const char *const users[] = {
+        USER("{as: '', as-uid: \"\", as-groups: [], as-user-extra: {}, username: '', password: ''}"),
+        USER("{as-uid: , as-groups: ~, as-user-extra: null}"),
+    };
+    struct cfr_kube_config c;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(users); i++) {
+        c = read_context(users[i], NULL);
+        assert_int_equal(c.header_count, 0);
+        cfr_kube_config_free(&c);
+    }
+    c = read_context(USER("{as: ann, as-uid: '', as-groups: [], as-user-extra: {a: [], b: , c: [d]}}"), NULL);
+    assert_int_equal(c.header_count, 2);
+    assert_view(cfr_secret_view(&c.headers[0]), "Impersonate-User: ann");
+    assert_view(cfr_secret_view(&c.headers[1]), "Impersonate-Extra-c: d");
+    cfr_kube_config_free(&c);
 }
 
 static void test_unknown_context_is_named(void **state)
@@ -357,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_json_with_cluster_extension),
         cmocka_unit_test(test_data_over_several_lines),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_empty_impersonation),
         cmocka_unit_test(test_unknown_context_is_named),
         cmocka_unit_test(test_veil),
     };
