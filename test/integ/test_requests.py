@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tokens from the API server (TokenRequest): alone, for an exchange, and in place of a file that is not renewed."""
 import base64
+import calendar
 import json
 import os
+import time
 
 import pytest
 
@@ -15,6 +17,10 @@ AUDIENCE = "sts.amazonaws.com"
 def claims_of(token):
     part = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def seconds(text):
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def last_error(agent):
@@ -98,6 +104,19 @@ def test_with_an_exchange(agent):
     assert claims_of((agent.out / "token").read_text())["aud"] == [AUDIENCE]
     assert len(token_requests(agent)) == 1 and len(agent.cloud.exchanges()) == 1
     assert doc["fields"]["aws_session_token"]
+
+
+def test_a_session_ends_with_the_token_next_to_it(agent):
+    """Where the token is published, too, it is the one of the two that expires first that counts."""
+    both = asked(agent, exchange="aws", expiration="10m")
+    alone = {**both, "name": "alone", "publish": {"directory": str(agent.dir / "alone"),
+                                                  "files": [{"name": "credentials", "format": "aws-credentials"}]}}
+    agent.configure(both, alone).start().wait_generation(1)
+    agent.wait_generation(1, "alone")
+    token_ends = claims_of((agent.out / "token").read_text())["exp"]
+    assert abs(token_ends - time.time() - 600) < 60
+    assert abs(seconds(agent.status()["expires"]) - token_ends) <= 5
+    assert abs(seconds(agent.status("alone")["expires"]) - time.time() - 3600) < 60
 
 
 def test_bound_to_a_pod_of_the_environment(agent):
