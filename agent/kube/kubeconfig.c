@@ -169,6 +169,7 @@ static int read_context(struct cfr_kube_reader *r, const struct cfr_yaml_node *r
     /* A context without a user is for a server that needs no identity, such as kubectl's proxy. */
     if (rc == 0 && user_name != NULL)
         rc = read_user(r, root, cluster, user_name, out);
+    r->kind = NULL;
     free(cluster_name);
     free(user_name);
     return rc;
@@ -189,6 +190,8 @@ static int read_root(struct cfr_kube_reader *r, const struct cfr_yaml_node *root
     }
     if (rc == 0)
         rc = read_context(r, root, out);
+    if (rc == 0)
+        rc = cfr_kube_check_lookups(r);
     free(current);
     return rc;
 }
@@ -218,7 +221,9 @@ int cfr_kube_config_parse(struct cfr_view text, const char *path, const char *co
                           struct cfr_err *err)
 {
     struct cfr_err own = {0};
-    struct cfr_kube_reader r = {.path = path, .context = context, .err = err != NULL ? err : &own};
+    struct cfr_kube_repeated repeated = {0, NULL};
+    struct cfr_kube_reader r = {
+        .path = path, .context = context, .repeated = &repeated, .err = err != NULL ? err : &own};
     int rc;
 
     *out = (struct cfr_kube_config){.server = NULL};
