@@ -193,6 +193,32 @@ static void a_whole_exchange(void **state)
     data_file_free(login);
 }
 
+/* The same when the first answer is the one that ends first: neither a later token nor a login extends it. */
+static void later_answers_do_not_extend_the_life(void **state)
+{
+    struct cfr_azure c = config_of(cfr_view_of("federated"));
+    struct cfr_sts_exchange x = {.provider = &cfr_azure_provider, .config = &c};
+    struct cfr_view login = data_file_read("azure/grants/acr.json");
+    struct cfr_err err = {0};
+    char *body = strndup(login.p, login.n);
+
+    (void)state;
+    assert_int_equal(
+        answer(&x, SAMPLE_NOW_S, "{\"access_token\":\"one\",\"expires_in\":1000,\"refresh_in\":500}", &err),
+        CFR_STS_MORE);
+    assert_int_equal(
+        answer(&x, SAMPLE_NOW_S + 10, "{\"access_token\":\"two\",\"expires_in\":3000,\"refresh_in\":1400}", &err),
+        CFR_STS_MORE);
+    assert_int_equal(x.grant.expires_s, SAMPLE_NOW_S + 1000);
+    assert_int_equal(answer(&x, SAMPLE_NOW_S + 20, body, &err), CFR_STS_DONE);
+    assert_int_equal(x.grant.issued_s, SAMPLE_NOW_S);
+    assert_int_equal(x.grant.expires_s, SAMPLE_NOW_S + 1000);
+    assert_int_equal(x.grant.refresh_s, SAMPLE_NOW_S + 500);
+    cfr_sts_exchange_free(&x);
+    free(body);
+    data_file_free(login);
+}
+
 /* A login that ends before the tokens want to be renewed leaves their advice without effect. */
 static void advice_after_the_end(void **state)
 {
@@ -344,6 +370,7 @@ int main(void)
         cmocka_unit_test(errors),
         cmocka_unit_test(grants),
         cmocka_unit_test(a_whole_exchange),
+        cmocka_unit_test(later_answers_do_not_extend_the_life),
         cmocka_unit_test(advice_after_the_end),
         cmocka_unit_test(the_text_of_a_refusal),
         cmocka_unit_test(echoed_secrets),
