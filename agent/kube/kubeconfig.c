@@ -34,6 +34,17 @@ void cfr_kube_config_free(struct cfr_kube_config *c)
     *c = (struct cfr_kube_config){.server = NULL};
 }
 
+/* The scheme of a URL in lower case, as everything after this expects it. */
+static void lower_scheme(char *url)
+{
+    char *colon = url != NULL ? strchr(url, ':') : NULL;
+
+    for (char *p = url; p != NULL && colon != NULL && p < colon; p++) {
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+    }
+}
+
 static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cluster, struct cfr_kube_config *out)
 {
     int rc = cfr_kube_string(r, cluster, "server", &out->server);
@@ -45,6 +56,7 @@ static int read_server(struct cfr_kube_reader *r, const struct cfr_yaml_node *cl
         return rc;
     if (out->server == NULL)
         return cfr_kube_refuse(r, cluster->line, "server", "is missing; write https://HOST:PORT");
+    lower_scheme(out->server);
     if (cfr_url_parse(out->server, &url, &why) != 0)
         return cfr_kube_refuse(r, cluster->line, "server", "must be https://HOST:PORT, but %s", why.text);
     if (cfr_view_find(url.path, "?") >= 0)
@@ -76,6 +88,7 @@ static int read_cluster(struct cfr_kube_reader *r, const struct cfr_yaml_node *c
     cfr_secret_init(&out->proxy, 4096);
     if (rc == 0)
         rc = cfr_kube_secret(r, cluster, "proxy-url", &out->proxy);
+    lower_scheme(out->proxy.p);
     proxy = cfr_secret_view(&out->proxy);
     if (rc == 0 && proxy.n != 0 && !cfr_view_starts(proxy, "http://") && !cfr_view_starts(proxy, "https://"))
         rc = cfr_kube_refuse(r, cluster->line, "proxy-url", "must be the URL of an http or https proxy");

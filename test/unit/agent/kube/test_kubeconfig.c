@@ -297,6 +297,17 @@ static void test_refusals(void **state)
     }
 }
 
+static void test_schemes_in_capitals(void **state)
+{
+    struct cfr_kube_config c =
+        read_context(SERVER("{server: 'HTTPS://K.example:6443/A/', proxy-url: 'Http://U:P@Proxy.example'}"), NULL);
+
+    (void)state;
+    assert_string_equal(c.server, "https://K.example:6443/A");
+    assert_view(cfr_secret_view(&c.proxy), "http://U:P@Proxy.example");
+    cfr_kube_config_free(&c);
+}
+
 /* As kubectl takes them. */
 static void test_empty_impersonation(void **state)
 {
@@ -392,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_json_with_cluster_extension),
         cmocka_unit_test(test_data_over_several_lines),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_schemes_in_capitals),
         cmocka_unit_test(test_empty_impersonation),
         cmocka_unit_test(test_unknown_context_is_named),
         cmocka_unit_test(test_veil),
