@@ -135,19 +135,28 @@ static int read_env(struct cfr_kube_reader *r, const struct cfr_yaml_node *exec,
 
 static int append_json(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out);
 
+/* JSON has no plus sign and no leading zeros. */
+static bool is_json_integer(struct cfr_view text)
+{
+    size_t first = text.n != 0 && text.p[0] == '-' ? 1 : 0;
+    int64_t number;
+
+    return cfr_view_int(text, &number) && text.p[0] != '+' && (text.p[first] != '0' || text.n == first + 1);
+}
+
 static int append_scalar(struct cfr_kube_reader *r, const struct cfr_yaml_node *node, struct cfr_secret *out)
 {
     struct cfr_secret text;
-    int64_t number;
+    bool yes;
     int rc;
 
     cfr_secret_init(&text, EXTENSION_MAX);
     rc = cfr_kube_text(r, node, EXTENSION, &text);
     if (rc == 0 && cfr_yaml_is_null(node))
         rc = cfr_secret_append_str(out, "null", r->err);
-    else if (rc == 0 && !node->quoted &&
-             (cfr_kube_is(r, node, "true") || cfr_kube_is(r, node, "false") ||
-              (cfr_view_int(cfr_secret_view(&text), &number) && text.p[0] != '+' && text.p[0] != '0')))
+    else if (rc == 0 && cfr_kube_is_bool(r, node, &yes))
+        rc = cfr_secret_append_str(out, yes ? "true" : "false", r->err);
+    else if (rc == 0 && !node->quoted && is_json_integer(cfr_secret_view(&text)))
         rc = cfr_secret_append(out, cfr_secret_view(&text), r->err);
     else if (rc == 0)
         rc = cfr_secret_append_json(out, cfr_secret_view(&text), r->err);

@@ -36,6 +36,8 @@ bool cfr_kube_is(const struct cfr_kube_reader *r, const struct cfr_yaml_node *no
 int cfr_kube_string(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out);
 /* A path; a relative one starts at the kubeconfig's directory. */
 int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, char **out);
+/* A boolean of YAML 1.1, which has yes, no, on and off as well. */
+bool cfr_kube_is_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *node, bool *out);
 int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, bool *out);
 /* As cfr_kube_string, appended to a secret. */
 int cfr_kube_secret(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define KEYS_MAX 1024 /* of a mapping whose keys are compared with each other */
 
@@ -192,16 +193,28 @@ int cfr_kube_path(const struct cfr_kube_reader *r, const struct cfr_yaml_node *m
     return rc;
 }
 
+bool cfr_kube_is_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *node, bool *out)
+{
+    static const char *const words[] = {"y",  "Y",  "yes",  "Yes",  "YES",  "n",     "N",     "no",
+                                        "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE",
+                                        "on", "On", "ON",   "off",  "Off",  "OFF"};
+
+    for (size_t i = 0; !node->quoted && i < sizeof words / sizeof words[0]; i++) {
+        if (cfr_kube_is(r, node, words[i])) {
+            *out = strpbrk(words[i], "yYtT") != NULL || strcasecmp(words[i], "on") == 0;
+            return true;
+        }
+    }
+    return false;
+}
+
 int cfr_kube_bool(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key, bool *out)
 {
     const struct cfr_yaml_node *node = cfr_kube_get(r, map, key);
 
     if (node == NULL)
         return 0;
-    *out = cfr_kube_is(r, node, "true");
-    if (node->quoted || (!*out && !cfr_kube_is(r, node, "false")))
-        return cfr_kube_refuse(r, node->line, key, "must be true or false");
-    return 0;
+    return cfr_kube_is_bool(r, node, out) ? 0 : cfr_kube_refuse(r, node->line, key, "must be true or false");
 }
 
 int cfr_kube_data(const struct cfr_kube_reader *r, const struct cfr_yaml_node *map, const char *key,

@@ -236,6 +236,8 @@ static void test_refusals(void **state)
         {SERVER("{server: https://k, insecure-skip-tls-verify: true}"),
          "insecure-skip-tls-verify: tokens are not sent"},
         {SERVER("{server: https://k, insecure-skip-tls-verify: maybe}"), "must be true or false"},
+        {SERVER("{server: https://k, insecure-skip-tls-verify: 'yes'}"), "must be true or false"},
+        {SERVER("{server: https://k, insecure-skip-tls-verify: yEs}"), "must be true or false"},
         {SERVER("{server: https://k, certificate-authority-data: SESAME}"),
          "certificate-authority-data: is not base64"},
         {SERVER("{server: https://k, certificate-authority-data: YWJj}"), "is not the base64 of a text in PEM form"},
@@ -305,6 +307,34 @@ static void test_schemes_in_capitals(void **state)
     (void)state;
     assert_string_equal(c.server, "https://K.example:6443/A");
     assert_view(cfr_secret_view(&c.proxy), "http://U:P@Proxy.example");
+    cfr_kube_config_free(&c);
+}
+
+/* Those of YAML 1.1, as kubectl reads them. */
+static void test_booleans(void **state)
+{
+    static const char *const no[] = {"n", "No", "OFF", "False"};
+    static const char *const yes[] = {"y", "YES", "On", "TRUE"};
+    struct cfr_kube_config c;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(no); i++) {
+        char text[512];
+        struct cfr_err err = {0};
+
+        (void)snprintf(text, sizeof text, SERVER("{server: https://k, insecure-skip-tls-verify: %s}"), no[i]);
+        c = read_context(text, NULL);
+        cfr_kube_config_free(&c);
+        (void)snprintf(text, sizeof text, SERVER("{server: https://k, insecure-skip-tls-verify: %s}"), yes[i]);
+        assert_int_equal(cfr_kube_config_parse(cfr_view_of(text), "/c", NULL, &c, &err), CFR_E_CONFIG);
+        assert_contains(err.text, "tokens are not sent");
+    }
+    c = read_context(HEAD "clusters: [{name: k, cluster: {server: https://k, extensions: [{name: "
+                          "client.authentication.k8s.io/exec, extension: [yes, 'no', off, 0, 10, -07]}]}}]\n"
+                          "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: x, "
+                          "provideClusterInfo: on}}}]",
+                     NULL);
+    assert_string_equal(c.plugin->cluster_config, "[true,\"no\",false,0,10,\"-07\"]");
     cfr_kube_config_free(&c);
 }
 
@@ -404,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_data_over_several_lines),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_schemes_in_capitals),
+        cmocka_unit_test(test_booleans),
         cmocka_unit_test(test_empty_impersonation),
         cmocka_unit_test(test_unknown_context_is_named),
         cmocka_unit_test(test_veil),
