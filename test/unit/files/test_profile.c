@@ -13,6 +13,24 @@ static struct cfr_err err;
 static struct cfr_secret merged;
 static bool changed;
 
+/* The profile's file is looked at before it is read, and again before it is replaced: another program writes just
+ * before the second of these. */
+static void (*other_program)(void); /* NULL = none */
+static int writes_left;
+static int looks;
+
+int __real_fstatat(int dir_fd, const char *name, struct stat *st, int flags);
+int __wrap_fstatat(int dir_fd, const char *name, struct stat *st, int flags);
+
+int __wrap_fstatat(int dir_fd, const char *name, struct stat *st, int flags)
+{
+    if (other_program != NULL && strcmp(name, "f") == 0 && ++looks % 2 == 0 && writes_left > 0) {
+        writes_left--;
+        other_program();
+    }
+    return __real_fstatat(dir_fd, name, st, flags);
+}
+
 static int merge(const char *old, const char *section)
 {
     err = (struct cfr_err){0};
@@ -256,6 +274,91 @@ static void held_lock_is_waited_for_then_given_up(void **state)
     assert_int_equal(publish(in("f"), "a"), 0);
 }
 
+#define OTHERS  "[other]\nkey = 1\n"
+#define OTHERS2 "[other]\nkey = 2\n"
+
+static void replaces_it(void)
+{
+    put(in("new"), OTHERS2);
+    assert_int_equal(rename(in("new"), in("f")), 0);
+}
+
+static void overwrites_it(void)
+{
+    struct stat was;
+    struct stat now;
+
+    assert_int_equal(stat(in("f"), &was), 0);
+    /* The file system's clock has ticks, and within one of them nothing would show. */
+    do {
+        put(in("tick"), "");
+        assert_int_equal(stat(in("tick"), &now), 0);
+    } while (now.st_ctim.tv_sec == was.st_ctim.tv_sec && now.st_ctim.tv_nsec == was.st_ctim.tv_nsec);
+    put(in("f"), OTHERS2);
+}
+
+static void removes_it(void)
+{
+    assert_int_equal(unlink(in("f")), 0);
+}
+
+static void appends_to_it(void)
+{
+    FILE *f = fopen(in("f"), "ae");
+
+    assert_non_null(f);
+    assert_true(fputs("more = 1\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Not every program takes the lock: what one of them writes between our reading and our renaming is not lost. */
+static void changes_by_another_program_are_kept(void **state)
+{
+    static const struct {
+        void (*writes)(void);
+        const char *before; /* NULL = no file */
+        const char *after;
+    } cases[] = {
+        {replaces_it, OTHERS, OTHERS2 "\n[a]\n" BODY},
+        {replaces_it, NULL, OTHERS2 "\n[a]\n" BODY},
+        {overwrites_it, OTHERS, OTHERS2 "\n[a]\n" BODY},
+        {appends_to_it, OTHERS, OTHERS "more = 1\n\n[a]\n" BODY},
+        {removes_it, OTHERS, "[a]\n" BODY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].before != NULL)
+            put(in("f"), cases[i].before);
+        else
+            assert_int_equal(unlink(in("f")), 0);
+        other_program = cases[i].writes;
+        writes_left = 1;
+        looks = 0;
+        assert_int_equal(publish(in("f"), "a"), 0);
+        other_program = NULL;
+        assert_int_equal(writes_left, 0);
+        assert_true(changed);
+        assert_string_equal(get(in("f")), cases[i].after);
+    }
+}
+
+static void a_program_that_never_stops_wins(void **state)
+{
+    (void)state;
+    put(in("f"), OTHERS);
+    other_program = appends_to_it;
+    writes_left = 100;
+    looks = 0;
+    assert_int_equal(publish(in("f"), "a"), CFR_E_CONFLICT);
+    other_program = NULL;
+    assert_int_equal(writes_left, 97);
+    assert_false(changed);
+    assert_non_null(strstr(err.text, "another program keeps changing it without taking f.lock"));
+    assert_string_equal(get(in("f")), OTHERS "more = 1\nmore = 1\nmore = 1\n");
+    assert_int_equal(count_entries(scratch, ""), 2); /* it and its lock */
+}
+
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
 int main(void)
@@ -270,6 +373,8 @@ int main(void)
         cmocka_unit_test(random_files_keep_every_other_byte),
         SCRATCH_TEST(file_is_made_and_merged),
         SCRATCH_TEST(refused_file_stays),
+        SCRATCH_TEST(changes_by_another_program_are_kept),
+        SCRATCH_TEST(a_program_that_never_stops_wins),
         SCRATCH_TEST(held_lock_is_waited_for_then_given_up),
     };
 
