@@ -91,7 +91,8 @@ static int read_cluster(struct cfr_kube_reader *r, const struct cfr_yaml_node *c
     lower_scheme(out->proxy.p);
     proxy = cfr_secret_view(&out->proxy);
     if (rc == 0 && proxy.n != 0 && !cfr_view_starts(proxy, "http://") && !cfr_view_starts(proxy, "https://"))
-        rc = cfr_kube_refuse(r, cluster->line, "proxy-url", "must be the URL of an http or https proxy");
+        rc = cfr_kube_refuse(r, cluster->line, "proxy-url",
+                             "must be the URL of an http or https proxy; no other kind, such as socks5, is supported");
     return rc;
 }
 

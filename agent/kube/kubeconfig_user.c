@@ -180,6 +180,19 @@ static int check_conflicts(struct cfr_kube_reader *r, const struct cfr_yaml_node
     return 0;
 }
 
+static int refuse_provider(struct cfr_kube_reader *r, const struct cfr_yaml_node *provider)
+{
+    const struct cfr_yaml_node *name = cfr_kube_get(r, provider, "name");
+
+    if (name != NULL && cfr_kube_is(r, name, "oidc"))
+        return cfr_kube_refuse(r, provider->line, "auth-provider",
+                               "oidc renews its token by writing into the kubeconfig, which credfresh does not do; use "
+                               "an exec plugin such as kubelogin (`kubectl oidc-login setup` prints one)");
+    return cfr_kube_refuse(r, provider->line, "auth-provider",
+                           "only oidc is left of these in Kubernetes; use the exec plugin that replaced it, such as "
+                           "gke-gcloud-auth-plugin or kubelogin");
+}
+
 int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *user, const struct cfr_yaml_node *cluster,
                        struct cfr_kube_config *out)
 {
@@ -187,8 +200,7 @@ int cfr_kube_user_read(struct cfr_kube_reader *r, const struct cfr_yaml_node *us
     int rc;
 
     if (provider != NULL)
-        return cfr_kube_refuse(r, provider->line, "auth-provider",
-                               "is no longer a part of Kubernetes; use the exec plugin that replaced it");
+        return refuse_provider(r, provider);
     rc = read_certificate(r, user, out);
     if (rc == 0)
         rc = cfr_kube_path(r, user, "tokenFile", &out->token_file);
