@@ -2,6 +2,7 @@
 /* HTTP requests: their headers, and their end. */
 #include "unit.h"
 
+#include "heap_watch.h"
 #include "wire/request.h"
 
 #include <stdlib.h>
@@ -56,12 +57,45 @@ static void limits(void **state)
     free(longest);
 }
 
+static void store(struct cfr_secret *to, const char *secret)
+{
+    cfr_secret_init(to, 100);
+    assert_int_equal(cfr_secret_append_str(to, secret, NULL), 0);
+}
+
+/* Neither the end of a request nor a header that does not fit leaves a secret in freed memory. */
+static void the_end_wipes_every_secret(void **state)
+{
+    static const char secret[] = "Bearer SESAME-0123456789";
+    struct cfr_wire_request r = {.method = "GET"};
+    char *large = calloc(1, CFR_WIRE_HEADER_MAX + 1);
+
+    (void)state;
+    assert_non_null(large);
+    assert_int_equal(cfr_wire_request_header(&r, "Authorization", cfr_view_of(secret), NULL), 0);
+    assert_int_equal(cfr_wire_request_header(&r, "X-Auth-Token", cfr_view_of(secret), NULL), 0);
+    store(&r.body, secret);
+    store(&r.client_cert, secret);
+    store(&r.client_key, secret);
+    heap_watch(secret);
+    /* What came before the value is a secret if the name is one. */
+    memset(large, 'a', CFR_WIRE_HEADER_MAX);
+    assert_int_equal(cfr_wire_request_header(&r, secret, cfr_view_of(large), NULL), CFR_E_LIMIT);
+    assert_int_equal(heap_frees, 1);
+    cfr_wire_request_free(&r);
+    assert_int_equal(heap_frees, 6);
+    assert_int_equal(heap_leaks, 0);
+    heap_watch(NULL);
+    free(large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers),
         cmocka_unit_test(line_breaks),
         cmocka_unit_test(limits),
+        cmocka_unit_test(the_end_wipes_every_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
