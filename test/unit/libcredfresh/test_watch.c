@@ -183,6 +183,40 @@ static void test_symlink_to_another_directory(void **state)
     credfresh_close(w);
 }
 
+/* What happens in the directory that the path leads to by now is seen at once, not by the next regular look. */
+static void test_the_watch_moves_with_the_path(void **state)
+{
+    struct credfresh_options o = CREDFRESH_OPTIONS_INIT;
+
+    (void)state;
+    o.check_ms = 3600 * 1000;
+    assert_int_equal(mkdir(in("a"), 0755), 0);
+    assert_int_equal(mkdir(in("b"), 0755), 0);
+    update_token(in("a"), 1, "of a");
+    update_token(in("b"), 1, "of b");
+    assert_int_equal(symlink("a", in("current")), 0);
+    struct credfresh *w = follow(in("current"), &o);
+
+    assert_int_equal(symlink("b", in("next")), 0);
+    assert_int_equal(rename(in("next"), in("current")), 0);
+    update_token(in("a"), 2, "unread");
+    assert_true(changes(w));
+    assert_string_equal(now(w, "token"), "of b");
+    update_token(in("b"), 2, "more of b");
+    assert_true(changes(w));
+    assert_string_equal(now(w, "token"), "more of b");
+    update_token(in("a"), 3, "unread, too");
+    assert_false(wakes(w, 0));
+    /* The directory itself is another one, too. */
+    assert_int_equal(renameat2(AT_FDCWD, in("a"), AT_FDCWD, in("b"), RENAME_EXCHANGE), 0);
+    assert_true(changes(w));
+    assert_string_equal(now(w, "token"), "unread, too");
+    update_token(in("b"), 4, "read");
+    assert_true(changes(w));
+    assert_string_equal(now(w, "token"), "read");
+    credfresh_close(w);
+}
+
 static void test_incomplete_is_not_taken(void **state)
 {
     const char *volume = volume_make();
@@ -424,6 +458,7 @@ int main(void)
         T(test_appears_later),
         T(test_removal_and_return),
         T(test_symlink_to_another_directory),
+        T(test_the_watch_moves_with_the_path),
         T(test_incomplete_is_not_taken),
         T(test_nested_files),
         T(test_plain_directory),
