@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of the API server about a Secret: may it be written, and conflicts of field managers. */
+/* Answers of the API server about a Secret: may it be written, is it as it was, and conflicts of field managers. */
 #include "kube/secret_apply.h"
 
 #include "base/json.h"
 #include "base/redact.h"
 #include "kube/status.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@ static struct cfr_view text_at(const struct cfr_json *object, const char *key)
     return text;
 }
 
+static bool is_our_apply(const struct cfr_json *entry)
+{
+    return cfr_view_is(text_at(entry, "manager"), CFR_K8S_SECRET_MANAGER) &&
+           cfr_view_is(text_at(entry, "operation"), "Apply");
+}
+
 static bool is_managed_by_us(const struct cfr_json *metadata)
 {
     static const char *const label[] = {"labels", "app.kubernetes.io/managed-by", NULL};
@@ -31,8 +38,7 @@ static bool is_managed_by_us(const struct cfr_json *metadata)
     if (cfr_json_string(cfr_json_path(metadata, label), &text) && cfr_view_is(text, CFR_K8S_SECRET_MANAGER))
         return true;
     for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
-        if (cfr_view_is(text_at(entry, "manager"), CFR_K8S_SECRET_MANAGER) &&
-            cfr_view_is(text_at(entry, "operation"), "Apply"))
+        if (is_our_apply(entry))
             return true;
     }
     return false;
@@ -93,6 +99,105 @@ int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_v
     cfr_json_free(doc);
     return rc;
 }
+
+/* ---- is it as it was applied? ---- */
+
+static const struct cfr_json *data_of(const struct cfr_json *entry)
+{
+    static const char *const path[] = {"fieldsV1", "f:data", NULL};
+
+    return cfr_json_path(entry, path);
+}
+
+/* The entry of managedFields that owns KEY of the data: ours, or the first of others. */
+static const struct cfr_json *find_owner(const struct cfr_json *metadata, const char *key, bool ours)
+{
+    const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
+    char field[CFR_K8S_SECRET_KEY_MAX + 3];
+
+    (void)snprintf(field, sizeof field, "f:%s", key);
+    for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
+        if (is_our_apply(entry) == ours && cfr_json_get(data_of(entry), field) != NULL)
+            return entry;
+    }
+    return NULL;
+}
+
+static bool owns_data(const struct cfr_json *metadata)
+{
+    const struct cfr_json *entry = cfr_json_first(cfr_json_get(metadata, "managedFields"));
+
+    for (size_t i = 0; entry != NULL && i < MANAGERS_MAX; i++, entry = cfr_json_next(entry)) {
+        /* The first member may be ".", for the map itself. */
+        if (is_our_apply(entry) && cfr_json_members(data_of(entry)) > (cfr_json_get(data_of(entry), ".") != NULL))
+            return true;
+    }
+    return false;
+}
+
+static int check_key(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, const char *key,
+                     struct cfr_err *err)
+{
+    const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
+    const struct cfr_json *other;
+    char shown[CFR_REDACT_MAX];
+
+    if (cfr_json_get(cfr_json_get(doc, "data"), key) == NULL)
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "the key \"%s\" was removed from the Secret %s/%s: it is published again", key,
+                           o->namespace_name, o->name);
+    if (find_owner(metadata, key, true) != NULL)
+        return 0;
+    other = find_owner(metadata, key, false);
+    return cfr_err_set(err, CFR_E_MISSING,
+                       "the key \"%s\" of the Secret %s/%s was overwritten by \"%.*s\": it is published again", key,
+                       o->namespace_name, o->name, SHOWN_MAX,
+                       other != NULL ? cfr_redact(text_at(other, "manager"), NULL, 0, shown) : "?");
+}
+
+static int check_held(const struct cfr_k8s_secret_object *o, const struct cfr_json *doc, struct cfr_err *err)
+{
+    const struct cfr_json *metadata = cfr_json_get(doc, "metadata");
+    const struct cfr_json *annotations = cfr_json_get(metadata, "annotations");
+    struct cfr_view generation = text_at(annotations, "credfresh.io/generation");
+    char wanted[24];
+    char shown[CFR_REDACT_MAX];
+    int rc = 0;
+
+    (void)snprintf(wanted, sizeof wanted, "%" PRIu64, o->generation);
+    if (text_at(metadata, "deletionTimestamp").n != 0)
+        return cfr_err_set(err, CFR_E_MISSING, "the Secret %s/%s is being deleted: it is published again",
+                           o->namespace_name, o->name);
+    if (!cfr_view_is(text_at(annotations, "credfresh.io/credential"), o->credential) ||
+        !cfr_view_is(generation, wanted))
+        return cfr_err_set(err, CFR_E_MISSING,
+                           "the Secret %s/%s was written by somebody else (by its annotations it holds generation "
+                           "\"%.*s\", not %s of %s): it is published again",
+                           o->namespace_name, o->name, SHOWN_MAX, cfr_redact(generation, NULL, 0, shown), wanted,
+                           o->credential);
+    for (size_t i = 0; rc == 0 && i < o->key_count; i++)
+        rc = check_key(o, doc, o->keys[i].key, err);
+    if (rc == 0 && o->key_count == 0 && !owns_data(metadata))
+        rc = cfr_err_set(err, CFR_E_MISSING, "the keys of the Secret %s/%s were overwritten: it is published again",
+                         o->namespace_name, o->name);
+    return rc;
+}
+
+int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err)
+{
+    struct cfr_json *doc;
+    int rc = cfr_json_parse(body, &doc, err);
+
+    if (rc != 0)
+        return rc;
+    rc = check_identity(o, doc, err);
+    if (rc == 0)
+        rc = check_held(o, doc, err);
+    cfr_json_free(doc);
+    return rc;
+}
+
+/* ---- conflicts ---- */
 
 /* NAME of the cause's message, `conflict with "NAME" using v1`. */
 static struct cfr_view find_manager(struct cfr_view message)

@@ -50,6 +50,10 @@ int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr
  * CFR_E_UNAVAILABLE: it is being deleted, try again. CFR_E_ANSWER: it is not a Secret, or another one. */
 int cfr_k8s_secret_apply_may(const struct cfr_k8s_secret_object *o, struct cfr_view body, bool adopt,
                              struct cfr_err *err);
+/* Reads the answer (200) to a GET of the object that was applied earlier; its values are not looked at. CFR_E_MISSING
+ * if it is not as it was: not of this credential and generation, or one of the keys is not the field manager's any more
+ * (of no KEYS: all of them), or it is being deleted; ERR says by whom. CFR_E_ANSWER: it is not a Secret, or another. */
+int cfr_k8s_secret_apply_held(const struct cfr_k8s_secret_object *o, struct cfr_view body, struct cfr_err *err);
 /* Appends the apply configuration as JSON: `data` in base64, label app.kubernetes.io/managed-by, annotations
  * credfresh.io/credential, /generation and (unless it never expires) /expires. */
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err);

@@ -16,7 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 360
+#define NAME_MAX_BYTES   360
+#define LOOK_MS          60000 /* between two looks at what a Secret holds */
+#define LOOK_DOUBLED_MAX 4     /* for one that is lost again and again: up to 16 minutes, for each costs an exchange */
+
+enum purpose {
+    LOOK,   /* does it still hold what was applied? */
+    BEFORE, /* may it be written? */
+    APPLY
+};
 
 /* One Secret. */
 struct target {
@@ -25,18 +33,22 @@ struct target {
     char name[NAME_MAX_BYTES]; /* "Secret NAMESPACE/NAME", for people */
     char namespace_name[254];  /* empty until it is known */
     uint64_t wanted;
-    uint64_t done;
+    uint64_t done; /* as it was applied, or last seen */
     int64_t wanted_expires_ms;
     int64_t done_expires_ms;
-    char *keys[CFR_CONFIG_FILES_MAX]; /* heap; of what is wanted */
+    char *keys[CFR_CONFIG_FILES_MAX]; /* heap; of what is wanted; none: not known since the start */
     struct cfr_secret values[CFR_CONFIG_FILES_MAX];
     size_t key_count;
+    bool loaded; /* the values are there, to be applied */
     struct cfr_kube_call *call;
     struct cfr_secret body; /* of the call */
     uint64_t sending;       /* the generation that the call is for */
     int64_t sending_expires_ms;
-    bool applying; /* the call is the apply, not the look before it */
-    bool absent;   /* the look found nothing: the apply has to create */
+    enum purpose purpose; /* of the call */
+    bool absent;          /* the look before found nothing: the apply has to create */
+    bool seen;            /* in this run it was applied, or found as it was */
+    unsigned losses;      /* in a row */
+    int64_t look_boot_ms;
     struct cfr_backoff backoff;
     struct cfr_log_once logged;
     uint64_t warned; /* hash of the API server's last warning */
@@ -126,6 +138,7 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
         if (t->config == NULL)
             continue;
         t->next_boot_ms = INT64_MAX;
+        t->look_boot_ms = INT64_MAX;
         if (t->config->namespace_name != NULL)
             (void)snprintf(t->namespace_name, sizeof t->namespace_name, "%s", t->config->namespace_name);
         name_secret(t->config, t->namespace_name, t->name);
@@ -134,13 +147,20 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
     return 0;
 }
 
-/* Wipes what was to be applied. */
+/* Wipes what was to be applied, but for its keys. */
+static void wipe_values(struct target *t)
+{
+    for (size_t i = 0; i < t->key_count; i++)
+        cfr_secret_free(&t->values[i]);
+    t->loaded = false;
+}
+
 static void wipe_wanted(struct target *t)
 {
+    wipe_values(t);
     for (size_t i = 0; i < t->key_count; i++) {
         free(t->keys[i]);
         t->keys[i] = NULL;
-        cfr_secret_free(&t->values[i]);
     }
     t->key_count = 0;
 }
@@ -172,6 +192,20 @@ void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_c
 }
 
 /* ---- rendering and queueing ---- */
+
+static bool is_lost(const struct target *t)
+{
+    return t->done != t->wanted && !t->loaded;
+}
+
+static void clear_error(struct target *t)
+{
+    t->backoff = (struct cfr_backoff){0};
+    t->logged = (struct cfr_log_once){0};
+    free(t->error);
+    t->error = NULL;
+    t->error_code = 0;
+}
 
 static struct cfr_k8s_secret_object object_of(const struct target *t,
                                               struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX])
@@ -274,10 +308,14 @@ static int queue_secret(const struct cfr_target *target, const struct cfr_publis
         wipe_wanted(&fresh);
         return rc;
     }
+    /* The loss is dealt with. */
+    if (is_lost(t))
+        clear_error(t);
     wipe_wanted(t);
     memcpy(t->keys, fresh.keys, sizeof t->keys);
     memcpy(t->values, fresh.values, sizeof t->values);
     t->key_count = fresh.key_count;
+    t->loaded = true;
     t->wanted = job->render.generation;
     t->wanted_expires_ms = job->expires_ms;
     t->backoff = (struct cfr_backoff){0};
@@ -304,21 +342,42 @@ const struct cfr_target_ops cfr_publish_secret = {
     .publish = queue_secret,
 };
 
+/* Those of the configuration; without them, or without memory for them, none are known. */
+static void restore_keys(struct target *t)
+{
+    const struct cfr_list *keys = &t->config->keys;
+
+    for (size_t i = 0; i < keys->count; i++) {
+        t->keys[i] = strdup(cfr_publish_file_at(keys, i)->name);
+        if (t->keys[i] == NULL)
+            return;
+        cfr_secret_init(&t->values[i], 0);
+        t->key_count = i + 1;
+    }
+}
+
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
                                 int64_t expires_ms)
 {
+    struct target *t;
+
     if (d == NULL || index >= d->count)
         return;
-    d->targets[index].done = done;
-    d->targets[index].wanted = wanted;
+    t = &d->targets[index];
+    t->done = done;
+    t->wanted = wanted;
     /* How long an earlier one lives is not on record: it may have ended. */
-    d->targets[index].done_expires_ms = done == wanted ? expires_ms : 0;
+    t->done_expires_ms = done == wanted ? expires_ms : 0;
+    if (done != wanted || done == 0)
+        return;
+    restore_keys(t);
+    t->look_boot_ms = 0;
 }
 
 bool cfr_publish_secret_lost(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].done != d->targets[i].wanted && d->targets[i].key_count == 0)
+        if (is_lost(&d->targets[i]))
             return true;
     }
     return false;
@@ -326,35 +385,58 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d)
 
 /* ---- applying ---- */
 
-static void fail(struct target *t, const struct cfr_err *err, int64_t retry_after_s)
+static void note_error(struct target *t, const struct cfr_err *err)
 {
-    struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
-    bool news = cfr_log_once_is_news(&t->logged, err);
-
-    t->runs_failed++;
-    t->next_boot_ms = cfr_clock_now().boot_ms + cfr_backoff_failed(&t->backoff, &cause, cfr_clock_chance());
     free(t->error);
     t->error = strdup(err->text);
     t->error_code = err->code;
-    t->all->ended(t->all->ctx, t->name, t->wanted, err, news);
+    t->all->ended(t->all->ctx, t->name, t->wanted, err, cfr_log_once_is_news(&t->logged, err));
+}
+
+static int64_t backoff_ms(struct target *t, const struct cfr_err *err, int64_t retry_after_s)
+{
+    struct cfr_backoff_cause cause = {.class = cfr_err_class(err->code), .retry_after_s = retry_after_s};
+
+    return cfr_backoff_failed(&t->backoff, &cause, cfr_clock_chance());
+}
+
+static void fail(struct target *t, const struct cfr_err *err, int64_t retry_after_s)
+{
+    t->runs_failed++;
+    t->next_boot_ms = cfr_clock_now().boot_ms + backoff_ms(t, err, retry_after_s);
+    note_error(t, err);
+}
+
+static void look_later(struct target *t)
+{
+    unsigned doubled = t->losses < LOOK_DOUBLED_MAX ? t->losses : LOOK_DOUBLED_MAX;
+
+    t->seen = true;
+    t->look_boot_ms = cfr_clock_now().boot_ms + ((int64_t)LOOK_MS << doubled);
 }
 
 static void succeed(struct target *t)
 {
     t->done = t->sending;
     t->done_expires_ms = t->sending_expires_ms;
-    t->backoff = (struct cfr_backoff){0};
-    t->logged = (struct cfr_log_once){0};
     t->runs_ok++;
-    free(t->error);
-    t->error = NULL;
-    t->error_code = 0;
+    clear_error(t);
     t->next_boot_ms = INT64_MAX;
     if (t->done == t->wanted)
-        wipe_wanted(t);
+        wipe_values(t);
     else
         t->next_boot_ms = cfr_clock_now().boot_ms;
+    look_later(t);
     t->all->ended(t->all->ctx, t->name, t->done, NULL, true);
+}
+
+/* What it was to hold was wiped when it was applied, so it has to be published again. */
+static void lose(struct target *t, const struct cfr_err *err)
+{
+    t->done = 0;
+    t->look_boot_ms = INT64_MAX;
+    t->losses++;
+    note_error(t, err);
 }
 
 static int refuse(const struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
@@ -363,9 +445,9 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
     struct cfr_k8s_asked asked = {
         .what = t->name,
         /* A refusal to create, other than one to patch, does not say what was refused. */
-        .verb = !t->applying ? "get"
-                : t->absent  ? "create"
-                             : "patch",
+        .verb = t->purpose != APPLY ? "get"
+                : t->absent         ? "create"
+                                    : "patch",
         .resource = "secrets",
         .name = t->config->name,
         .namespace_name = t->namespace_name,
@@ -376,7 +458,7 @@ static int refuse(const struct target *t, const struct cfr_kube_answer *answer, 
     return cfr_k8s_refusal(answer->status, answer->body, &asked, retry_after_s, err);
 }
 
-static int send(struct target *t, bool apply, struct cfr_err *err);
+static int send(struct target *t, enum purpose purpose, struct cfr_err *err);
 
 /* The look before: may it be written? Then goes on with the apply. */
 static int after_look(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
@@ -391,7 +473,42 @@ static int after_look(struct target *t, const struct cfr_kube_answer *answer, in
         rc = cfr_k8s_secret_apply_may(&o, answer->body, t->config->adopt, err);
     else if (answer->status != 404)
         rc = refuse(t, answer, retry_after_s, err);
-    return rc != 0 ? rc : send(t, true, err);
+    return rc != 0 ? rc : send(t, APPLY, err);
+}
+
+/* The look at what was applied. */
+static void after_periodic_look(struct target *t, const struct cfr_kube_answer *answer)
+{
+    struct cfr_k8s_secret_key keys[CFR_CONFIG_FILES_MAX];
+    struct cfr_k8s_secret_object o = object_of(t, keys);
+    int64_t retry_after_s = answer->retry_after_s;
+    struct cfr_err err = answer->err;
+    int64_t pause_ms;
+    bool lost = false;
+    int rc = answer->error;
+
+    if (rc == 0 && answer->status == 200) {
+        rc = cfr_k8s_secret_apply_held(&o, answer->body, &err);
+        lost = rc == CFR_E_MISSING;
+    } else if (rc == 0 && answer->status == 404) {
+        rc = cfr_err_set(&err, CFR_E_MISSING, "%s was deleted: it is published again", t->name);
+        lost = true;
+    } else if (rc == 0) {
+        rc = refuse(t, answer, &retry_after_s, &err);
+    }
+    /* If something newer is to be applied by now, that looks itself. */
+    if (rc == 0 || t->loaded) {
+        t->losses = rc == 0 ? 0 : t->losses;
+        clear_error(t);
+        look_later(t);
+        t->all->ended(t->all->ctx, t->name, t->done, NULL, false);
+    } else if (lost) {
+        lose(t, &err);
+    } else {
+        pause_ms = backoff_ms(t, &err, retry_after_s);
+        t->look_boot_ms = cfr_clock_now().boot_ms + (t->seen && pause_ms < LOOK_MS ? LOOK_MS : pause_ms);
+        note_error(t, &err);
+    }
 }
 
 static int after_apply(struct target *t, const struct cfr_kube_answer *answer, int64_t *retry_after_s,
@@ -423,12 +540,16 @@ static void on_answer(void *ctx, const struct cfr_kube_answer *answer)
     struct target *t = ctx;
     struct cfr_err err = answer->err;
     int64_t retry_after_s = answer->retry_after_s;
-    bool applying = t->applying;
+    bool applying = t->purpose == APPLY;
     int rc = answer->error;
 
     t->call = NULL;
     cfr_secret_free(&t->body);
     log_warning(t, answer->warning);
+    if (t->purpose == LOOK) {
+        after_periodic_look(t, answer);
+        return;
+    }
     if (rc == 0)
         rc = applying ? after_apply(t, answer, &retry_after_s, &err) : after_look(t, answer, &retry_after_s, &err);
     if (rc != 0)
@@ -448,18 +569,19 @@ static int make_body(struct target *t, struct cfr_err *err)
     return cfr_k8s_secret_apply_body(&o, &t->body, err);
 }
 
-static int send(struct target *t, bool apply, struct cfr_err *err)
+static int send(struct target *t, enum purpose purpose, struct cfr_err *err)
 {
+    bool apply = purpose == APPLY;
     struct cfr_kube_where where = {t->config->kubeconfig, t->config->context};
     char path[CFR_K8S_SECRET_PATH_MAX];
     struct cfr_kube_request request = {.method = apply ? "PATCH" : "GET", .path = path};
-    enum cfr_k8s_secret_path purpose = !apply             ? CFR_K8S_SECRET_READ
-                                       : t->config->adopt ? CFR_K8S_SECRET_TAKE
-                                                          : CFR_K8S_SECRET_APPLY;
+    enum cfr_k8s_secret_path use = !apply             ? CFR_K8S_SECRET_READ
+                                   : t->config->adopt ? CFR_K8S_SECRET_TAKE
+                                                      : CFR_K8S_SECRET_APPLY;
     int rc = 0;
 
-    t->applying = apply;
-    if (!cfr_k8s_secret_apply_path(t->namespace_name, t->config->name, purpose, path))
+    t->purpose = purpose;
+    if (!cfr_k8s_secret_apply_path(t->namespace_name, t->config->name, use, path))
         return cfr_err_set(err, CFR_E_CONFIG, "%s cannot be the name of a Secret", t->name);
     if (apply) {
         rc = make_body(t, err);
@@ -489,18 +611,30 @@ static int find_namespace(struct target *t, struct cfr_err *err)
     return 0;
 }
 
+static int64_t due_at(const struct target *t)
+{
+    return t->loaded ? t->next_boot_ms : t->look_boot_ms;
+}
+
 void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         struct target *t = &d->targets[i];
         struct cfr_err err = {0};
 
-        if (t->call != NULL || t->next_boot_ms > now.boot_ms || t->key_count == 0)
+        if (t->call != NULL || due_at(t) > now.boot_ms)
             continue;
-        t->next_boot_ms = INT64_MAX;
-        t->last_run_s = now.wall_ms / 1000;
-        if (find_namespace(t, &err) != 0 || send(t, false, &err) != 0)
-            fail(t, &err, -1);
+        if (t->loaded) {
+            t->next_boot_ms = INT64_MAX;
+            t->last_run_s = now.wall_ms / 1000;
+            if (find_namespace(t, &err) != 0 || send(t, BEFORE, &err) != 0)
+                fail(t, &err, -1);
+        } else if (find_namespace(t, &err) != 0 || send(t, LOOK, &err) != 0) {
+            t->look_boot_ms = now.boot_ms + LOOK_MS;
+            note_error(t, &err);
+        } else {
+            t->look_boot_ms = INT64_MAX;
+        }
     }
 }
 
@@ -511,8 +645,8 @@ int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d)
     int64_t at = INT64_MAX;
 
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].call == NULL && d->targets[i].next_boot_ms < at)
-            at = d->targets[i].next_boot_ms;
+        if (d->targets[i].call == NULL && due_at(&d->targets[i]) < at)
+            at = due_at(&d->targets[i]);
     }
     return at;
 }
@@ -535,12 +669,22 @@ bool cfr_publish_secret_pending(const struct cfr_delivery *d)
     return false;
 }
 
+bool cfr_publish_secret_unseen(const struct cfr_delivery *d)
+{
+    for (size_t i = 0; d != NULL && i < d->count; i++) {
+        if (d->targets[i].done != 0 && !d->targets[i].seen)
+            return true;
+    }
+    return false;
+}
+
 int cfr_publish_secret_stuck(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
         const struct target *t = &d->targets[i];
 
-        if (t->done != t->wanted && t->error != NULL && cfr_err_class(t->error_code) != CFR_CLASS_RETRY)
+        if ((t->done != t->wanted || !t->seen) && !is_lost(t) && t->error != NULL &&
+            cfr_err_class(t->error_code) != CFR_CLASS_RETRY)
             return t->error_code;
     }
     return 0;
@@ -549,7 +693,7 @@ int cfr_publish_secret_stuck(const struct cfr_delivery *d)
 const char *cfr_publish_secret_error(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].done != d->targets[i].wanted && d->targets[i].error != NULL)
+        if ((d->targets[i].done != d->targets[i].wanted || !d->targets[i].seen) && d->targets[i].error != NULL)
             return d->targets[i].error;
     }
     return NULL;

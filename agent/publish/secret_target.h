@@ -2,6 +2,9 @@
 /* Delivery of a credential to Kubernetes Secrets: queued by cfr_publish, applied by server-side apply, and retried
  * until each Secret holds the newest generation.
  *
+ * What a Secret holds is looked at at the start and once a minute: one that was deleted, or that somebody else has
+ * written to, is lost until the next cfr_publish.
+ *
  * Nothing blocks. A struct cfr_delivery owns the requests under way and what is to be applied, which it wipes once it
  * is applied or outdated; its configuration is borrowed. The callback is called from cfr_publish_secret_step and
  * cfr_http_step, and must not close the delivery. A failed attempt is reported by the callback and repeated after
@@ -16,8 +19,8 @@
 
 struct cfr_delivery; /* all Secrets of one credential */
 
-/* An attempt has ended: ERR is NULL when NAME holds GENERATION now; NEWS is false when it failed with the same error as
- * before. */
+/* An attempt or a look has ended: ERR is NULL when NAME holds GENERATION now; NEWS is false when it failed with the
+ * same error as before, and when a look found it as it was. */
 typedef void cfr_publish_secret_fn(void *ctx, const char *name, uint64_t generation, const struct cfr_err *err,
                                    bool news);
 
@@ -27,11 +30,12 @@ int cfr_publish_secret_open(const struct cfr_config_credential *c, struct cfr_ku
 void cfr_publish_secret_close(struct cfr_delivery *d);
 /* The configuration was replaced by an equal one. */
 void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_credential *c);
-/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS. What
- * it should hold is not kept: one that is behind waits for the next cfr_publish. */
+/* After a restart: Secret INDEX was last seen to hold DONE, and should hold WANTED, which lives until EXPIRES_MS; the
+ * next step looks whether it does. What it should hold is not kept: one that is behind waits for the next
+ * cfr_publish. */
 void cfr_publish_secret_restore(struct cfr_delivery *d, size_t index, uint64_t done, uint64_t wanted,
                                 int64_t expires_ms);
-/* True if a Secret is behind, and what it should hold was lost with an earlier run. */
+/* True if a Secret is behind, and what it should hold is not known any more: it has to be published again. */
 bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 /* Starts what is due. */
 void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now);
@@ -41,7 +45,9 @@ int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
 bool cfr_publish_secret_running(const struct cfr_delivery *d);
 /* True while a Secret is not what it should be. */
 bool cfr_publish_secret_pending(const struct cfr_delivery *d);
-/* The error that only an operator can fix, of a Secret that is not what it should be; or 0. */
+/* True if a Secret that an earlier run published has not been looked at yet. */
+bool cfr_publish_secret_unseen(const struct cfr_delivery *d);
+/* The error that only an operator can fix, of a Secret that is not what it should be, or cannot be looked at; or 0. */
 int cfr_publish_secret_stuck(const struct cfr_delivery *d);
 /* Why a Secret is not what it should be, or NULL. */
 const char *cfr_publish_secret_error(const struct cfr_delivery *d);

@@ -293,7 +293,8 @@ enum cfr_worker_outcome cfr_worker_outcome(const struct cfr_worker *w)
         return CFR_WORKER_BUSY;
     if (w->life.state == CFR_STATE_FRESH && cfr_rotator_is_refused(w->rotator))
         return CFR_WORKER_BAD;
-    if (w->life.state == CFR_STATE_FRESH && cfr_publish_secret_pending(w->delivery))
+    if (w->life.state == CFR_STATE_FRESH &&
+        (cfr_publish_secret_pending(w->delivery) || cfr_publish_secret_unseen(w->delivery)))
         return cfr_publish_secret_stuck(w->delivery) != 0 ? CFR_WORKER_BAD : CFR_WORKER_BUSY;
     if (w->life.state == CFR_STATE_FRESH && !cfr_hook_pending(w->hooks))
         return cfr_hook_failed(w->hooks) ? CFR_WORKER_BAD : CFR_WORKER_GOOD;

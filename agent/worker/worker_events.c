@@ -458,6 +458,8 @@ static void on_timer(struct cfr_worker *w)
     if (w->life.state == CFR_STATE_RELOADING && !cfr_hook_pending(w->hooks))
         cfr_worker_feed(w, CFR_EVENT_NOTIFIED);
     event = w->turn.queued ? CFR_EVENT_NONE : cfr_lifecycle_next_event(&w->life, now);
+    if (event == CFR_EVENT_NONE && w->life.state == CFR_STATE_FRESH && cfr_publish_secret_lost(w->delivery))
+        event = CFR_EVENT_DUE;
     if (event == CFR_EVENT_DUE)
         w->token.refused = w->token.refused && w->life.state != CFR_STATE_FRESH;
     cfr_worker_feed(w, event);
@@ -550,7 +552,9 @@ void cfr_worker_on_delivered(void *ctx, const char *name, uint64_t generation, c
         cfr_log(news ? CFR_LOG_WARN : CFR_LOG_DEBUG, w->config->name, cfr_worker_state_name(w), "%s%s%s [%s, %s]",
                 named ? "" : name, named ? "" : ": ", err->text, cfr_err_name(err->code),
                 cfr_err_class_name(cfr_err_class(err->code)));
-    } else {
+        if (cfr_publish_secret_lost(w->delivery))
+            cfr_worker_save(w);
+    } else if (news) {
         cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w), "%s holds generation %" PRIu64, name,
                 generation);
         all = !cfr_publish_secret_pending(w->delivery);

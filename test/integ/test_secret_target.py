@@ -128,6 +128,53 @@ def test_what_has_expired_was_published(agent, kube):
     assert "demo: expired" in agent.request("GET", "/readyz")[1]
 
 
+def test_what_was_deleted_or_overwritten_meanwhile_is_applied_again_at_the_start(agent, kube):
+    """A restart and `once` look at what each Secret holds, not only at the record."""
+    start(agent, target(agent, "gone"), target(agent, "edited"))
+    eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
+    agent.stop()
+    kube.call("DELETE", "gone")
+    agent.start()
+    eventually(lambda: "Secret default/gone was deleted: it is published again" in agent.log, agent.log)
+    eventually(lambda: "aws_session_token" in kube.data("gone").get("credentials", ""), agent.log)
+    agent.wait_state("fresh")
+    agent.stop()
+    kube.apply("edited", "rival", {"token": "overwritten"}, force=True)
+    kube.apply("edited", "rival", {})
+    assert "token" not in kube.data("edited")
+    done = agent.run("once")
+    assert done.returncode == 0, done.stderr
+    assert 'the key "token" was removed from the Secret default/edited' in done.stderr
+    assert kube.data("edited")["token"].startswith("ey")
+
+
+def test_once_says_what_it_cannot_look_at(agent, kube):
+    start(agent, target(agent, "unseen"))
+    eventually(lambda: delivery(agent).get("result") == "ok", agent.log)
+    agent.wait_state("fresh")
+    agent.stop()
+    agent.cloud.fault(kind="status", status=403, body="{}", count=-1, match={"action": "kube.secret.get"})
+    done = agent.run("once")
+    assert done.returncode != 0 and "Secret default/unseen" in done.stderr, done.stderr
+
+
+def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
+    """Within a minute: first the loss is told, then the Secret is there again; what belongs to others by then is not taken."""
+    start(agent, target(agent, "noticed"), target(agent, "taken"))
+    eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
+    first = kube.get("noticed")["metadata"]["uid"]
+    kube.apply("taken", "rival", {"token": "mine now"}, force=True)
+    kube.call("DELETE", "noticed")
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    eventually(lambda: not agent.status()["ready"] and not agent.status()["published"], agent.log, 90)
+    assert "was deleted" in delivery(agent)["error"]
+    agent.cloud.clear_faults()
+    eventually(lambda: kube.get("noticed").get("metadata", {}).get("uid", first) != first, agent.log, 90)
+    eventually(lambda: "rival" in (delivery(agent, 1).get("error") or ""), agent.log)
+    assert kube.data("taken")["token"] == "mine now"
+    assert agent.status()["deliveries"][0]["result"] == "ok" and not agent.status()["ready"]
+
+
 def test_keys_of_others_stay_and_conflicts_name_their_owner(agent, kube):
     start(agent, target(agent, "shared"))
     eventually(lambda: delivery(agent).get("result") == "ok", agent.log)

@@ -251,6 +251,48 @@ static void whose_it_is(void **state)
     data_file_free(table);
 }
 
+static void check_held(const struct cfr_view col[4])
+{
+    struct cfr_k8s_secret_key one[4] = {{NULL, {NULL, 0}}};
+    struct cfr_k8s_secret_object o = object();
+    struct cfr_err err = {0};
+    struct cfr_view body;
+    char name[256];
+    char list[64];
+    char want[256];
+    int rc;
+
+    (void)snprintf(name, sizeof name, "kube/held/%.*s", (int)col[0].n, col[0].p);
+    (void)snprintf(list, sizeof list, "%.*s", (int)col[1].n, col[1].p);
+    (void)snprintf(want, sizeof want, "%.*s", (int)col[3].n, col[3].p);
+    o.credential = "registry";
+    o.generation = 12;
+    o.keys = one;
+    o.key_count = 0;
+    for (char *key = strcmp(list, "-") != 0 ? strtok(list, ",") : NULL; key != NULL; key = strtok(NULL, ","))
+        one[o.key_count++].key = key;
+    body = data_file_read(name);
+    rc = cfr_k8s_secret_apply_held(&o, body, &err);
+    if (!cfr_view_is(col[2], cfr_err_name(rc)) || err.code != rc || (rc != 0 && strstr(err.text, want) == NULL) ||
+        !cfr_view_printable(cfr_view_of(err.text)))
+        fail_msg("%s: got %s: %s", name, cfr_err_name(rc), err.text);
+    data_file_free(body);
+}
+
+static void as_it_was_applied(void **state)
+{
+    struct cfr_view table = data_file_read("kube/held.tsv");
+    struct cfr_view rest = table;
+    struct cfr_view col[4];
+    unsigned rows = 0;
+
+    (void)state;
+    for (; data_file_row(&rest, col, 4); rows++)
+        check_held(col);
+    assert_true(rows >= 20);
+    data_file_free(table);
+}
+
 static void conflict(const char *file, int code, const char *text)
 {
     struct cfr_k8s_secret_object o = object();
@@ -316,10 +358,17 @@ static void many_conflicts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths),           cmocka_unit_test(bodies),    cmocka_unit_test(largest_body_fits),
-        cmocka_unit_test(names_of_keys),   cmocka_unit_test(limits),    cmocka_unit_test(types),
-        cmocka_unit_test(whose_it_is),     cmocka_unit_test(conflicts), cmocka_unit_test(many_conflicts),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(bodies),
+        cmocka_unit_test(largest_body_fits),
+        cmocka_unit_test(names_of_keys),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(types),
+        cmocka_unit_test(whose_it_is),
+        cmocka_unit_test(conflicts),
+        cmocka_unit_test(many_conflicts),
         cmocka_unit_test(three_are_named),
+        cmocka_unit_test(as_it_was_applied),
     };
 
     cfr_json_setup();
