@@ -2,6 +2,7 @@
 /* Publishing a set of files in one step, and recovering from a crash. */
 #include "files/generation.h"
 
+#include "base/hash.h"
 #include "files/file_private.h"
 #include "files/layout_private.h"
 #include "files/path_private.h"
@@ -425,6 +426,7 @@ struct expected {
     struct cfr_err *err;
     int dir_fd;
     size_t found;
+    struct cfr_file_fingerprint *mark;
 };
 
 static int check_link(const struct expected *e, const char *name)
@@ -434,12 +436,26 @@ static int check_link(const struct expected *e, const char *name)
     return cfr_err_set(e->err, CFR_E_MISSING, "the link %s is missing or is not ours", name);
 }
 
+/* In any order of the files. */
+static void add_to_mark(struct cfr_file_fingerprint *mark, int dir_fd, const char *name)
+{
+    struct cfr_file_fingerprint one = {0};
+    uint64_t h = cfr_hash_add(CFR_HASH_START, name, strlen(name));
+
+    (void)cfr_file_fingerprint(dir_fd, name, &one, NULL);
+    h = cfr_hash_add(h, &one.size, sizeof one.size);
+    h = cfr_hash_add(h, &one.mtime_ns, sizeof one.mtime_ns);
+    mark->size += one.size;
+    mark->mtime_ns = (int64_t)((uint64_t)mark->mtime_ns + h);
+}
+
 static int check_expected(void *ctx, int dir_fd, const char *name)
 {
     struct expected *e = ctx;
 
-    (void)dir_fd;
     e->found++;
+    if (e->mark != NULL)
+        add_to_mark(e->mark, dir_fd, name);
     if (e->names == NULL)
         return check_link(e, name);
     for (size_t i = 0; i < e->count; i++) {
@@ -476,12 +492,15 @@ static int verify_files(const struct cfr_layout *current, struct expected *e)
     return rc;
 }
 
-int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err)
+int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
+                          struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
-    struct expected e = {.names = names, .count = count, .err = err};
+    struct expected e = {.names = names, .count = count, .err = err, .mark = mark};
     struct cfr_layout current;
     int rc = open_current(directory, &e.dir_fd, &current, err);
 
+    if (mark != NULL)
+        *mark = (struct cfr_file_fingerprint){0};
     if (rc != 0)
         return rc;
     rc = verify_files(&current, &e);

@@ -40,8 +40,11 @@ int cfr_generation_recover(const char *directory, struct cfr_err *err);
 /* The number of the current generation, 0 when there is none. CFR_E_CONFLICT if ..data is not ours. */
 int cfr_generation_current(const char *directory, uint64_t *number, struct cfr_err *err);
 /* 0 if the current generation has exactly NAMES, none of them empty, each reachable through its visible link;
- * otherwise CFR_E_MISSING, saying what is missing. With NAMES == NULL any files will do, empty ones too. */
-int cfr_generation_verify(const char *directory, const char *const *names, size_t count, struct cfr_err *err);
+ * otherwise CFR_E_MISSING, saying what is missing. With NAMES == NULL any files will do, empty ones too. *MARK (may be
+ * NULL) changes when one of the files is written to or replaced: all sizes, and a digest of names, sizes and times in
+ * place of the time; it has no inode, so that a copy which keeps the times has the same. */
+int cfr_generation_verify(const char *directory, const char *const *names, size_t count,
+                          struct cfr_file_fingerprint *mark, struct cfr_err *err);
 /* Reads NAME of the current generation into OUT, following no link but ..data: the owner of the files need not be
  * trusted. CFR_E_MISSING; CFR_E_PATH if it is not a regular file. */
 int cfr_generation_read(const char *directory, const char *name, struct cfr_secret *out, struct cfr_err *err);

@@ -2,6 +2,7 @@
 /* Merging one profile into an AWS credentials or config file. */
 #include "files/profile_private.h"
 
+#include "base/hash.h"
 #include "files/path_private.h"
 
 #include <errno.h>
@@ -347,7 +348,7 @@ int cfr_profile_publish(const char *path, const char *section, const struct cfr_
     return rc;
 }
 
-int cfr_profile_verify(const char *path, const char *section, struct cfr_err *err)
+int cfr_profile_verify(const char *path, const char *section, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
     struct cfr_secret content;
     const char *name;
@@ -362,6 +363,10 @@ int cfr_profile_verify(const char *path, const char *section, struct cfr_err *er
     rc = rc != 0 ? rc : find_section(cfr_secret_view(&content), section, &at, err);
     if (rc == 0 && (!at.found || at.from == at.to))
         rc = cfr_err_set(err, CFR_E_MISSING, "it has no section [%s] with a key", section);
+    if (rc == 0 && mark != NULL)
+        *mark = (struct cfr_file_fingerprint){
+            .size = at.to - at.from,
+            .mtime_ns = (int64_t)cfr_hash_add(CFR_HASH_START, cfr_secret_view(&content).p + at.from, at.to - at.from)};
     if (rc != 0)
         (void)cfr_err_prefix(err, "%s", path);
     cfr_secret_free(&content);

@@ -15,7 +15,8 @@
  * CFR_E_CONFLICT if another program keeps changing PATH without the lock. */
 int cfr_profile_publish(const char *path, const char *section, const struct cfr_file *file, bool *changed,
                         struct cfr_err *err);
-/* 0 if PATH has the section; CFR_E_MISSING. */
-int cfr_profile_verify(const char *path, const char *section, struct cfr_err *err);
+/* 0 if PATH has the section; CFR_E_MISSING. *MARK (may be NULL) changes with the section: its size, and a digest of it
+ * in place of the time. */
+int cfr_profile_verify(const char *path, const char *section, struct cfr_file_fingerprint *mark, struct cfr_err *err);
 
 #endif

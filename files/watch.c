@@ -20,6 +20,7 @@
  */
 #define PARENT_EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD)
 #define FILE_EVENTS   (PARENT_EVENTS | IN_CLOSE_WRITE | IN_ATTRIB) /* the last for files that are only touched */
+#define REMOVALS      (IN_DELETE | IN_MOVED_FROM)
 #define GONE          (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
 #define READ_BYTES    8192
 #define CLIMB_TRIES   16
@@ -201,6 +202,17 @@ static int watch_prefix(const struct cfr_watch *w, struct entry *e, size_t n, ui
     return wd;
 }
 
+/* A path that ends with it means everything in its directory. */
+static bool is_whole_directory(const struct entry *e)
+{
+    return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;
+}
+
+static uint32_t events_of(const struct entry *e)
+{
+    return is_whole_directory(e) ? FILE_EVENTS | REMOVALS : FILE_EVENTS;
+}
+
 /* Watches the directory itself, or its nearest existing parent. Sets the offset of the component to find
  * there. Returns a watch descriptor, or -1 with errno. */
 static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *part_at)
@@ -208,7 +220,7 @@ static int watch_nearest(const struct cfr_watch *w, struct entry *e, size_t *par
     size_t at = e->name_at;
 
     for (;;) {
-        int wd = watch_prefix(w, e, at - 1, at == e->name_at ? FILE_EVENTS : PARENT_EVENTS);
+        int wd = watch_prefix(w, e, at - 1, at == e->name_at ? events_of(e) : PARENT_EVENTS);
 
         *part_at = at;
         if (wd >= 0 || (errno != ENOENT && errno != ENOTDIR) || at == 1)
@@ -276,12 +288,6 @@ static int attach(struct cfr_watch *w, struct entry *e, struct cfr_err *err)
     e->next = d->first;
     d->first = e;
     return 0;
-}
-
-/* A path that ends with it means everything in its directory. */
-static bool is_whole_directory(const struct entry *e)
-{
-    return strcmp(e->path + e->name_at, CFR_GENERATION_DATA) == 0;
 }
 
 static struct identity read_identity(const struct entry *e)
@@ -464,6 +470,15 @@ static void mark_pending(struct cfr_watch *w, struct directory *d, const char *n
     }
 }
 
+/* Earlier generations are removed after each swap, which nobody needs to know. */
+static void mark_removal(struct directory *d, const char *name)
+{
+    bool generation = strncmp(name, "..", 2) == 0 && strcmp(name, CFR_GENERATION_DATA) != 0;
+
+    for (struct entry *e = generation ? NULL : d->first; e != NULL; e = e->next)
+        e->pending = e->pending || (e->part_at == e->name_at && is_whole_directory(e));
+}
+
 static void handle_event(struct cfr_watch *w, const struct inotify_event *event, bool *overflowed)
 {
     struct directory *d;
@@ -477,6 +492,8 @@ static void handle_event(struct cfr_watch *w, const struct inotify_event *event,
         return;
     if ((event->mask & GONE) != 0)
         reattach(w, d);
+    else if (event->len != 0 && (event->mask & REMOVALS) != 0)
+        mark_removal(d, event->name);
     else if (event->len != 0)
         mark_pending(w, d, event->name);
 }

@@ -23,10 +23,10 @@ int cfr_watch_fd(const struct cfr_watch *w);
 /* Watches PATH (absolute, copied) for OWNER through its directory, for ..data (kubelet volumes), for a rename onto
  * the name, for writing in place and for a changed timestamp. A directory that does not exist yet is watched for
  * through its nearest existing parent. A path that ends with ..data means its whole directory, in which, outside
- * of the kubelet's volumes, any entry may change. Several owners may watch one path, and one owner several. CFR_E_LIMIT
- * when no inotify watch is left for the user (the error says what to raise), or another error if the directory cannot
- * be watched: the file's changes are then only found by cfr_watch_rescan. Only after CFR_E_NOMEM and CFR_E_PATH (PATH
- * is not absolute or too long) nothing was added. */
+ * of the kubelet's volumes, any entry may change or be removed. Several owners may watch one path, and one owner
+ * several. CFR_E_LIMIT when no inotify watch is left for the user (the error says what to raise), or another error if
+ * the directory cannot be watched: the file's changes are then only found by cfr_watch_rescan. Only after CFR_E_NOMEM
+ * and CFR_E_PATH (PATH is not absolute or too long) nothing was added. */
 int cfr_watch_add(struct cfr_watch *w, const char *path, void *owner, struct cfr_err *err);
 /* Ends all of OWNER's watches. */
 void cfr_watch_remove(struct cfr_watch *w, void *owner);

@@ -4,6 +4,7 @@
 
 #include "agent/doctor/limits_private.h"
 #include "agent/doctor/mountinfo_private.h"
+#include "agent/publish/targets.h"
 #include "files/watch.h"
 
 #include <errno.h>
@@ -146,7 +147,8 @@ static void report_watches(struct cfr_doctor *d)
     for (size_t i = 0; rc == 0 && i < d->config->credentials.count; i++) {
         struct cfr_err one = {0};
 
-        if (cfr_source_inputs_watch(cfr_config_at(d->config, i), NULL, w, &watcher, &one) == CFR_E_LIMIT) {
+        if (cfr_source_inputs_watch(cfr_config_at(d->config, i), NULL, w, &watcher, &one) == CFR_E_LIMIT ||
+            cfr_publish_watch(cfr_config_at(d->config, i), w, &watcher, &one) == CFR_E_LIMIT) {
             rc = CFR_E_LIMIT;
             err = one;
         }

@@ -142,8 +142,6 @@ static int publish_directory(const struct cfr_target *t, const struct cfr_publis
     int rc = cfr_generation_publish(&set, changed, err);
 
     *last = rc == 0 ? hash : 0;
-    if (rc == 0)
-        record->targets[t->index] = (struct cfr_file_fingerprint){0};
     return rc;
 }
 
@@ -162,12 +160,12 @@ static int retire_previous(const struct cfr_target *t, struct cfr_err *err)
     return cfr_generation_retire(t->config->directory, err);
 }
 
-/* ---- checking what is there ---- */
+/* ---- what is there ---- */
 
 /* A long-lived key's directory may have more than the configured files: those of the previous key. */
-static int check_minted(const struct cfr_config_publish *t, struct cfr_err *err)
+static int check_minted(const struct cfr_config_publish *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
-    int rc = cfr_generation_verify(t->directory, NULL, 0, err);
+    int rc = cfr_generation_verify(t->directory, NULL, 0, mark, err);
 
     for (size_t i = 0; rc == 0 && i < t->files.count; i++) {
         char path[PATH_MAX];
@@ -180,31 +178,17 @@ static int check_minted(const struct cfr_config_publish *t, struct cfr_err *err)
     return rc;
 }
 
-static int check_present(const struct cfr_target *target, struct cfr_err *err)
+static int look_at(const struct cfr_target *target, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
     const struct cfr_config_publish *t = target->config;
     const char *names[CFR_CONFIG_FILES_MAX];
 
     if (target->credential->mint != NULL)
-        return check_minted(t, err);
+        return check_minted(t, mark, err);
     for (size_t i = 0; i < t->files.count; i++)
         names[i] = file_at(t, i)->name;
     /* A Secret that is passed on has whatever keys it has. */
-    return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, err);
-}
-
-static int verify_directory(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
-{
-    uint64_t current = 0;
-    int rc = cfr_generation_current(t->config->directory, &current, err);
-
-    if (rc != 0)
-        return rc;
-    /* A publish that did not change this target has left it at an earlier generation. */
-    if (current == 0 || current > record->generation)
-        return cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", t->config->directory,
-                           (unsigned long long)record->generation);
-    return check_present(t, err);
+    return cfr_generation_verify(t->directory, t->files.count != 0 ? names : NULL, t->files.count, mark, err);
 }
 
 static bool holds_key(const struct cfr_target *t, const char *id)
@@ -230,8 +214,7 @@ const struct cfr_target_ops cfr_publish_directory = {
     .render = render_directory,
     .publish = publish_directory,
     .recover = recover_directory,
-    .verify = verify_directory,
-    .present = check_present,
+    .look = look_at,
     .current = find_current,
     .retire = retire_previous,
     .holds_key = holds_key,

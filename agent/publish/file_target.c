@@ -24,15 +24,10 @@ static int publish_file(const struct cfr_target *t, const struct cfr_publish_job
                         struct cfr_err *err)
 {
     const struct cfr_config_file *f = t->config->file;
-    struct cfr_file_fingerprint *mark = &record->targets[t->index];
-    int rc = cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
 
     (void)job;
-    if (rc != 0)
-        return rc;
-    *mark = (struct cfr_file_fingerprint){0};
-    (void)cfr_single_fingerprint(f->path, mark, NULL);
-    return 0;
+    (void)record;
+    return cfr_single_publish(f->path, &content->files[0], f->in_place, changed, err);
 }
 
 static int recover_file(const struct cfr_target *t, struct cfr_err *err)
@@ -40,24 +35,11 @@ static int recover_file(const struct cfr_target *t, struct cfr_err *err)
     return cfr_single_recover(t->config->file->path, err);
 }
 
-static int verify_file(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
+static int look_at(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
-    const struct cfr_file_fingerprint *remembered = &record->targets[t->index];
-    struct cfr_file_fingerprint now;
-    int rc = cfr_single_fingerprint(t->config->file->path, &now, err);
+    struct cfr_file_fingerprint unused;
 
-    if (rc != 0)
-        return rc;
-    if (now.inode != remembered->inode || now.size != remembered->size || now.mtime_ns != remembered->mtime_ns)
-        return cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", t->config->file->path);
-    return 0;
-}
-
-static int check_present(const struct cfr_target *t, struct cfr_err *err)
-{
-    struct cfr_file_fingerprint mark;
-
-    return cfr_single_fingerprint(t->config->file->path, &mark, err);
+    return cfr_single_fingerprint(t->config->file->path, mark != NULL ? mark : &unused, err);
 }
 
 static void inspect_file(const struct cfr_target *t, const struct cfr_publish_inspection *i)
@@ -75,6 +57,5 @@ const struct cfr_target_ops cfr_publish_file = {
     .render = render_file,
     .publish = publish_file,
     .recover = recover_file,
-    .verify = verify_file,
-    .present = check_present,
+    .look = look_at,
 };

@@ -96,11 +96,8 @@ static int publish_profile(const struct cfr_target *t, const struct cfr_publish_
     int rc = name_section(p, section, err);
 
     (void)job;
-    if (rc == 0)
-        rc = cfr_profile_publish(p->path, section, &content->files[0], changed, err);
-    if (rc == 0)
-        record->targets[t->index] = (struct cfr_file_fingerprint){0};
-    return rc;
+    (void)record;
+    return rc != 0 ? rc : cfr_profile_publish(p->path, section, &content->files[0], changed, err);
 }
 
 static int recover_profile(const struct cfr_target *t, struct cfr_err *err)
@@ -108,20 +105,14 @@ static int recover_profile(const struct cfr_target *t, struct cfr_err *err)
     return cfr_single_recover(((const struct cfr_config_file *)t->own)->path, err);
 }
 
-static int check_present(const struct cfr_target *t, struct cfr_err *err)
+/* Other programs may have rewritten the file around the section: only that counts. */
+static int look_at(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
     const struct cfr_config_file *p = t->own;
     char section[CFR_FORMAT_SECTION_MAX];
     int rc = name_section(p, section, err);
 
-    return rc != 0 ? rc : cfr_profile_verify(p->path, section, err);
-}
-
-/* Other programs may have rewritten the file around the section: its inode proves nothing. */
-static int verify_profile(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
-{
-    (void)record;
-    return check_present(t, err);
+    return rc != 0 ? rc : cfr_profile_verify(p->path, section, mark, err);
 }
 
 static void inspect_profile(const struct cfr_target *t, const struct cfr_publish_inspection *i)
@@ -139,6 +130,5 @@ const struct cfr_target_ops cfr_publish_profile = {
     .render = render_profile,
     .publish = publish_profile,
     .recover = recover_profile,
-    .verify = verify_profile,
-    .present = check_present,
+    .look = look_at,
 };

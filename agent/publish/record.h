@@ -23,7 +23,7 @@ struct cfr_publish_record {
     int64_t token_expires_s;
     uint64_t token_mark; /* fingerprint of the token: FNV-1a of header and claims, not of the signature */
     char *identity;
-    struct cfr_file_fingerprint targets[CFR_CONFIG_TARGETS_MAX]; /* single files, in configuration order */
+    struct cfr_file_fingerprint targets[CFR_CONFIG_TARGETS_MAX]; /* as each was published; zero: not known */
     size_t target_count;
     uint64_t
         rendered[CFR_CONFIG_TARGETS_MAX]; /* hash of what each target was given in this run, 0 = not known; not kept */

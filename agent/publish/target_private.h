@@ -48,23 +48,22 @@ struct cfr_target_ops {
     bool (*is_configured)(const struct cfr_config_publish *t);
     /* Where it is on this machine; NULL for none. */
     const char *(*path)(const struct cfr_config_publish *t);
-    /* The path that a publish renames, so that its change time is that of the publish. NULL: that of PATH. */
+    /* The path that a publish renames, so that its change time is that of the publish, and which is watched with its
+     * directory. NULL: that of PATH, which is not watched. */
     void (*renamed)(const struct cfr_config_publish *t, char path[CFR_TARGET_PATH_MAX]);
     /* Reports to I what it needs of this machine or the cluster. */
     void (*inspect)(const struct cfr_target *t, const struct cfr_publish_inspection *i);
     /* Fills OUT (zeroed) with what is to be published. Changes nothing. Never NULL. */
     int (*render)(const struct cfr_target *t, const struct cfr_publish_render *job, struct cfr_target_content *out,
                   struct cfr_err *err);
-    /* Publishes it in one step, and brings the target's part of RECORD up to date. *CHANGED (false): something was
-     * written. Never NULL. */
+    /* Publishes it in one step, and brings its hash in RECORD up to date, if it has one. *CHANGED (false): something
+     * was written. Never NULL. */
     int (*publish)(const struct cfr_target *t, const struct cfr_publish_job *job, struct cfr_target_content *content,
                    struct cfr_publish_record *record, bool *changed, struct cfr_err *err);
     /* Removes what a crash has left. */
     int (*recover)(const struct cfr_target *t, struct cfr_err *err);
-    /* 0 if it is as RECORD remembers it. */
-    int (*verify)(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err);
-    /* 0 if something complete is there, whatever wrote it. */
-    int (*present)(const struct cfr_target *t, struct cfr_err *err);
+    /* 0 if something complete is there, whatever wrote it. *MARK (may be NULL) changes when it is written to. */
+    int (*look)(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err);
     /* The generation that is there; 0 for none. NULL: the kind has no generations. */
     int (*current)(const struct cfr_target *t, uint64_t *number, struct cfr_err *err);
     /* Wipes the previous generation. */

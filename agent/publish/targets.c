@@ -74,6 +74,14 @@ void cfr_publish_inspect(const struct cfr_config_credential *c, size_t index, co
         t.ops->inspect(&t, i);
 }
 
+static void note_mark(const struct cfr_target *t, struct cfr_publish_record *record)
+{
+    struct cfr_file_fingerprint *mark = &record->targets[t->index];
+
+    if (t->ops->look == NULL || t->ops->look(t, mark, NULL) != 0)
+        *mark = (struct cfr_file_fingerprint){0};
+}
+
 int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_job *job,
                 struct cfr_publish_record *record, bool *changed, struct cfr_err *err)
 {
@@ -96,6 +104,8 @@ int cfr_publish(const struct cfr_config_credential *c, const struct cfr_publish_
             if (t.ops->is_remote != (remote == 1))
                 continue;
             rc = t.ops->publish(&t, job, all[i], record, &one, err);
+            if (rc == 0)
+                note_mark(&t, record);
             *changed = *changed || one;
         }
     }
@@ -134,6 +144,33 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
     return rc;
 }
 
+/* True also if nothing is on record, as by an older version. */
+static bool is_as(const struct cfr_file_fingerprint *remembered, const struct cfr_file_fingerprint *now)
+{
+    bool known = remembered->inode != 0 || remembered->size != 0 || remembered->mtime_ns != 0;
+
+    return !known ||
+           (now->inode == remembered->inode && now->size == remembered->size && now->mtime_ns == remembered->mtime_ns);
+}
+
+static int verify_target(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
+{
+    struct cfr_file_fingerprint now;
+    uint64_t current = 0;
+    int rc = t->ops->current != NULL ? t->ops->current(t, &current, err) : 0;
+
+    /* A publish that did not change this target has left it at an earlier generation. */
+    if (rc == 0 && t->ops->current != NULL && (current == 0 || current > record->generation))
+        rc = cfr_err_set(err, CFR_E_MISSING, "%s does not hold generation %llu", cfr_publish_path(t->config),
+                         (unsigned long long)record->generation);
+    if (rc != 0 || t->ops->look == NULL)
+        return rc;
+    rc = t->ops->look(t, &now, err);
+    if (rc == 0 && !is_as(&record->targets[t->index], &now))
+        rc = cfr_err_set(err, CFR_E_MISSING, "%s was changed by another program", cfr_publish_path(t->config));
+    return rc;
+}
+
 int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_publish_record *record,
                        struct cfr_err *err)
 {
@@ -144,36 +181,31 @@ int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_p
     for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
         struct cfr_target t = target_at(c, i);
 
-        if (t.ops->verify != NULL)
-            rc = t.ops->verify(&t, record, err);
+        rc = verify_target(&t, record, err);
     }
     return rc;
 }
 
-int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err)
+void cfr_publish_found(const struct cfr_config_credential *c, struct cfr_publish_record *record)
 {
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < c->publish.count; i++) {
+    for (size_t i = 0; i < c->publish.count; i++) {
         struct cfr_target t = target_at(c, i);
 
-        if (t.ops->present != NULL)
-            rc = t.ops->present(&t, err);
+        note_mark(&t, record);
     }
-    return rc;
+    record->target_count = c->publish.count;
 }
 
 bool cfr_publish_holds_key(const struct cfr_config_credential *c, const char *id)
 {
-    if (c->publish.count == 0 || cfr_publish_present(c, NULL) != 0)
-        return false;
     for (size_t i = 0; i < c->publish.count; i++) {
         struct cfr_target t = target_at(c, i);
 
-        if (t.ops->holds_key == NULL || !t.ops->holds_key(&t, id))
+        if (t.ops->holds_key == NULL || (t.ops->look != NULL && t.ops->look(&t, NULL, NULL) != 0) ||
+            !t.ops->holds_key(&t, id))
             return false;
     }
-    return true;
+    return c->publish.count != 0;
 }
 
 uint64_t cfr_publish_newest(const struct cfr_config_credential *c)
@@ -225,6 +257,26 @@ int64_t cfr_publish_time_ns(const struct cfr_config_credential *c)
             newest_ns = ns;
     }
     return newest_ns;
+}
+
+int cfr_publish_watch(const struct cfr_config_credential *c, struct cfr_watch *watch, void *watcher,
+                      struct cfr_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->publish.count; i++) {
+        struct cfr_target t = target_at(c, i);
+        char path[CFR_TARGET_PATH_MAX];
+
+        if (t.ops->renamed == NULL)
+            continue;
+        t.ops->renamed(t.config, path);
+        if (rc == 0)
+            rc = cfr_watch_add(watch, path, watcher, err);
+        else
+            (void)cfr_watch_add(watch, path, watcher, NULL);
+    }
+    return rc;
 }
 
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err)

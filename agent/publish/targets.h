@@ -12,6 +12,7 @@
 #include "agent/loop/clock.h"
 #include "agent/publish/record.h"
 #include "agent/publish/render.h"
+#include "files/watch.h"
 
 struct cfr_delivery;   /* agent/publish/secret_target.h */
 struct cfr_kube_where; /* agent/kube/client.h */
@@ -52,8 +53,8 @@ int cfr_publish_recover(const struct cfr_config_credential *c, struct cfr_err *e
 /* 0 if all targets on this machine are as RECORD remembers them; else why not. */
 int cfr_publish_verify(const struct cfr_config_credential *c, const struct cfr_publish_record *record,
                        struct cfr_err *err);
-/* 0 if every target on this machine has something complete, whatever wrote it; else what is missing. */
-int cfr_publish_present(const struct cfr_config_credential *c, struct cfr_err *err);
+/* What is at the targets is what RECORD is of, though an earlier run did not write that down. */
+void cfr_publish_found(const struct cfr_config_credential *c, struct cfr_publish_record *record);
 /* True if every target holds the long-lived key ID. Only directories know. */
 bool cfr_publish_holds_key(const struct cfr_config_credential *c, const char *id);
 /* The highest generation found in any target directory; 0 if there is none. */
@@ -63,6 +64,10 @@ const char *cfr_publish_path(const struct cfr_config_publish *t);
 /* When the newest of the targets on this machine was published, in nanoseconds by the clock of its file system; 0 if
  * there is none. */
 int64_t cfr_publish_time_ns(const struct cfr_config_credential *c);
+/* Watches the directories, in which a removal is noticed at once, for WATCHER. Never blocks. The error of the first
+ * that cannot be watched, see cfr_watch_add. */
+int cfr_publish_watch(const struct cfr_config_credential *c, struct cfr_watch *watch, void *watcher,
+                      struct cfr_err *err);
 /* Wipes previous generations. */
 int cfr_publish_retire(const struct cfr_config_credential *c, struct cfr_err *err);
 

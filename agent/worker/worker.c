@@ -76,6 +76,7 @@ int cfr_worker_open(struct cfr_host *host, const struct cfr_config_credential *c
     w->retire_boot_ms = INT64_MAX;
     w->look_boot_ms = INT64_MAX;
     w->source_watcher = (struct cfr_watcher){cfr_worker_on_source_changed, w};
+    w->target_watcher = (struct cfr_watcher){cfr_worker_on_targets_changed, w};
     w->token.overdue_boot_ms = INT64_MAX;
     cfr_lifecycle_init(&w->life, w->source->ages);
     rc = cfr_hook_open(config, host->http, host->hook_attempts, cfr_worker_on_hook, w, &w->hooks, err);
@@ -178,6 +179,9 @@ void cfr_worker_start(struct cfr_worker *w)
         cfr_source_inputs_watch(w->config, NULL, w->host->watch, &w->source_watcher, &err) != 0)
         cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
                 err.text);
+    if (w->host->watch != NULL && cfr_publish_watch(w->config, w->host->watch, &w->target_watcher, &err) != 0)
+        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w), "%s; it is looked at once a minute instead",
+                err.text);
     restore_hooks(w, now);
     cfr_worker_ack_watch(w);
     if (cfr_worker_ack_look(w))
@@ -205,8 +209,10 @@ void cfr_worker_close(struct cfr_worker *w)
 {
     if (w->life.state != CFR_STATE_STOPPED)
         cfr_worker_feed(w, CFR_EVENT_STOP);
-    if (w->host->watch != NULL)
+    if (w->host->watch != NULL) {
         cfr_watch_remove(w->host->watch, &w->source_watcher);
+        cfr_watch_remove(w->host->watch, &w->target_watcher);
+    }
     cfr_worker_ack_close(w);
     cfr_hook_close(w->hooks);
     cfr_publish_secret_close(w->delivery);
@@ -271,7 +277,7 @@ bool cfr_worker_is_ready(const struct cfr_worker *w)
 {
     struct cfr_now now = cfr_clock_now();
 
-    return cfr_lifecycle_valid(&w->life, now) && cfr_publish_secret_valid(w->delivery, now) &&
+    return cfr_lifecycle_valid(&w->life, now) && !w->lost && cfr_publish_secret_valid(w->delivery, now) &&
            !cfr_worker_lacks_served(w) && !cfr_rotator_is_refused(w->rotator);
 }
 
@@ -322,7 +328,7 @@ void cfr_worker_status(struct cfr_worker *w, struct cfr_now now, struct cfr_api_
         .source = w->source->describe(w->config),
         .identity = w->record.identity,
         .required = w->config->required,
-        .published = w->life.published && delivered_ms != 0,
+        .published = w->life.published && !w->lost && delivered_ms != 0,
         .unserved = cfr_worker_lacks_served(w),
         .generation = w->record.generation,
         .issued_s = w->life.published ? w->life.life.issued_ms / 1000 : 0,

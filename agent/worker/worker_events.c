@@ -132,6 +132,7 @@ static bool is_same(struct cfr_worker *w, const struct cfr_source_inputs *m)
 
     if (same)
         w->known = cfr_publish_verify(w->config, &w->record, NULL) == 0;
+    w->lost = w->lost && !(same && w->known);
     return same && w->known;
 }
 
@@ -475,17 +476,35 @@ void cfr_worker_run_timers(struct cfr_host *host, size_t count)
         on_timer((struct cfr_worker *)due);
 }
 
-void cfr_worker_on_tick(struct cfr_worker *w)
+/* Has somebody removed or overwritten what is published? */
+static void look_at_targets(struct cfr_worker *w)
 {
     struct cfr_err err = {0};
 
+    if (w->life.state != CFR_STATE_FRESH || w->record.generation == 0 ||
+        cfr_publish_verify(w->config, &w->record, &err) == 0)
+        return;
+    cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
+            "what was published is gone, so it is published again: %s", err.text);
+    w->known = false;
+    w->lost = true;
+    w->restore_boot_ms = cfr_clock_now().boot_ms + CFR_LIFECYCLE_LOOK_AGAIN_MS;
+    cfr_worker_feed(w, CFR_EVENT_DUE);
+}
+
+/* Who removes it again and again does not cause an exchange each time. */
+void cfr_worker_on_targets_changed(void *ctx)
+{
+    struct cfr_worker *w = ctx;
+
+    if (cfr_clock_now().boot_ms >= w->restore_boot_ms)
+        look_at_targets(w);
+}
+
+void cfr_worker_on_tick(struct cfr_worker *w)
+{
     cfr_worker_review_kept(w);
-    if (w->life.state == CFR_STATE_FRESH && w->record.generation != 0 && cfr_publish_present(w->config, &err) != 0) {
-        cfr_log(CFR_LOG_WARN, w->config->name, cfr_worker_state_name(w),
-                "what was published is gone, so it is published again: %s", err.text);
-        w->known = false;
-        cfr_worker_feed(w, CFR_EVENT_DUE);
-    }
+    look_at_targets(w);
     if (cfr_worker_ack_look(w))
         cfr_worker_save(w);
     on_timer(w);

@@ -68,6 +68,7 @@ struct cfr_worker {
     struct cfr_delivery *delivery;     /* NULL: no target in the cluster */
     struct cfr_worker_ack *ack;        /* NULL: no consumer acknowledges */
     struct cfr_watcher source_watcher; /* of everything that an exchange begins with */
+    struct cfr_watcher target_watcher; /* of the directories that it is published to */
     struct cfr_fair_queue_entry turn;
     struct cfr_worker_inputs *inputs; /* owned; read by the event that is being handled; NULL: the acquire reads */
     struct cfr_worker_granted
@@ -85,6 +86,8 @@ struct cfr_worker {
     unsigned looks;      /* how often it was */
     uint64_t token_used; /* mark of the inputs that the exchange under way, or the last one, used */
     uint64_t token_alone;         /* mark of the inputs whose token was published without their exchange; 0 = none */
+    bool lost;                    /* what was published is not there, or not as it was */
+    int64_t restore_boot_ms;      /* after that a loss is dealt with at once, until then once a minute */
     struct cfr_worker_kept *kept; /* the last grant, where it is served; NULL = none */
     bool wanted;                  /* a client asked for it, though the configuration names none */
     char *watched;                /* the token's path that a mounted Secret names, as it is watched now; NULL = none */
@@ -110,6 +113,7 @@ void cfr_worker_feed(struct cfr_worker *w, enum cfr_event event);
 /* Callbacks; CTX is the worker. */
 void cfr_worker_on_acknowledged(void *ctx);
 void cfr_worker_on_source_changed(void *ctx);
+void cfr_worker_on_targets_changed(void *ctx);
 cfr_hook_fn cfr_worker_on_hook;
 cfr_publish_secret_fn cfr_worker_on_delivered;
 

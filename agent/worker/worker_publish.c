@@ -181,6 +181,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     grant->identity = NULL;
     w->replace = false;
     w->known = true;
+    w->lost = false;
     cfr_worker_keep(w, grant, life_ms, true, true);
     /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
@@ -236,6 +237,7 @@ void cfr_worker_publish_token(struct cfr_worker *w)
             w->record.token_expires_s = expires_s;
             w->token_alone = g->inputs.mark;
             w->known = true;
+            w->lost = false;
             record_generation(w, job.render.generation, now);
             cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),
                     "published generation %" PRIu64 ": the new token, with the last session, %s%s",
@@ -257,8 +259,10 @@ enum cfr_event cfr_worker_publish_found(struct cfr_worker *w, int64_t issued_s)
 
     finish_rotation(w);
     w->known = true;
+    w->lost = false;
     if (generation == w->record.generation)
         return finish_same(w);
+    cfr_publish_found(w->config, &w->record);
     w->record.issued_ms = issued_s * 1000;
     w->record.expires_ms = w->life.life.expires_ms;
     w->record.last_success_s = now.wall_ms / 1000;

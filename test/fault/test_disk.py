@@ -128,8 +128,8 @@ def test_a_directory_that_may_not_change(agent):  # noqa: F811
 def test_a_directory_that_was_removed_is_made_again(agent):  # noqa: F811
     agent.start()
     agent.wait_generation(1)
-    shutil.rmtree(agent.out)
-    rotate(agent)
+    agent.wait_state("fresh")
+    agent.out.rename(agent.dir / "gone")  # what removes it file by file may find new ones
     mended(agent)
     agent.stop()
     shutil.rmtree(agent.out)

@@ -4,6 +4,7 @@ import configparser
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -387,15 +388,58 @@ def test_a_bind_mounted_file(agent, in_place):
 
 # ---- what disappears ----
 
-def test_the_directory_is_made_again(agent):
+@pytest.mark.parametrize("what", ["everything", "one file", "a file that was moved away", "the data link"])
+def test_what_is_removed_comes_back_at_once(agent, what):
     agent.start()
     agent.wait_generation(1)
-    shutil.rmtree(agent.out)
-    rotate(agent)
-    assert agent.published()["generation"] == 2 and mode(agent.out) == "0o755"
+    agent.wait_state("fresh")
+    if what == "everything":
+        agent.out.rename(agent.dir / "gone")  # what removes it file by file may find new ones
+    elif what == "one file":
+        (agent.out / "token").unlink()
+    elif what == "the data link":
+        (agent.out / "..data").unlink()
+    else:
+        (agent.out / "token").rename(agent.dir / "token")
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    assert "what was published is gone, so it is published again" in agent.log
+    assert agent.published()["generation"] == 2 and mode(agent.out) == "0o755" and (agent.out / "token").read_text()
 
 
-@pytest.mark.parametrize("what", ["everything", "one file", "one link", "the data link", "an empty file"])
+def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(agent):
+    agent.start()
+    agent.wait_generation(1)
+    for _ in range(20):
+        (agent.out / "token").unlink(missing_ok=True)
+        agent.request("GET", "/v1/credentials/demo")
+    agent.wait_generation(2)
+    assert len(agent.cloud.exchanges()) <= 3
+
+
+def test_what_is_overwritten_in_place_is_noticed_within_a_minute(agent):
+    """A file of a directory, a single file and a profile, each of a credential of its own; what others write next to a
+    profile is no matter."""
+    single, ini = agent.dir / "single", agent.dir / "aws" / "credentials"
+    agent.configure(agent.credential(), agent.credential("file", publish={"file": {"path": str(single), "format": "json"}}),
+                    agent.credential("profile", publish={"profile": {"path": str(ini), "name": "work"}}),
+                    agent.credential("other", publish={"profile": {"path": str(ini), "name": "stays"}}))
+    agent.start()
+    for name in ("demo", "file", "profile", "other"):
+        agent.wait_generation(1, name)
+    (agent.out / "creds.json").write_text((agent.out / "creds.json").read_text().replace("demo", "evil"))
+    single.write_text("{}")
+    ini.write_text(re.sub(r"(?s)(\[work\].*?aws_secret_access_key = )\S+", r"\1wrong", ini.read_text()) + "\n[mine]\nx = y\n")
+    for name in ("demo", "file", "profile"):
+        eventually(lambda: agent.generation(name) == 2, lambda: f"{name}: {agent.log}", 75)
+    assert agent.published()["generation"] == 2 and json.loads(single.read_text())["generation"] == 2
+    text = ini.read_text()
+    assert "wrong" not in text and "[mine]\nx = y" in text
+    assert agent.generation("other") == 1
+    assert f"{agent.out} was changed by another program" in agent.log
+
+
+@pytest.mark.parametrize("what", ["everything", "one file", "one link", "the data link", "an empty file", "other content"])
 def test_what_was_deleted_is_exchanged_again_at_restart(agent, what):
     agent.start()
     agent.wait_generation(1)
@@ -408,6 +452,8 @@ def test_what_was_deleted_is_exchanged_again_at_restart(agent, what):
         (agent.out / "token").unlink()
     elif what == "the data link":
         (agent.out / "..data").unlink()
+    elif what == "other content":
+        (agent.out / "token").write_text("x" * len((agent.out / "token").read_text()))
     else:
         (agent.out / "token").resolve().write_text("")
     agent.start()
@@ -423,6 +469,18 @@ def test_a_single_file_that_was_changed_is_written_again_at_restart(agent):
     path.write_text("{}")
     once(agent)
     assert json.loads(path.read_text())["generation"] == 2
+
+
+def test_a_profile_that_was_changed_is_written_again_at_restart(agent):
+    path = agent.dir / "credentials"
+    publishing(agent, {"profile": {"path": str(path), "name": "work"}})
+    once(agent)
+    path.write_text(path.read_text() + "[other]\nregion = x\n")
+    once(agent)
+    assert len(agent.cloud.exchanges()) == 1, "others write the rest of the file"
+    path.write_text(path.read_text().replace("aws_session_token = ", "aws_session_token = no"))
+    once(agent)
+    assert len(agent.cloud.exchanges()) == 2 and "= no" not in path.read_text()
 
 
 def test_a_second_agent_is_refused(agent):

@@ -384,6 +384,34 @@ def test_a_secret_from_its_first_day_to_its_last(space, agent_factory):
     assert_for(space, value(third))
 
 
+def test_a_secret_that_was_deleted_or_edited_is_published_again(space, agent_factory):
+    """A restart looks at what the Secret holds; so does `once`."""
+    agent = agent_factory(None)
+    agent.configure(into_secret(agent, space))
+    agent.start()
+    wait_delivered(agent, 1)
+    first = space.secret("creds")
+    agent.stop()
+    agent.start()
+    agent.wait_state("fresh")
+    agent.stop()
+    assert space.secret("creds")["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    space.kubectl("delete", "secret", "creds")
+    agent.start()
+    wait_delivered(agent, 2)
+    assert space.secret("creds")["metadata"]["uid"] != first["metadata"]["uid"]
+    agent.stop()
+    # The key is taken by another manager: who owns it is told, and it stays.
+    space.kubectl("patch", "secret", "creds", "--patch", '{"stringData":{"token":"edited"}}')
+    done = agent.run("once")
+    assert done.returncode == 1 and 'overwritten by "kubectl-patch"' in done.stderr, done.stderr
+    assert '"kubectl-patch" owns .data.token' in done.stderr and value(space.secret("creds")) == "edited"
+    space.kubectl("patch", "secret", "creds", "--type=json", "--patch", '[{"op":"remove","path":"/data/token"}]')
+    done = agent.run("once")
+    assert done.returncode == 0, done.stderr
+    assert_for(space, value(space.secret("creds")))
+
+
 def test_a_pull_secret(space, agent_factory, cloud_factory):
     """All the way: a token of this API server, a role's session for it, ECR's login for that, and a pull secret."""
     role = "arn:aws:iam::123456789012:role/registry"

@@ -327,20 +327,20 @@ static void verify_tells_what_is_missing(void **state)
     static const char *const three[] = {"token", "credentials", "more"};
 
     (void)state;
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
     assert_int_equal(publish_two(1, "keys", "jwt"), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), three, 3, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), three, 3, NULL, &err), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "more"));
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 1, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 1, NULL, &err), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "credentials"));
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &err), 0);
+    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, NULL, &err), 0);
     assert_int_equal(unlink(in("pub/token")), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
-    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), NULL, 0, NULL, &err), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "the link token"));
     assert_int_equal(publish_two(2, "keys", ""), 0);
-    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, &err), CFR_E_MISSING);
+    assert_int_equal(cfr_generation_verify(in("pub"), two, 2, NULL, &err), CFR_E_MISSING);
     assert_non_null(strstr(err.text, "empty"));
 }
 

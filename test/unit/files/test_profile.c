@@ -223,13 +223,13 @@ static int publish(const char *path, const char *section)
 static void file_is_made_and_merged(void **state)
 {
     (void)state;
-    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "default", &err), CFR_E_MISSING);
+    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "default", NULL, &err), CFR_E_MISSING);
     assert_int_equal(publish(in("aws/credentials"), "default"), 0);
     assert_true(changed);
     assert_string_equal(get(in("aws/credentials")), "[default]\n" BODY);
     assert_int_equal(mode_of(in("aws/credentials")), 0640);
-    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "default", &err), 0);
-    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "other", &err), CFR_E_MISSING);
+    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "default", NULL, &err), 0);
+    assert_int_equal(cfr_profile_verify(in("aws/credentials"), "other", NULL, &err), CFR_E_MISSING);
     assert_int_equal(publish(in("aws/credentials"), "default"), 0);
     assert_false(changed);
     put(in("aws/credentials"), "[a]\nx = 1\n\n[default]\ny = 2\n");

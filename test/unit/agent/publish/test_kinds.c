@@ -11,6 +11,7 @@ static struct {
     char calls[256]; /* one word for each */
     size_t fails_at; /* index of the target that cannot be rendered */
     bool changes;
+    uint64_t size;
 } toy;
 
 static void note(const char *what, size_t index)
@@ -69,9 +70,11 @@ static int current_toy(const struct cfr_target *t, uint64_t *number, struct cfr_
     return 0;
 }
 
-static int verify_toy(const struct cfr_target *t, const struct cfr_publish_record *record, struct cfr_err *err)
+static int look_at_toy(const struct cfr_target *t, struct cfr_file_fingerprint *mark, struct cfr_err *err)
 {
-    return record->rendered[t->index] != 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "toy %zu", t->index);
+    if (mark != NULL)
+        *mark = (struct cfr_file_fingerprint){.size = toy.size};
+    return toy.size != 0 ? 0 : cfr_err_set(err, CFR_E_MISSING, "toy %zu", t->index);
 }
 
 static const struct cfr_target_ops near_kind = {
@@ -79,7 +82,7 @@ static const struct cfr_target_ops near_kind = {
     .path = path_of_near,
     .render = render_toy,
     .publish = publish_toy,
-    .verify = verify_toy,
+    .look = look_at_toy,
     .current = current_toy,
 };
 
@@ -196,21 +199,32 @@ static void publishes_nothing_if_one_does_not_fit(void **state)
 
 static void a_kind_does_not_need_what_it_cannot_do(void **state)
 {
-    struct cfr_publish_record record = {.target_count = 3, .rendered = {1, 0, 1}};
+    struct cfr_publish_record record = {.generation = 12, .target_count = 3};
     struct cfr_err err = {0};
 
     (void)state;
+    toy.size = 5;
     assert_int_equal(cfr_publish_recover(&credential, &err), 0);
     assert_int_equal(cfr_publish_verify(&credential, &record, &err), 0);
-    assert_int_equal(cfr_publish_present(&credential, &err), 0);
     assert_int_equal(cfr_publish_retire(&credential, &err), 0);
     assert_int_equal(cfr_publish_newest(&credential), 12);
     assert_int_equal(cfr_publish_time_ns(&credential), 0);
     assert_false(cfr_publish_holds_key(&credential, "key"));
     assert_string_equal(cfr_publish_path(&configs[0]), "/near");
     assert_null(cfr_publish_path(&configs[1]));
-    record.rendered[2] = 0;
+    cfr_publish_found(&credential, &record);
+    assert_int_equal(cfr_publish_verify(&credential, &record, &err), 0);
+    toy.size = 6;
     assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
+    assert_string_equal(err.text, "/near was changed by another program");
+    toy.size = 0;
+    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
+    assert_string_equal(err.text, "toy 0");
+    toy.size = 5;
+    record.generation = 9;
+    assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
+    assert_string_equal(err.text, "/near does not hold generation 9");
+    record.generation = 12;
     record.target_count = 2;
     assert_int_equal(cfr_publish_verify(&credential, &record, &err), CFR_E_MISSING);
 }
