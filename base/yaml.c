@@ -9,6 +9,9 @@
 #include <yaml.h>
 
 #define BLOCK_BYTES 16384
+#define ANCHORS_MAX 1024
+#define COPIES_MAX  4096 /* aliases and merged pairs */
+#define KEYS_MAX    1024 /* of a mapping with a merge key */
 
 struct block {
     struct block *next;
@@ -22,14 +25,28 @@ struct cfr_yaml {
     struct cfr_yaml_node *root;
 };
 
+struct anchor {
+    struct anchor *next;
+    const char *name;
+    struct cfr_yaml_node *node;
+    size_t height; /* levels of collections */
+    bool open;
+};
+
 struct reader {
     yaml_parser_t parser;
     struct cfr_view text;
     struct cfr_yaml *doc;
-    struct cfr_yaml_node *open[CFR_YAML_DEPTH_MAX]; /* collections that have not ended */
-    struct cfr_yaml_node *last[CFR_YAML_DEPTH_MAX]; /* their latest children */
+    struct cfr_yaml_node *open[CFR_YAML_FOREIGN_DEPTH_MAX]; /* collections that have not ended */
+    struct cfr_yaml_node *last[CFR_YAML_FOREIGN_DEPTH_MAX]; /* their latest children */
+    size_t below[CFR_YAML_FOREIGN_DEPTH_MAX];               /* levels below them */
+    struct anchor *named[CFR_YAML_FOREIGN_DEPTH_MAX];       /* their anchors, or NULL */
     size_t depth;
     unsigned documents;
+    bool foreign;           /* another program's file */
+    struct anchor *anchors; /* the latest first */
+    size_t anchor_count;
+    size_t copies;
     int *line;
     struct cfr_err *err;
 };
@@ -158,7 +175,7 @@ static int syntax_error(struct reader *r)
 
 static int check_properties(struct reader *r, const yaml_char_t *anchor, const yaml_char_t *tag, int line)
 {
-    if (anchor != NULL)
+    if (anchor != NULL && !r->foreign)
         return refuse(r, line, "anchors (&) are not supported; write the value out");
     if (tag != NULL)
         return refuse(r, line, "tags (!) are not supported; put text that begins with ! in quotes");
@@ -186,6 +203,161 @@ static struct cfr_yaml_node *add_node(struct reader *r, enum cfr_yaml_kind kind,
     return node;
 }
 
+/* Keeps NODE under its anchor's NAME, if it has one, in *OUT (else NULL). A name may be used again. */
+static int keep_anchor(struct reader *r, const yaml_char_t *name, struct cfr_yaml_node *node, bool open,
+                       struct anchor **out)
+{
+    size_t n = name != NULL ? strlen((const char *)name) : 0;
+    char *copy;
+
+    *out = NULL;
+    if (name == NULL)
+        return 0;
+    if (r->anchor_count++ == ANCHORS_MAX)
+        return refuse(r, node->line, "too many anchors (&); write some of the values out");
+    *out = allocate(r->doc, sizeof **out);
+    copy = *out != NULL ? allocate(r->doc, n + 1) : NULL;
+    if (copy == NULL)
+        return out_of_memory(r);
+    memcpy(copy, name, n + 1);
+    **out = (struct anchor){.next = r->anchors, .name = copy, .node = node, .open = open};
+    r->anchors = *out;
+    return 0;
+}
+
+static int refuse_depth(struct reader *r, int line)
+{
+    return refuse(r, line,
+                  r->foreign ? "nested too deeply" : "nested too deeply; no key of credfresh is at such a depth");
+}
+
+static int count_copy(struct reader *r, int line)
+{
+    return r->copies++ < COPIES_MAX
+               ? 0
+               : refuse(r, line, "too many aliases (*) and merge keys; write some of the values out");
+}
+
+/* A copy of the anchor's node that shares its children. */
+static int add_alias(struct reader *r, const yaml_char_t *name, int line)
+{
+    const struct anchor *a = r->anchors;
+    struct cfr_yaml_node *node;
+    int rc;
+
+    if (!r->foreign)
+        return refuse(r, line, "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
+    while (a != NULL && strcmp(a->name, (const char *)name) != 0)
+        a = a->next;
+    if (a == NULL || a->open)
+        return refuse(r, line,
+                      a == NULL ? "an alias (*) without its anchor (&)"
+                                : "an alias (*) is a part of its own anchor (&)");
+    if (r->depth + a->height > CFR_YAML_FOREIGN_DEPTH_MAX)
+        return refuse_depth(r, line);
+    rc = count_copy(r, line);
+    if (rc != 0)
+        return rc;
+    node = add_node(r, a->node->kind, line);
+    if (node == NULL)
+        return out_of_memory(r);
+    node->quoted = a->node->quoted;
+    node->count = a->node->count;
+    node->text = a->node->text;
+    node->child = a->node->child;
+    if (r->depth != 0 && r->below[r->depth - 1] < a->height)
+        r->below[r->depth - 1] = a->height;
+    return 0;
+}
+
+/* ---- merge keys ---- */
+
+static bool is_merge(const struct cfr_yaml_node *key)
+{
+    return key->kind == CFR_YAML_SCALAR && !key->quoted && cfr_view_is(key->text, "<<");
+}
+
+/* True if KEY is among the pairs from FIRST on, up to and without END. */
+static bool has_key(const struct cfr_yaml_node *first, const struct cfr_yaml_node *end, const struct cfr_yaml_node *key)
+{
+    for (const struct cfr_yaml_node *k = first; k != end; k = k->next->next) {
+        if (k->kind == CFR_YAML_SCALAR && key->kind == CFR_YAML_SCALAR && cfr_view_eq(k->text, key->text))
+            return true;
+    }
+    return false;
+}
+
+static int add_copy(struct reader *r, const struct cfr_yaml_node *node)
+{
+    struct cfr_yaml_node *copy = add_node(r, node->kind, node->line);
+
+    if (copy == NULL)
+        return out_of_memory(r);
+    *copy = *node;
+    copy->next = NULL;
+    return 0;
+}
+
+/* Appends to the innermost mapping the pairs of FROM whose keys it does not have. BEFORE is the last value in front of
+ * the merge key, or NULL. */
+static int merge_pairs(struct reader *r, const struct cfr_yaml_node *from, const struct cfr_yaml_node *before, int line)
+{
+    const struct cfr_yaml_node *map = r->open[r->depth - 1];
+
+    if (from->kind != CFR_YAML_MAP)
+        return refuse(r, line, "the value of a merge key (<<) must be a mapping or a list of mappings");
+    for (const struct cfr_yaml_node *k = from->child; k != NULL; k = k->next->next) {
+        const struct cfr_yaml_node *after = before != NULL ? before->next : map->child;
+        int rc = count_copy(r, line);
+
+        /* Clients differ in which of the two counts. */
+        if (rc == 0 && has_key(map->child, after, k))
+            rc = refuse(r, line, "the merge key (<<) comes after a key that it also has; write it first");
+        if (rc != 0)
+            return rc;
+        if (has_key(after, NULL, k))
+            continue;
+        rc = add_copy(r, k);
+        if (rc == 0)
+            rc = add_copy(r, k->next);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Replaces the merge key of the innermost mapping by the pairs that it stands for. */
+static int resolve_merge(struct reader *r)
+{
+    struct cfr_yaml_node *map = r->open[r->depth - 1];
+    struct cfr_yaml_node *before = NULL; /* the last value in front of it */
+    struct cfr_yaml_node *key = map->child;
+    const struct cfr_yaml_node *value;
+    int rc = 0;
+
+    while (key != NULL && !is_merge(key)) {
+        before = key->next;
+        key = before->next;
+    }
+    if (key == NULL)
+        return 0;
+    if (map->count / 2 > KEYS_MAX)
+        return refuse(r, key->line, "a mapping with a merge key (<<) has too many keys");
+    value = key->next;
+    *(before != NULL ? &before->next : &map->child) = value->next;
+    map->count -= 2;
+    r->last[r->depth - 1] = value->next != NULL ? r->last[r->depth - 1] : before;
+    for (const struct cfr_yaml_node *k = value->next; k != NULL; k = k->next->next) {
+        if (is_merge(k))
+            return refuse(r, k->line, "a second merge key (<<) in one mapping; write one, with a list");
+    }
+    if (value->kind != CFR_YAML_LIST)
+        return merge_pairs(r, value, before, key->line);
+    for (const struct cfr_yaml_node *n = value->child; rc == 0 && n != NULL; n = n->next)
+        rc = merge_pairs(r, n, before, key->line);
+    return rc;
+}
+
 static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
                            int line)
 {
@@ -194,29 +366,39 @@ static int open_collection(struct reader *r, enum cfr_yaml_kind kind, const yaml
 
     if (rc != 0)
         return rc;
-    if (r->depth == CFR_YAML_DEPTH_MAX)
-        return refuse(r, line, "nested too deeply; no key of credfresh is at such a depth");
+    if (r->depth == (r->foreign ? CFR_YAML_FOREIGN_DEPTH_MAX : CFR_YAML_DEPTH_MAX))
+        return refuse_depth(r, line);
     node = add_node(r, kind, line);
     if (node == NULL)
         return out_of_memory(r);
     r->open[r->depth] = node;
     r->last[r->depth] = NULL;
-    r->depth++;
-    return 0;
+    r->below[r->depth] = 0;
+    return keep_anchor(r, anchor, node, true, &r->named[r->depth++]);
 }
 
-static void close_collection(struct reader *r)
+static int close_collection(struct reader *r)
 {
-    struct cfr_yaml_node *node = r->open[--r->depth];
+    struct cfr_yaml_node *node = r->open[r->depth - 1];
+    int rc = node->kind == CFR_YAML_MAP && r->foreign ? resolve_merge(r) : 0;
+    size_t height = r->below[--r->depth] + 1;
 
     if (node->kind == CFR_YAML_MAP)
         node->count /= 2;
+    if (r->named[r->depth] != NULL) {
+        r->named[r->depth]->open = false;
+        r->named[r->depth]->height = height;
+    }
+    if (r->depth != 0 && r->below[r->depth - 1] < height)
+        r->below[r->depth - 1] = height;
+    return rc;
 }
 
 static int add_scalar(struct reader *r, const yaml_event_t *e, int line)
 {
     size_t n = e->data.scalar.length;
     struct cfr_yaml_node *node;
+    struct anchor *named;
     char *copy;
     int rc = check_properties(r, e->data.scalar.anchor, e->data.scalar.tag, line);
 
@@ -230,7 +412,7 @@ static int add_scalar(struct reader *r, const yaml_event_t *e, int line)
     copy[n] = '\0';
     node->text = (struct cfr_view){copy, n};
     node->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    return 0;
+    return keep_anchor(r, e->data.scalar.anchor, node, false, &named);
 }
 
 static int begin_document(struct reader *r, const yaml_event_t *e, int line)
@@ -250,7 +432,7 @@ static int on_event(struct reader *r, const yaml_event_t *e)
     case YAML_DOCUMENT_START_EVENT:
         return begin_document(r, e, line);
     case YAML_ALIAS_EVENT:
-        return refuse(r, line, "aliases (*) are not supported; write the value out, or in quotes if it begins with *");
+        return add_alias(r, e->data.alias.anchor, line);
     case YAML_SCALAR_EVENT:
         return add_scalar(r, e, line);
     case YAML_SEQUENCE_START_EVENT:
@@ -259,8 +441,7 @@ static int on_event(struct reader *r, const yaml_event_t *e)
         return open_collection(r, CFR_YAML_MAP, e->data.mapping_start.anchor, e->data.mapping_start.tag, line);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        close_collection(r);
-        return 0;
+        return close_collection(r);
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
     case YAML_STREAM_END_EVENT:
@@ -280,7 +461,7 @@ static int read_events(struct reader *r)
 
         if (yaml_parser_parse(&r->parser, &e) == 0)
             return syntax_error(r);
-        end = e.type == YAML_STREAM_END_EVENT;
+        end = e.type == YAML_STREAM_END_EVENT || (e.type == YAML_DOCUMENT_END_EVENT && r->foreign);
         rc = on_event(r, &e);
         if (e.type == YAML_SCALAR_EVENT)
             cfr_secret_wipe(e.data.scalar.value, e.data.scalar.length);
@@ -289,7 +470,7 @@ static int read_events(struct reader *r)
             return rc;
     }
     if (r->doc->root == NULL || cfr_yaml_is_null(r->doc->root))
-        return refuse(r, 1, "there is no configuration in it; begin with `version: 1`");
+        return refuse(r, 1, r->foreign ? "it is empty" : "there is no configuration in it; begin with `version: 1`");
     return 0;
 }
 
@@ -314,9 +495,9 @@ static void wipe_buffers(yaml_parser_t *p)
     cfr_secret_wipe(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
 }
 
-int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
+static int parse(struct cfr_view text, bool foreign, struct cfr_yaml **out, int *line, struct cfr_err *err)
 {
-    struct reader r = {.text = text, .line = line, .err = err};
+    struct reader r = {.text = text, .foreign = foreign, .line = line, .err = err};
     int rc = check_encoding(&r);
 
     *out = NULL;
@@ -345,6 +526,16 @@ int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struc
     }
     *out = r.doc;
     return 0;
+}
+
+int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
+{
+    return parse(text, false, out, line, err);
+}
+
+int cfr_yaml_parse_foreign(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err)
+{
+    return parse(text, true, out, line, err);
 }
 
 const char *cfr_yaml_library(void)

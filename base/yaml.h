@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a configuration's YAML by libyaml into a tree with line numbers. Pure.
  * Memory: the document owns its nodes; they are valid until cfr_yaml_free. Errors: CFR_E_CONFIG with a line,
- * CFR_E_NOMEM. Limits: CFR_YAML_DEPTH_MAX levels; the caller limits the size. */
+ * CFR_E_NOMEM. Limits: CFR_YAML_DEPTH_MAX levels (CFR_YAML_FOREIGN_DEPTH_MAX for other programs' files); the caller
+ * limits the size. */
 #ifndef CFR_BASE_YAML_H
 #define CFR_BASE_YAML_H
 
 #include "base/err.h"
 #include "base/view.h"
 
-#define CFR_YAML_DEPTH_MAX 16
+#define CFR_YAML_DEPTH_MAX         16
+#define CFR_YAML_FOREIGN_DEPTH_MAX 64
 
 enum cfr_yaml_kind { CFR_YAML_SCALAR, CFR_YAML_LIST, CFR_YAML_MAP };
 
@@ -29,6 +31,10 @@ struct cfr_yaml;
  * tags or further documents. CFR_E_CONFIG with *LINE (0 = about the whole text), CFR_E_NOMEM. The caller
  * frees *OUT. */
 int cfr_yaml_parse(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
+/* The same for a file of another program, as yaml.v2 of Go reads it: the first document, with anchors, aliases and
+ * merge keys resolved, so that a node may be reached in several ways. At most 1024 anchors, and 4096 aliases and merged
+ * pairs. */
+int cfr_yaml_parse_foreign(struct cfr_view text, struct cfr_yaml **out, int *line, struct cfr_err *err);
 /* Valid until cfr_yaml_free. */
 const struct cfr_yaml_node *cfr_yaml_root(const struct cfr_yaml *doc);
 void cfr_yaml_free(struct cfr_yaml *doc);

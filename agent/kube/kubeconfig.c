@@ -220,7 +220,7 @@ static int parse(struct cfr_kube_reader *r, struct cfr_view text, struct cfr_kub
     cfr_secret_init(&masked, text.n * 2 + 64);
     rc = cfr_kube_yaml_mask(text, &masked, &r->original, r->err);
     if (rc == 0) {
-        rc = cfr_yaml_parse(cfr_secret_view(&masked), &doc, &line, r->err);
+        rc = cfr_yaml_parse_foreign(cfr_secret_view(&masked), &doc, &line, r->err);
         if (rc == CFR_E_CONFIG)
             (void)cfr_err_prefix(r->err, "line %d", line);
     }

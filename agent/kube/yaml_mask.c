@@ -38,6 +38,21 @@ static size_t escape_len(const char *p, size_t n)
     return len < n ? len : n;
 }
 
+/* Anchors and their aliases must stay the same word, and keys are no secrets: the parser compares them. */
+static bool is_name(struct cfr_view text, size_t begin, size_t end)
+{
+    static const char *const keys[] = {
+        "certificate-authority", "certificate-authority-data", "client-certificate", "client-certificate-data",
+        "disable-compression",   "insecure-skip-tls-verify",   "provideClusterInfo"};
+    char sign = begin != 0 ? text.p[begin - 1] : ' ';
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (cfr_view_is((struct cfr_view){text.p + begin, end - begin}, keys[i]))
+            return true;
+    }
+    return (sign == '&' || sign == '*') && (begin == 1 || strchr(" \t\r\n[{,", text.p[begin - 2]) != NULL);
+}
+
 static int append_mark(struct cfr_secret *out, size_t at, size_t len, struct cfr_err *err)
 {
     char mark[MASK_BYTES + 1];
@@ -67,7 +82,7 @@ int cfr_kube_yaml_mask(struct cfr_view text, struct cfr_secret *out, struct cfr_
             continue;
         while (end < text.n && in_word(text.p[end]))
             end++;
-        if (end - i >= WORD_MIN) {
+        if (end - i >= WORD_MIN && !is_name(text, i, end)) {
             rc = cfr_secret_append(out, (struct cfr_view){text.p + done, i - done}, err);
             if (rc == 0)
                 rc = append_mark(out, i, end - i, err);

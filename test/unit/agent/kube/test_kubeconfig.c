@@ -4,12 +4,15 @@
 
 #include "agent/kube/kubeconfig_private.h"
 #include "agent/kube/yaml_mask_private.h"
+#include "base/str.h"
 
 #define PEM_64 "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFiYwo="
 #define PEM    "-----BEGIN CERTIFICATE-----\nabc\n"
 #define KEY_64 "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmRlZgo="
 #define KEY    "-----BEGIN PRIVATE KEY-----\ndef\n"
-#define TOKEN  "eyJhbGciOiJSUzI1NiJ9.SESAME-SESAME-SESAME-SESAME.c2lnbmF0dXJl"
+/* Deeper than credfresh's own configuration may be. */
+#define DEEP_20 "[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]"
+#define TOKEN   "eyJhbGciOiJSUzI1NiJ9.SESAME-SESAME-SESAME-SESAME.c2lnbmF0dXJl"
 
 static const char main_config[] =
     "apiVersion: v1\n"
@@ -284,7 +287,15 @@ static void test_refusals(void **state)
         {EXEC("command: x, env: [{name: a, value: \"SESAME\\0\"}]"), "exec.env: holds a NUL"},
         {USER("{token: SESAME, exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}"),
          "both exec and a token"},
-        {"contexts: &a []", "anchors"},
+        {"~", "line 1: it is empty"},
+        {"---\n---\n" HEAD CLUSTER, "line 1: it is empty"},
+        {"contexts: *a", "line 1: an alias (*) without its anchor (&)"},
+        {"contexts: &a [*a]", "an alias (*) is a part of its own anchor (&)"},
+        {"<<: x", "the value of a merge key (<<) must be a mapping"},
+        {"<<: [{}, []]", "the value of a merge key (<<) must be a mapping"},
+        {"<<: {}\n<<: {}", "line 2: a second merge key (<<)"},
+        {"server: x\n<<: {server: y}", "line 2: the merge key (<<) comes after a key that it also has; write it first"},
+        {USER("{token: !!str SESAME}"), "tags (!) are not supported"},
     };
 
     (void)state;
@@ -310,6 +321,105 @@ static void test_schemes_in_capitals(void **state)
     assert_string_equal(c.server, "https://K.example:6443/A");
     assert_view(cfr_secret_view(&c.proxy), "http://U:P@Proxy.example");
     cfr_kube_config_free(&c);
+}
+
+/* As kubectl reads them: the first document, what anchors stand for, and any other program's deep extensions. */
+static void test_whole_yaml(void **state)
+{
+    static const char text[] =
+        "---\n"
+        "templates:\n"
+        "- &a-cluster-of-the-first-region\n"
+        "  certificate-authority-data: &long-name-of-an-authority " PEM_64 "\n"
+        "  insecure-skip-tls-verify: false\n"
+        "  server: https://default.example\n"
+        "- &second {tls-server-name: second.example, server: https://other.example}\n"
+        "current-context: &name c\n"
+        "contexts:\n"
+        "- {name: *name, context: {cluster: k, user: u, namespace: *name}}\n"
+        "clusters:\n"
+        "- name: k\n"
+        "  cluster:\n"
+        "    <<: [*a-cluster-of-the-first-region, *second]\n"
+        "    server: https://own.example\n"
+        "- name: l\n"
+        "  cluster: *a-cluster-of-the-first-region\n"
+        "- {name: m, cluster: {proxy-url: 'http://p', <<: *second}}\n"
+        "extensions: {deep: " DEEP_20 "}\n"
+        "users: [{name: u, user: {client-certificate-data: *long-name-of-an-authority, client-key-data: " KEY_64 "}}]\n"
+        "---\n"
+        "current-context: other\n"
+        "\t@ not even YAML\n";
+    static const char also[] = "contexts: [{name: l, context: {cluster: l}}, {name: m, context: {cluster: m}}]\n";
+    struct cfr_kube_config c = read_context(text, NULL);
+    char others[sizeof text + sizeof also];
+
+    (void)state;
+    assert_string_equal(c.server, "https://own.example");
+    assert_string_equal(c.server_name, "second.example");
+    assert_string_equal(c.namespace_name, "c");
+    assert_view(cfr_secret_view(&c.ca), PEM);
+    assert_view(cfr_secret_view(&c.cert), PEM);
+    cfr_kube_config_free(&c);
+    (void)snprintf(others, sizeof others, "%.*s%s%s", (int)(strstr(text, "contexts:\n") - text), text, also,
+                   strstr(text, "clusters:\n"));
+    c = read_context(others, "l");
+    assert_string_equal(c.server, "https://default.example");
+    assert_view(cfr_secret_view(&c.ca), PEM);
+    cfr_kube_config_free(&c);
+    c = read_context(others, "m");
+    assert_string_equal(c.server, "https://other.example");
+    assert_view(cfr_secret_view(&c.proxy), "http://p");
+    assert_int_equal(c.ca.len, 0);
+    cfr_kube_config_free(&c);
+}
+
+static void refuses_long(const struct cfr_str *text, const char *why)
+{
+    struct cfr_kube_config c;
+    struct cfr_err err = {0};
+
+    assert_false(text->failed);
+    assert_int_equal(cfr_kube_config_parse(cfr_str_view(text), "/c", NULL, &c, &err), CFR_E_CONFIG);
+    assert_contains(err.text, why);
+}
+
+/* A few aliases of aliases stand for more than any memory or stack holds. */
+static void test_bombs(void **state)
+{
+    static const char plugin[] = HEAD "clusters: [{name: k, cluster: {server: https://k, extensions: [{name: "
+                                      "client.authentication.k8s.io/exec, extension: *a9}]}}]\n"
+                                      "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
+                                      "command: x, provideClusterInfo: true}}}]\n";
+    struct cfr_str text = {.limit = 1048576};
+
+    (void)state;
+    cfr_str_addz(&text, "a0: &a0 [x]\n");
+    for (int i = 1; i < 10; i++)
+        cfr_str_addf(&text, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1, i - 1, i - 1,
+                     i - 1, i - 1, i - 1, i - 1);
+    cfr_str_addz(&text, plugin);
+    refuses_long(&text, "the one of client.authentication.k8s.io/exec is too large");
+    cfr_str_free(&text);
+    cfr_str_addz(&text, "a: &a0 [x]\n");
+    for (int i = 1; i < 99; i++)
+        cfr_str_addf(&text, "a%d: &a%d [*a%d]\n", i, i, i - 1);
+    refuses_long(&text, "line 64: nested too deeply");
+    cfr_str_free(&text);
+    for (int i = 0; i < 65; i++)
+        cfr_str_addz(&text, "[");
+    refuses_long(&text, "line 1: nested too deeply");
+    cfr_str_free(&text);
+    cfr_str_addz(&text, "a: &a {b: c}\nd: [");
+    for (int i = 0; i < 4097; i++)
+        cfr_str_addz(&text, "*a,");
+    cfr_str_addz(&text, "]\n");
+    refuses_long(&text, "too many aliases (*)");
+    cfr_str_free(&text);
+    for (int i = 0; i < 1025; i++)
+        cfr_str_addz(&text, "- &a b\n");
+    refuses_long(&text, "line 1025: too many anchors (&)");
+    cfr_str_free(&text);
 }
 
 /* Those of YAML 1.1, as kubectl reads them. */
@@ -404,6 +514,10 @@ static void test_veil(void **state)
         {"\\U", NULL},
         {"sixteen--letters#and", "sixteen"},
         {"CFRVEIL0000000000000005 sixteen--letters", NULL},
+        {"certificate-authority-data: short", NULL},
+        {"[&sixteen--letters a, *sixteen--letters ]", NULL},
+        {"a&sixteen--letters", "sixteen--letters"},
+        {"'*sixteen--letters'", "sixteen--letters"},
         {"xxxCFRVEIL", NULL},
     };
 
@@ -436,6 +550,8 @@ int main(void)
         cmocka_unit_test(test_data_over_several_lines),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_schemes_in_capitals),
+        cmocka_unit_test(test_whole_yaml),
+        cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_booleans),
         cmocka_unit_test(test_empty_impersonation),
         cmocka_unit_test(test_unknown_context_is_named),
