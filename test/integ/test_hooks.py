@@ -415,6 +415,16 @@ def test_a_request_to_nobody(hooked):
     assert "cannot connect: Connection refused" in wait_hook(agent, "failed")["error"]
 
 
+def test_a_request_trusts_its_ca_file_alone(hooked, cloud):
+    def request(ca_file):
+        return {"http": {"url": cloud.sts, "method": "GET", "expect": 302, "ca_file": ca_file}}
+
+    agent = hooked(request(cloud.other_ca), request(cloud.ca))
+    agent.start(env={"SSL_CERT_FILE": cloud.ca})
+    wait_hook(agent, "ok", 1)
+    assert f"not signed by a CA in {cloud.other_ca}" in wait_hook(agent, "failed")["error"]
+
+
 # ---- the contract ----
 
 def test_a_slow_hook_is_coalesced_to_the_newest(hooked, tmp_path):

@@ -79,6 +79,16 @@ def test_an_outage_keeps_what_is_published(agent):
     agent.wait_generation(2)
 
 
+def test_a_cloud_without_the_ca_that_is_named_gets_nothing(agent):
+    """Though the system trusts it."""
+    exchange = agent.credential()["exchange"]
+    exchange["aws"]["ca_file"] = agent.cloud.other_ca
+    agent.configure(agent.credential(exchange=exchange)).start(env={"SSL_CERT_FILE": agent.cloud.ca})
+    agent.wait_state("backoff")
+    assert f"not signed by a CA in {agent.cloud.other_ca}" in agent.status()["last_error"]["message"]
+    assert agent.cloud.exchanges() == [] and not agent.out.exists()
+
+
 def test_status_shows_a_table(agent):
     agent.start()
     agent.wait_generation(1)
