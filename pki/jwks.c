@@ -34,6 +34,19 @@ static const char *algorithm(const EVP_PKEY *key)
     return crv == NULL ? NULL : strcmp(crv, CURVE_P256) == 0 ? "ES256" : "ES384";
 }
 
+static int refuse_kind(const EVP_PKEY *key, struct cfr_err *err)
+{
+    const char *type = EVP_PKEY_get0_type_name(key);
+
+    if (EVP_PKEY_is_a(key, "RSA-PSS"))
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "the key is an RSASSA-PSS key, which cannot sign as RS256; use a plain RSA key, or an EC key "
+            "on P-256 or P-384");
+    return cfr_err_set(err, CFR_E_CONFIG, "the key is %s%s; use an RSA key, or an EC key on P-256 or P-384",
+                       type != NULL ? type : "of an unknown kind", EVP_PKEY_is_a(key, "EC") ? " on another curve" : "");
+}
+
 /* A member that is a number in base64url: of its own length, or with zeros before it up to WIDTH bytes. */
 static int add_number(const EVP_PKEY *key, const char *param, const char *name, int width, struct cfr_str *out,
                       struct cfr_err *err)
@@ -78,7 +91,7 @@ static int add_key(const EVP_PKEY *key, const char *kid, struct cfr_str *out, st
     int rc;
 
     if (alg == NULL)
-        return cfr_err_set(err, CFR_E_CONFIG, "the key is neither RSA nor EC on P-256 or P-384");
+        return refuse_kind(key, err);
     cfr_str_addf(out, "{\"use\":\"sig\",\"kty\":\"%s\",\"kid\":\"%s\"", crv != NULL ? "EC" : "RSA", kid);
     if (crv != NULL)
         cfr_str_addf(out, ",\"crv\":\"%s\"", crv);
@@ -105,14 +118,15 @@ int cfr_jwks_key(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err)
     return rc;
 }
 
-const char *cfr_jwks_algorithm(struct cfr_view pem)
+int cfr_jwks_algorithm(struct cfr_view pem, const char **out, struct cfr_err *err)
 {
-    const char *found;
     EVP_PKEY *key;
+    int rc = cfr_key_read(pem, &key, err);
 
-    if (cfr_key_read(pem, &key, NULL) != 0)
-        return NULL;
-    found = algorithm(key);
+    if (rc != 0)
+        return rc;
+    *out = algorithm(key);
+    rc = *out != NULL ? 0 : refuse_kind(key, err);
     EVP_PKEY_free(key);
-    return found;
+    return rc;
 }

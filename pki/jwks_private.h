@@ -8,7 +8,7 @@
 /* Appends one member of a set's `keys`: the public half of PEM (private or public; RSA, or EC on P-256 or P-384) for
  * signatures by the algorithm that Kubernetes takes for it (RS256, ES256, ES384). CFR_E_CONFIG for another key. */
 int cfr_jwks_key(struct cfr_view pem, struct cfr_str *out, struct cfr_err *err);
-/* That algorithm's name, or NULL. */
-const char *cfr_jwks_algorithm(struct cfr_view pem);
+/* Sets *OUT to that algorithm's name. CFR_E_CONFIG for another key. */
+int cfr_jwks_algorithm(struct cfr_view pem, const char **out, struct cfr_err *err);
 
 #endif

@@ -234,12 +234,13 @@ int cfr_oidc_issuer_discovery(const struct cfr_oidc_issuer *issuer, struct cfr_s
     const struct cfr_oidc_issuer_key *keys[2];
     const char *algorithms[2] = {NULL, NULL};
     size_t count = list_public_keys(issuer, keys);
+    int rc = 0;
     bool two;
 
-    for (size_t i = 0; i < count; i++)
-        algorithms[i] = cfr_jwks_algorithm(cfr_view_of(keys[i]->public_pem));
-    if (algorithms[0] == NULL || (count == 2 && algorithms[1] == NULL))
-        return cfr_err_set(err, CFR_E_CONFIG, "a key is neither RSA nor EC on P-256 or P-384");
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = cfr_jwks_algorithm(cfr_view_of(keys[i]->public_pem), &algorithms[i], err);
+    if (rc != 0)
+        return rc;
     two = algorithms[1] != NULL && strcmp(algorithms[0], algorithms[1]) != 0;
     cfr_str_addf(out,
                  "{\"issuer\":\"%s\",\"jwks_uri\":\"%s" JWKS_PATH "\",\"response_types_supported\":[\"id_token\"],"

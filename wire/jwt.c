@@ -92,6 +92,9 @@ static int check_type(const EVP_PKEY *key, enum cfr_jwt_alg alg, struct cfr_err 
     if (alg == CFR_JWT_ES256)
         return is_p256(key) ? 0
                             : cfr_err_set(err, CFR_E_CONFIG, "ES256 needs a key on the curve P-256, and this is none");
+    if (EVP_PKEY_is_a(key, "RSA-PSS"))
+        return cfr_err_set(err, CFR_E_CONFIG, "%s needs a plain RSA key, and this is an RSASSA-PSS key",
+                           alg == CFR_JWT_PS256 ? "PS256" : "RS256");
     if (!EVP_PKEY_is_a(key, "RSA"))
         return cfr_err_set(err, CFR_E_CONFIG, "%s needs an RSA key, and this is none",
                            alg == CFR_JWT_PS256 ? "PS256" : "RS256");

@@ -2,6 +2,8 @@
 /* The OIDC issuer's documents, and the order of the steps of a key rotation. */
 #include "unit.h"
 
+#include "data_file.h"
+
 #include "base/json.h"
 #include "pki/oidc_issuer.h"
 #include "pki/jwks_private.h"
@@ -34,6 +36,34 @@ static void kid_of_kubernetes(void **state)
     assert_int_equal(cfr_key_kid(cfr_view_of("none"), kid, &err), CFR_E_CONFIG);
 }
 
+static void other_keys_are_named(void **state)
+{
+    static const struct {
+        const char *file;
+        const char *why;
+    } cases[] = {
+        {"jwt/rsa-pss.pem", "the key is an RSASSA-PSS key, which cannot sign as RS256; use a plain RSA key"},
+        {"jwt/ed25519.pem", "the key is ED25519; use an RSA key, or an EC key on P-256 or P-384"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cfr_view pem = data_file_read(cases[i].file);
+        struct cfr_str jwk = {.limit = 4096};
+        const char *algorithm = NULL;
+        struct cfr_err err = {0};
+
+        assert_int_equal(cfr_jwks_key(pem, &jwk, &err), CFR_E_CONFIG);
+        assert_contains(err.text, cases[i].why);
+        err.text[0] = '\0';
+        assert_int_equal(cfr_jwks_algorithm(pem, &algorithm, &err), CFR_E_CONFIG);
+        assert_contains(err.text, cases[i].why);
+        assert_null(algorithm);
+        cfr_str_free(&jwk);
+        data_file_free(pem);
+    }
+}
+
 /* RSA keys, which take long to make, are looked at by integ_oidc. */
 static void kinds_of_keys(void **state)
 {
@@ -50,6 +80,7 @@ static void kinds_of_keys(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct cfr_secret pem;
         struct cfr_str jwk = {.limit = 4096};
+        const char *algorithm = NULL;
         struct cfr_json *doc;
         struct cfr_view v;
         struct cfr_err err = {0};
@@ -57,7 +88,8 @@ static void kinds_of_keys(void **state)
         cfr_secret_init(&pem, CFR_KEY_PEM_MAX);
         assert_int_equal(cfr_key_make(cases[i].kind, &pem, &err), 0);
         assert_int_equal(cfr_jwks_key(cfr_secret_view(&pem), &jwk, &err), 0);
-        assert_string_equal(cfr_jwks_algorithm(cfr_secret_view(&pem)), cases[i].algorithm);
+        assert_int_equal(cfr_jwks_algorithm(cfr_secret_view(&pem), &algorithm, &err), 0);
+        assert_string_equal(algorithm, cases[i].algorithm);
         assert_int_equal(cfr_json_parse(cfr_str_view(&jwk), &doc, &err), 0);
         assert_true(cfr_json_string(cfr_json_get(doc, "kty"), &v) && cfr_view_is(v, cases[i].type));
         assert_true(cfr_json_string(cfr_json_get(doc, "kid"), &v) && v.n == 43);
@@ -326,13 +358,10 @@ static void a_journal_that_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kid_of_kubernetes),
-        cmocka_unit_test(kinds_of_keys),
-        cmocka_unit_test(urls),
-        cmocka_unit_test(the_whole_rotation),
-        cmocka_unit_test(signers_that_follow_the_file),
-        cmocka_unit_test(the_discovery_document),
-        cmocka_unit_test(the_journal),
+        cmocka_unit_test(kid_of_kubernetes),      cmocka_unit_test(other_keys_are_named),
+        cmocka_unit_test(kinds_of_keys),          cmocka_unit_test(urls),
+        cmocka_unit_test(the_whole_rotation),     cmocka_unit_test(signers_that_follow_the_file),
+        cmocka_unit_test(the_discovery_document), cmocka_unit_test(the_journal),
         cmocka_unit_test(a_journal_that_is_none),
     };
 

@@ -155,6 +155,8 @@ static void keys_that_do_not_fit(void **state)
         {CFR_JWT_RS256, "jwt/p256.pem", "RS256 needs an RSA key"},
         {CFR_JWT_PS256, "jwt/p256.pem", "PS256 needs an RSA key"},
         {CFR_JWT_RS256, "jwt/ed25519.pem", "RS256 needs an RSA key"},
+        {CFR_JWT_RS256, "jwt/rsa-pss.pem", "RS256 needs a plain RSA key, and this is an RSASSA-PSS key"},
+        {CFR_JWT_PS256, "jwt/rsa-pss.pem", "PS256 needs a plain RSA key, and this is an RSASSA-PSS key"},
         {CFR_JWT_ES256, "jwt/rsa.pem", "curve P-256"},
         {CFR_JWT_ES256, "jwt/p384.pem", "curve P-256"},
         {CFR_JWT_ES256, "jwt/ed25519.pem", "curve P-256"},
