@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECTION_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define SECTION_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/%@:+"
 #define LOCK_WAIT_MS  2000
 #define LOCK_STEP_MS  20
 #define CHANGED_TRIES 3
@@ -147,11 +147,10 @@ static int check_section(const char *section, struct cfr_err *err)
 
     if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, SECTION_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0 || strcmp(section, "profile default") == 0)
-        return cfr_err_set(
-            err, CFR_E_CONFIG,
-            "\"%.80s\" cannot be a section of a profile: use letters, digits, `_`, `.` and `-`, and in a "
-            "config file `profile NAME` or `default`",
-            section);
+        return cfr_err_set(err, CFR_E_CONFIG,
+                           "\"%.80s\" cannot be a section of a profile: use letters, digits and `_.-/%%@:+`, and in a "
+                           "config file `profile NAME` or `default`",
+                           section);
     return 0;
 }
 

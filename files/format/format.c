@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PROFILE_MAX   64
-#define PROFILE_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+#define PROFILE_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/%@:+"
 /* What needs no quotes in a shell, in systemd's EnvironmentFile and in docker's --env-file, all at once. */
 #define ENV_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%"
 
@@ -79,10 +79,11 @@ int cfr_format_section(const struct cfr_format *format, const char *profile, cha
         return cfr_err_set(err, CFR_E_CONFIG, "the format %s has no profiles", format->name);
     if (name[0] == '\0' || strlen(name) > PROFILE_MAX || name[strspn(name, PROFILE_CHARS)] != '\0' ||
         strcmp(name, "DEFAULT") == 0)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits, `_`, `.` "
-                           "and `-`, and not DEFAULT",
-                           name, PROFILE_MAX);
+        return cfr_err_set(
+            err, CFR_E_CONFIG,
+            "\"%.80s\" is not a profile name that all SDKs take: use 1 to %d letters, digits and `_.-/%%@:+`, and "
+            "not DEFAULT",
+            name, PROFILE_MAX);
     (void)snprintf(out, CFR_FORMAT_SECTION_MAX, "%s%s", in_config && strcmp(name, "default") != 0 ? "profile " : "",
                    name);
     return 0;

@@ -26,7 +26,7 @@ struct cfr_format_input {
     const char *credential;
     uint64_t generation;
     const struct cfr_grant *grant;
-    const char *profile;    /* section name, "default" when NULL: letters, digits, `_`, `.`, `-` */
+    const char *profile;    /* section name, "default" when NULL: letters, digits, `_.-/%@:+` */
     const char *command;    /* aws-config: what credential_process is to be; used when there is no token_path */
     const char *token_path; /* aws-config: web_identity_token_file, with role_arn; azure-env: the
                              * AZURE_FEDERATED_TOKEN_FILE */

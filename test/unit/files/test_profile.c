@@ -106,6 +106,16 @@ static void other_line_endings_stay(void **state)
     check("[a]\r\nx = 1\r\n[b]\ny = 2\n", "b", "[a]\r\nx = 1\r\n[b]\n" BODY);
 }
 
+static void every_legal_name(void **state)
+{
+    static const char name[] = "profile a/b%c@d:e+f.g-h_1";
+
+    (void)state;
+    check("[profile a]\nx = 1\n", name, "[profile a]\nx = 1\n\n[profile a/b%c@d:e+f.g-h_1]\n" BODY);
+    check("[profile a/b%c@d:e+f.g-h_1]\nx = 1\n[b]\n", name, "[profile a/b%c@d:e+f.g-h_1]\n" BODY "[b]\n");
+    refused("[profile  a/b%c@d:e+f.g-h_1]\n", name, "line 1");
+}
+
 static void ambiguous_files_are_refused(void **state)
 {
     (void)state;
@@ -368,6 +378,7 @@ int main(void)
         cmocka_unit_test(section_is_replaced),
         cmocka_unit_test(comments_stay_where_they_are),
         cmocka_unit_test(other_line_endings_stay),
+        cmocka_unit_test(every_legal_name),
         cmocka_unit_test(ambiguous_files_are_refused),
         cmocka_unit_test(bad_sections_and_bodies_are_refused),
         cmocka_unit_test(random_files_keep_every_other_byte),

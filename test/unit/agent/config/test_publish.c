@@ -97,7 +97,7 @@ static void formats(void **state)
         {HEAD AWS "    publish: {profile: {path: /p, name: \"a]b\"}}\n",
          "f:6: credential a: publish.profile.name: \"a]b\" is not a profile name that all SDKs take: use 1 "
          "to 64 "
-         "letters, digits, `_`, `.` and `-`, and not DEFAULT\n"},
+         "letters, digits and `_.-/%@:+`, and not DEFAULT\n"},
         {HEAD "    publish: {profile: {path: /p, format: aws-config}}\n",
          "f:5: credential a: publish.profile.format: aws-config needs `role_arn` and `token_path`, or "
          "`command`\n"},

@@ -94,7 +94,7 @@ static void secrets_are_not_in_error_texts(void **state)
 
 static void profile_names_are_those_that_all_take(void **state)
 {
-    static const char *const bad[] = {"", "a b", "a]", "a\n", "DEFAULT", "profile x", "\xc3\xa4", "a/b"};
+    static const char *const bad[] = {"", "a b", "a]", "a\n", "DEFAULT", "profile x", "\xc3\xa4", "a=b", "a#b", "a\\b"};
     char section[CFR_FORMAT_SECTION_MAX];
 
     (void)state;
@@ -108,6 +108,8 @@ static void profile_names_are_those_that_all_take(void **state)
     assert_string_equal(section, "default");
     assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("aws-credentials")), "x", section, &err), 0);
     assert_string_equal(section, "x");
+    assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("aws-config")), "a/b%c@d:e+f", section, &err), 0);
+    assert_string_equal(section, "profile a/b%c@d:e+f");
     assert_int_equal(cfr_format_section(cfr_format_find(cfr_view_of("json")), "x", section, &err), CFR_E_CONFIG);
 }
 
