@@ -193,6 +193,12 @@ void cfr_publish_secret_rebind(struct cfr_delivery *d, const struct cfr_config_c
 
 /* ---- rendering and queueing ---- */
 
+/* A look is nothing to wait for. */
+static bool is_writing(const struct target *t)
+{
+    return t->call != NULL && t->purpose != LOOK;
+}
+
 static bool is_lost(const struct target *t)
 {
     return t->done != t->wanted && !t->loaded;
@@ -654,7 +660,7 @@ int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d)
 bool cfr_publish_secret_running(const struct cfr_delivery *d)
 {
     for (size_t i = 0; d != NULL && i < d->count; i++) {
-        if (d->targets[i].call != NULL)
+        if (is_writing(&d->targets[i]))
             return true;
     }
     return false;
@@ -733,7 +739,7 @@ const struct cfr_api_status_hook *cfr_publish_secret_status(struct cfr_delivery 
 
         d->status[i] = (struct cfr_api_status_hook){
             .name = t->name,
-            .result = t->call != NULL        ? "running"
+            .result = is_writing(t)          ? "running"
                       : t->error != NULL     ? "failed"
                       : t->done != t->wanted ? "pending"
                       : t->done != 0         ? "ok"

@@ -41,7 +41,7 @@ bool cfr_publish_secret_lost(const struct cfr_delivery *d);
 void cfr_publish_secret_step(struct cfr_delivery *d, struct cfr_now now);
 /* Boot time of the next thing to do, INT64_MAX if none. */
 int64_t cfr_publish_secret_deadline(const struct cfr_delivery *d);
-/* True while a request is under way. */
+/* True while a Secret is being written. */
 bool cfr_publish_secret_running(const struct cfr_delivery *d);
 /* True while a Secret is not what it should be. */
 bool cfr_publish_secret_pending(const struct cfr_delivery *d);

@@ -149,7 +149,7 @@ def target(agent, kind):  # noqa: F811
 def remove(agent, what):  # noqa: F811
     path = agent.out / "credentials"
     if what == "the directory":
-        shutil.rmtree(agent.out)
+        agent.out.rename(agent.dir / "gone")  # what removes it file by file may find new ones
     elif what == "the link":
         (agent.out / "..data").unlink()
     elif what == "the profile":
@@ -174,6 +174,22 @@ def test_what_was_removed_is_published_anew_within_a_minute(agent, kind, what): 
     assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
     if what == "the profile":
         assert "eu-west-1" in read_text(agent.out / "credentials")
+
+
+@plain_binary
+@pytest.mark.parametrize("kind", ["directory", "file", "profile"])
+def test_what_is_overwritten_in_place_is_published_anew_within_a_minute(agent, kind):  # noqa: F811
+    path = agent.out / "credentials"
+    agent.configure(agent.credential(publish=target(agent, kind)))
+    agent.start(env={"LD_PRELOAD": library("CFR_FASTCLOCK")})
+    agent.wait_generation(1)
+    agent.wait_state("fresh")
+    path.write_text(read_text(path).replace("aws_session_token = ", "aws_session_token = wrong"))
+    eventually(lambda: "wrong" not in read_text(path), "the file:\n" + agent.log, limit_s=10)
+    agent.wait_generation(2)
+    agent.wait_state("fresh")
+    assert f"{path if kind != 'directory' else agent.out} was changed by another program" in agent.log
+    assert agent.log.count("so it is published again") == 1 and agent.generation() == 2
 
 
 def test_a_directory_whose_parent_is_no_directory(agent):  # noqa: F811

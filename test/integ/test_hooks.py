@@ -127,7 +127,7 @@ def test_a_stale_pid_file_hits_nobody(hooked, consumer, tmp_path):
     # Tried again, and then it is right.
     os.utime(pid_file)
     wait_hook(agent, "ok")
-    assert consumer.count == 1
+    eventually(lambda: consumer.count == 1, "the signal")
 
 
 @pytest.mark.parametrize("text, words", [

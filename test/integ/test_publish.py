@@ -4,7 +4,6 @@ import configparser
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -415,28 +414,6 @@ def test_who_removes_it_again_and_again_does_not_cause_an_exchange_each_time(age
         agent.request("GET", "/v1/credentials/demo")
     agent.wait_generation(2)
     assert len(agent.cloud.exchanges()) <= 3
-
-
-def test_what_is_overwritten_in_place_is_noticed_within_a_minute(agent):
-    """A file of a directory, a single file and a profile, each of a credential of its own; what others write next to a
-    profile is no matter."""
-    single, ini = agent.dir / "single", agent.dir / "aws" / "credentials"
-    agent.configure(agent.credential(), agent.credential("file", publish={"file": {"path": str(single), "format": "json"}}),
-                    agent.credential("profile", publish={"profile": {"path": str(ini), "name": "work"}}),
-                    agent.credential("other", publish={"profile": {"path": str(ini), "name": "stays"}}))
-    agent.start()
-    for name in ("demo", "file", "profile", "other"):
-        agent.wait_generation(1, name)
-    (agent.out / "creds.json").write_text((agent.out / "creds.json").read_text().replace("demo", "evil"))
-    single.write_text("{}")
-    ini.write_text(re.sub(r"(?s)(\[work\].*?aws_secret_access_key = )\S+", r"\1wrong", ini.read_text()) + "\n[mine]\nx = y\n")
-    for name in ("demo", "file", "profile"):
-        eventually(lambda: agent.generation(name) == 2, lambda: f"{name}: {agent.log}", 75)
-    assert agent.published()["generation"] == 2 and json.loads(single.read_text())["generation"] == 2
-    text = ini.read_text()
-    assert "wrong" not in text and "[mine]\nx = y" in text
-    assert agent.generation("other") == 1
-    assert f"{agent.out} was changed by another program" in agent.log
 
 
 @pytest.mark.parametrize("what", ["everything", "one file", "one link", "the data link", "an empty file", "other content"])
