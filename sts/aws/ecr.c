@@ -17,7 +17,6 @@
 #define CONTENT_TYPE   "application/x-amz-json-1.1"
 #define PRIVATE_TARGET "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 #define PUBLIC_TARGET  "SpencerFrontendService.GetAuthorizationToken"
-#define PUBLIC_HOST    "public.ecr.aws"
 #define PUBLIC_REGION  "us-east-1"
 #define LATEST_S       INT64_C(253402300799)
 
@@ -196,10 +195,13 @@ static int read_expiry(const struct cfr_json *data, struct cfr_grant *g, struct 
 static int add_logins(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_view user,
                       struct cfr_view password, struct cfr_grant *g, struct cfr_err *err)
 {
+    const char *const *name = cfr_aws_ecr_public_hosts;
     int rc = 0;
 
+    for (; c->is_public && rc == 0 && *name != NULL; name++)
+        rc = cfr_docker_auths_add(g, *name, user, password, err);
     if (c->is_public)
-        return cfr_docker_auths_add(g, PUBLIC_HOST, user, password, err);
+        return rc;
     for (size_t i = 0; rc == 0 && i < s->config->registries.count; i++) {
         struct call other;
 

@@ -10,7 +10,7 @@
 struct cfr_aws_ecr {
     struct cfr_node node;
     struct cfr_strings registries; /* private ones, by host */
-    bool with_public;              /* `public`: public.ecr.aws */
+    bool with_public;              /* `public`: public.ecr.aws, under both of its names */
     char *region;
     char *endpoint;
 };

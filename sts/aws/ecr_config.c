@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUBLIC_HOST "public.ecr.aws"
 #define ECR(member) offsetof(struct cfr_aws_ecr, member)
 
 static const struct cfr_field fields[] = {
@@ -24,7 +23,8 @@ static const struct cfr_field fields[] = {
      .type = CFR_FIELD_BOOL,
      .offset = ECR(with_public),
      .fallback = "false",
-     .doc = CFR_DOC("Log in to public.ecr.aws too. The session needs `ecr-public:GetAuthorizationToken` and "
+     .doc = CFR_DOC("Log in to public.ecr.aws too, under this name and under ecr-public.aws.com. The session needs "
+                    "`ecr-public:GetAuthorizationToken` and "
                     "`sts:GetServiceBearerToken`.")},
     {.key = "region",
      .type = CFR_FIELD_STRING,
@@ -56,8 +56,8 @@ static int check_registry(const struct cfr_aws_ecr *c, size_t i, struct cfr_err 
         if (strcmp(c->registries.items[k], host) == 0)
             return cfr_err_set(err, CFR_E_CONFIG, "registries: elements %zu and %zu are the same", k + 1, i + 1);
     }
-    if (strcmp(host, PUBLIC_HOST) == 0)
-        return cfr_err_set(err, CFR_E_CONFIG, "registries: for " PUBLIC_HOST " write `public: true` instead");
+    if (cfr_aws_ecr_host_is_public(cfr_view_of(host)))
+        return cfr_err_set(err, CFR_E_CONFIG, "registries: for %s write `public: true` instead", host);
     if (cfr_aws_ecr_host_parse(cfr_view_of(host), &parsed)) {
         if (c->region != NULL && strcmp(c->region, parsed.region) != 0)
             return cfr_err_set(err, CFR_E_CONFIG, "region: it is %s, but element %zu of registries is in %s", c->region,
@@ -114,7 +114,7 @@ static int add(struct cfr_aws_ecr *c, struct cfr_view host, struct cfr_err *err)
 
     (void)snprintf(example, sizeof example, "123456789012.dkr.ecr.%s.amazonaws.com",
                    c->region != NULL ? c->region : "us-east-1");
-    c->with_public = cfr_view_is(host, PUBLIC_HOST);
+    c->with_public = cfr_aws_ecr_host_is_public(host);
     rc = c->with_public ? 0 : cfr_docker_auths_default(&c->registries, host, example, err);
     return rc != 0 ? rc : check(c, err);
 }

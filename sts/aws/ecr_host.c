@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of private registries. */
+/* The names of registries. */
 #include "sts/aws/ecr_private.h"
 
 #include "sts/aws/endpoint.h"
@@ -46,6 +46,17 @@ bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out)
     rest = (struct cfr_view){rest.p + n + 1, rest.n - n - 1};
     for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
         if (cfr_view_is(rest, domains[i]))
+            return true;
+    }
+    return false;
+}
+
+const char *const cfr_aws_ecr_public_hosts[] = {"public.ecr.aws", "ecr-public.aws.com", NULL};
+
+bool cfr_aws_ecr_host_is_public(struct cfr_view host)
+{
+    for (const char *const *name = cfr_aws_ecr_public_hosts; *name != NULL; name++) {
+        if (cfr_view_is(host, *name))
             return true;
     }
     return false;

@@ -28,6 +28,10 @@ struct cfr_aws_ecr_host {
 /* Takes HOST apart; false if it is none of ECR's. */
 bool cfr_aws_ecr_host_parse(struct cfr_view host, struct cfr_aws_ecr_host *out);
 
+/* The names of the public registry; the second one has IPv6 addresses, too. NULL-terminated. */
+extern const char *const cfr_aws_ecr_public_hosts[];
+bool cfr_aws_ecr_host_is_public(struct cfr_view host);
+
 /* What holds for a session that asks for logins; borrowed. */
 struct cfr_aws_ecr_session {
     const struct cfr_aws_ecr *config;

@@ -35,7 +35,7 @@ class Plugin:
 
     def ecr(self, **over):
         """An image credential for ECR; OVER replaces whole keys, None removes them."""
-        return whole({"name": "ecr", "match": ["*.dkr.ecr.*.amazonaws.com", "public.ecr.aws"],
+        return whole({"name": "ecr", "match": ["*.dkr.ecr.*.amazonaws.com", "public.ecr.aws", "ecr-public.aws.com"],
                       "audience": "sts.amazonaws.com",
                       "annotations": {"role_arn": ANNOTATION},
                       "exchange": {"aws": {"region": "eu-west-1", "endpoint": self.cloud.sts, "ca_file": self.cloud.ca,
@@ -149,8 +149,10 @@ def test_ecr_of_another_region_and_the_public_one(plugin):
     host = ECR_HOST.replace("eu-west-1", "us-east-2")
     assert list(plugin.ask(host + "/app", plugin.token(), ROLE_BY_ANNOTATION)["auth"]) == [host]
     response = plugin.ask("public.ecr.aws/library/app", plugin.token(), ROLE_BY_ANNOTATION)
-    assert list(response["auth"]) == ["public.ecr.aws"]
+    assert list(response["auth"]) == ["public.ecr.aws", "ecr-public.aws.com"]
     assert len(plugin.cloud.exchanges("ecr-public.GetAuthorizationToken")) == 1
+    again = plugin.ask("ecr-public.aws.com/library/app", plugin.token(), ROLE_BY_ANNOTATION)
+    assert list(again["auth"]) == list(response["auth"])
 
 
 def test_ecr_with_its_own_list(plugin):
@@ -416,7 +418,7 @@ def test_other_commands_have_nothing_to_do(plugin):
         assert done.returncode == 3 and "only image_credentials" in done.stderr
     done = subprocess.run([CREDFRESH, "check", "--online", "-c", str(plugin.config_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert "ok     ecr: logins by aws for 2 patterns of images" in done.stdout
+    assert "ok     ecr: logins by aws for 3 patterns of images" in done.stdout
     path = plugin.dir / "missing"
     plugin.configure(plugin.ecr(token={"file": str(path)}))
     done = subprocess.run([CREDFRESH, "check", "-c", str(plugin.config_path)], capture_output=True, text=True)

@@ -29,7 +29,7 @@ static const char text[] =
     "    exchange: {aws: {role_arn: \"arn:aws:iam::123456789012:role/team\", region: eu-west-1}}\n"
     "    annotations: {role_arn: a/role, region: region}\n"
     "  - name: ecr\n"
-    "    match: [\"*.dkr.ecr.*.amazonaws.com\", public.ecr.aws]\n"
+    "    match: [\"*.dkr.ecr.*.amazonaws.com\", public.ecr.aws, ecr-public.aws.com]\n"
     "    exchange: {aws: {region: eu-west-1, ecr: {public: false}}}\n"
     "    annotations: {role_arn: a/role}\n"
     "  - name: acr\n"
@@ -172,6 +172,10 @@ static void the_registry_of_the_image(void **state)
     assert_false(aws->ecr->with_public);
     free_exchange(&x);
     aws = settled("public.ecr.aws/x", "\"a/role\":\"arn:aws:iam::123456789012:role/pull\"", &x);
+    assert_int_equal(aws->ecr->registries.count, 0);
+    assert_true(aws->ecr->with_public);
+    free_exchange(&x);
+    aws = settled("ecr-public.aws.com/x", "\"a/role\":\"arn:aws:iam::123456789012:role/pull\"", &x);
     assert_int_equal(aws->ecr->registries.count, 0);
     assert_true(aws->ecr->with_public);
     free_exchange(&x);

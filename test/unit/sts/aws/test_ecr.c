@@ -155,7 +155,8 @@ static void whole_exchange(void **state)
                 "\"" TWO "\":{\"username\":\"AWS\",\"password\":\"a\",\"auth\":\"QVdTOmE=\"},"
                 "\"123456789012.dkr.ecr.us-east-1.amazonaws.com\":{\"username\":\"AWS\",\"password\":\"b\",\"auth\":"
                 "\"QVdTOmI=\"},"
-                "\"public.ecr.aws\":{\"username\":\"AWS\",\"password\":\"c\",\"auth\":\"QVdTOmM=\"}");
+                "\"public.ecr.aws\":{\"username\":\"AWS\",\"password\":\"c\",\"auth\":\"QVdTOmM=\"},"
+                "\"ecr-public.aws.com\":{\"username\":\"AWS\",\"password\":\"c\",\"auth\":\"QVdTOmM=\"}");
     assert_int_equal(x.grant.expires_s, 1767330245);
     assert_view(cfr_grant_get(&x.grant, CFR_FIELD_AWS_ACCESS_KEY_ID), "A");
     cfr_sts_exchange_free(&x);
@@ -195,7 +196,9 @@ static void rules(void **state)
     rule("element 1 is no host of ECR", NULL, GOLDEN_LIST("registries", "r.example"));
     rule("element 1 is no host of ECR", NULL, GOLDEN_LIST("registries", "https://r.example", ENDPOINT));
     rule("elements 1 and 2 are the same", NULL, GOLDEN_LIST("registries", ONE, "registries", ONE));
-    rule("write `public: true`", NULL, GOLDEN_LIST("registries", "public.ecr.aws"));
+    rule("for public.ecr.aws write `public: true`", NULL, GOLDEN_LIST("registries", "public.ecr.aws"));
+    rule("for ecr-public.aws.com write `public: true`", NULL,
+         GOLDEN_LIST("registries", "ecr-public.aws.com", ENDPOINT));
     rule("region: it is us-east-1, but element 1", NULL, GOLDEN_LIST("registries", ONE, "region", "us-east-1"));
     rule("region: a region has only", NULL, GOLDEN_LIST("registries", ONE, "region", "Europe"));
     rule("region: the registry's name does not say it", NULL, GOLDEN_LIST("registries", "r.example", ENDPOINT));
