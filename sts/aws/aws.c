@@ -43,6 +43,8 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws *c, const cha
     s.region = cfr_aws_settings_region(c, env, region);
     s.fips = place.fips;
     s.dual_stack = place.dual_stack;
+    s.fips_from = place.fips_from;
+    s.dual_stack_from = place.dual_stack_from;
     return s;
 }
 

@@ -87,6 +87,8 @@ static struct cfr_aws_ecr_session ecr_session(const struct cfr_aws_container *c,
     if (cfr_aws_settings_switches(CFR_AWS_ENVIRONMENT, CFR_AWS_ENVIRONMENT, env, &place, NULL) == 0) {
         s.fips = place.fips;
         s.dual_stack = place.dual_stack;
+        s.fips_from = place.fips_from;
+        s.dual_stack_from = place.dual_stack_from;
     }
     return s;
 }

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "sts/aws/endpoint_private.h"
 #include "sts/aws/settings_private.h"
 #include "sts/aws/keys_private.h"
 #include "wire/aws.h"
@@ -96,11 +97,14 @@ static void compose(const struct cfr_aws_ecr_session *s, const struct call *c, s
 static int endpoint_of(const struct cfr_aws_ecr_session *s, const struct call *c, struct cfr_wire_aws_endpoint *out,
                        struct cfr_err *err)
 {
-    struct cfr_aws_settings place = {0};
+    struct cfr_aws_settings place = {
+        .fips = s->fips, .fips_from = s->fips_from, .dual_stack = s->dual_stack, .dual_stack_from = s->dual_stack_from};
     int rc = cfr_aws_settings_endpoint(s->config->endpoint,
                                        c->is_public ? "AWS_ENDPOINT_URL_ECR_PUBLIC" : "AWS_ENDPOINT_URL_ECR", s->env,
                                        &place, err);
 
+    if (rc == 0)
+        rc = cfr_aws_endpoint_check_custom(&place, err);
     if (rc != 0)
         return rc;
     if (c->region[0] == '\0')

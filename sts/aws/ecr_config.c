@@ -39,11 +39,13 @@ static const struct cfr_field fields[] = {
      .offset = ECR(endpoint),
      .min = 8,
      .max = 511,
-     .doc = CFR_DOC("URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "
-                    "only. https, "
-                    "or http to 127.0.0.0/8, [::1] or localhost. Default: `AWS_ENDPOINT_URL_ECR` "
-                    "(`AWS_ENDPOINT_URL_ECR_PUBLIC`), "
-                    "then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true.")},
+     .doc =
+         CFR_DOC("URL to call instead of the region's ECR: a VPC endpoint or a compatible server, for one region "
+                 "only. https, "
+                 "or http to 127.0.0.0/8, [::1] or localhost. Default: `AWS_ENDPOINT_URL_ECR` "
+                 "(`AWS_ENDPOINT_URL_ECR_PUBLIC`), "
+                 "then `AWS_ENDPOINT_URL`, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is true. Excludes `fips` and "
+                 "`dual_stack`.")},
     {.key = NULL},
 };
 

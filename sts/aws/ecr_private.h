@@ -38,6 +38,8 @@ struct cfr_aws_ecr_session {
     const char *region; /* of the session, for registries whose name has none; NULL when unknown */
     bool fips;
     bool dual_stack;
+    const char *fips_from; /* the key or variable that says so */
+    const char *dual_stack_from;
     const char *ca_file;
     const char *(*env)(const char *);
 };

@@ -30,15 +30,23 @@ static bool is_vpc_host(const char *host)
     return strncmp(host, "vpce-", 5) == 0;
 }
 
+int cfr_aws_endpoint_check_custom(const struct cfr_aws_settings *place, struct cfr_err *err)
+{
+    const char *from = place->fips ? place->fips_from : place->dual_stack_from;
+
+    if (place->endpoint == NULL || (!place->fips && !place->dual_stack))
+        return 0;
+    return cfr_err_set(err, CFR_E_CONFIG,
+                       "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
+                       place->endpoint_from, from, place->fips ? "FIPS" : "dual-stack", from);
+}
+
 static int resolve_custom(const struct cfr_aws_settings *place, struct cfr_wire_aws_endpoint *out, struct cfr_err *err)
 {
-    int rc;
+    int rc = cfr_aws_endpoint_check_custom(place, err);
 
-    if (place->fips || place->dual_stack)
-        return cfr_err_set(err, CFR_E_CONFIG,
-                           "%s cannot be combined with %s: give the %s host in the URL itself and set %s to false",
-                           place->endpoint_from, place->fips ? place->fips_from : place->dual_stack_from,
-                           place->fips ? "FIPS" : "dual-stack", place->fips ? "fips" : "dual_stack");
+    if (rc != 0)
+        return rc;
     rc = cfr_wire_aws_endpoint_parse(place->endpoint, out, err);
     if (rc != 0)
         return cfr_err_prefix(err, "%s", place->endpoint_from);

@@ -12,5 +12,7 @@
  * region. */
 int cfr_aws_endpoint_resolve(const struct cfr_aws_settings *place, struct cfr_view partition,
                              struct cfr_wire_aws_endpoint *out, struct cfr_err *err);
+/* CFR_E_CONFIG for an endpoint together with FIPS or dual-stack. */
+int cfr_aws_endpoint_check_custom(const struct cfr_aws_settings *place, struct cfr_err *err);
 
 #endif

@@ -242,12 +242,50 @@ static void environment(void **state)
     goes_to(&own_ecr, "http://127.0.0.1:4566/ecr");
 }
 
+static const char *fips_env(const char *name)
+{
+    return strcmp(name, "AWS_USE_FIPS_ENDPOINT") == 0 ? "true" : NULL;
+}
+
+/* The whole provider's check, as STS does it for its own endpoint. */
+static void combination(struct cfr_aws c, const char *(*variables)(const char *), const char *why)
+{
+    struct cfr_err err = {0};
+    int rc = cfr_aws_provider.check(&c, variables, &err);
+
+    if (why == NULL ? rc != 0 : rc != CFR_E_CONFIG || strstr(err.text, why) == NULL)
+        fail_msg("expected \"%s\", got %d \"%s\"", why != NULL ? why : "", rc, err.text);
+}
+
+static void no_endpoint_with_fips_or_dual_stack(void **state)
+{
+    struct cfr_aws c = config;
+
+    (void)state;
+    c.fips = c.dual_stack = CFR_AWS_FALSE;
+    c.ecr = &own_ecr;
+    combination(c, fips_env, NULL);
+    c.dual_stack = CFR_AWS_TRUE;
+    combination(c, golden_no_env,
+                "ecr: endpoint cannot be combined with dual_stack: give the dual-stack host in the URL");
+    c.fips = CFR_AWS_TRUE;
+    combination(c, golden_no_env, "ecr: endpoint cannot be combined with fips: give the FIPS host in the URL itself");
+    c.fips = CFR_AWS_ENVIRONMENT;
+    c.dual_stack = CFR_AWS_FALSE;
+    combination(c, fips_env, "ecr: endpoint cannot be combined with AWS_USE_FIPS_ENDPOINT");
+    c.fips = CFR_AWS_TRUE;
+    combination(c, env, "AWS_ENDPOINT_URL cannot be combined with fips");
+    c.ecr = &private_ecr;
+    combination(c, golden_no_env, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),      cmocka_unit_test(grants),         cmocka_unit_test(requests),
-        cmocka_unit_test(hosts),       cmocka_unit_test(whole_exchange), cmocka_unit_test(rules),
-        cmocka_unit_test(environment),
+        cmocka_unit_test(errors),         cmocka_unit_test(grants),
+        cmocka_unit_test(requests),       cmocka_unit_test(hosts),
+        cmocka_unit_test(whole_exchange), cmocka_unit_test(rules),
+        cmocka_unit_test(environment),    cmocka_unit_test(no_endpoint_with_fips_or_dual_stack),
     };
 
     cfr_json_setup();
