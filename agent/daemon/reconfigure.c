@@ -12,14 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
+/* Lets the workers look soon at what the service CA now issues. */
+static void look_at_issued(struct cfr_daemon *a)
 {
-    if (!cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
-        return;
     for (size_t i = 0; i < a->count; i++) {
         if (cfr_source_of(cfr_worker_config(a->workers[i])) == &cfr_source_service_ca)
             cfr_worker_look_soon(a->workers[i]);
     }
+}
+
+void cfr_daemon_keep_service_ca(struct cfr_daemon *a)
+{
+    if (cfr_service_ca_step(a->host.service_ca, cfr_clock_now()))
+        look_at_issued(a);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -144,6 +149,7 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
     struct cfr_httpd_server *health;
     struct cfr_endpoints_plan *plan = NULL;
     bool keep = same_text(next->listen, a->config->listen);
+    bool reissued = false;
     int rc = swap_health(a, next, &health, err);
 
     if (rc != 0)
@@ -153,8 +159,13 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
         rc = cfr_daemon_endpoints_prepare(a->endpoints, next, &plan, err);
     if (rc == 0)
         rc = cfr_service_ca_configure(&a->host.service_ca, next, a->host.state_fd, err);
+    /* A CA that is new here is loaded before a worker asks for what it issues. */
+    if (rc == 0)
+        reissued = cfr_service_ca_step(a->host.service_ca, cfr_clock_now());
     if (rc == 0)
         rc = swap_workers(a, next, err);
+    if (reissued)
+        look_at_issued(a);
     if (rc != 0) {
         cfr_daemon_endpoints_drop(a->endpoints, plan);
         if (health != NULL)
@@ -172,7 +183,6 @@ static int apply(struct cfr_daemon *a, struct cfr_config *next, struct cfr_err *
         cfr_daemon_follow_reset(&a->exit_with);
     cfr_config_free(a->config);
     a->config = next;
-    cfr_daemon_keep_service_ca(a);
     cfr_http_forget(a->host.http);
     if (next->log != NULL)
         cfr_log_setup((enum cfr_log_level)next->log->level, (enum cfr_log_format)next->log->format,

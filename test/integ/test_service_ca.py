@@ -224,6 +224,30 @@ def test_a_lost_store_is_not_a_beginning(authority):
     assert identities(authority.tls, authority.trust) == before
 
 
+def test_a_reload_that_brings_it_back(authority):
+    """The CA is loaded before anything is issued from it, so nothing fails on the way."""
+    agent = authority.agent  # noqa: F811
+    whole = json.loads(agent.config_path.read_text())
+    agent.start()
+    for name in ("tls", "trust"):
+        agent.wait_state("fresh", name)
+    before = identities(authority.tls, authority.trust)
+    other = {"name": "other", "token": {"file": str(agent.dir / "token")},
+             "publish": {"file": {"path": str(agent.dir / "copy"), "format": "token"}}}
+    agent.configure(other)
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    assert "service_ca" not in agent.request("GET", "/v1/credentials")[1]
+    seen = len(agent.log)
+    agent.config_path.write_text(json.dumps(whole))
+    assert agent.request("POST", "/v1/reload")[0] == 200
+    for name in ("tls", "trust"):
+        agent.wait_state("fresh", name)
+        assert agent.status(name)["consecutive_failures"] == 0
+    log = agent.log[seen:]
+    assert "took the new configuration" in log and " error " not in log and " warn " not in log, log
+    assert identities(authority.tls, authority.trust) == before
+
+
 def test_a_store_is_followed(authority):
     """While the agent runs: what was removed is written again, and a directory that was put in its place is the one that
     counts."""
