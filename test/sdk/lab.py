@@ -10,6 +10,9 @@ import subprocess
 import time
 import urllib.request
 
+import books
+import rows
+
 ROLE = "arn:aws:iam::123456789012:role/demo"
 REGION = "us-east-1"
 REGISTRY = f"123456789012.dkr.ecr.{REGION}.amazonaws.com"
@@ -37,9 +40,9 @@ class Place:
         atexit.register(self.stop)
         directory.mkdir(parents=True, exist_ok=True)
         self.config, self.socket = directory / "credfresh.yaml", directory / "control.sock"
+        self.books = books.Books(directory, self.agent_program)
         self.start_cloud(build / "test/localcloud/credfresh-localcloud")
         self.write_config()
-        self.write_clients()
         self.start_agent("agent")
 
     # ---- processes ----
@@ -154,6 +157,7 @@ class Place:
         credential("openstack", None, openstack, ["name: clouds.yaml, format: clouds-yaml"])
         credential("kube", "kube", None, ["name: token, format: token"])
         container, imds, google, azure_port = free_ports(4)
+        self.ports = {"aws-container": container, "aws-imds": imds, "gcp-metadata": google, "azure-app-service": azure_port}
         endpoints = [
             f"  - {{listen: 127.0.0.1:{container}, aws_container: {{credential: aws-container, "
             f'authorization: {{file: {d}/aws.auth, mode: "0600"}}}}}}',
@@ -167,24 +171,32 @@ class Place:
 
     # ---- the clients ----
 
-    def write_clients(self):
-        """What users write by themselves: kubeconfigs, and an external account with a program as its source."""
-        cluster = f'{{server: "{self.cloud["kube_url"]}", certificate-authority: {self.ca}}}'
-        run = f"{{apiVersion: client.authentication.k8s.io/v1, command: {self.agent_program}, " \
-              f"args: [get, kube, kube, -s, {self.socket}], interactiveMode: Never}}"
-        for name, user in (("token-file", f"{{tokenFile: {self.directory}/kube/token}}"), ("exec", f"{{exec: {run}}}")):
-            (self.directory / f"kubeconfig-{name}").write_text(f"""apiVersion: v1
+    def client_file(self, row):
+        """What users write by themselves: kubeconfigs, and an external account with a program as its source; and the published
+        profile with credential_process. A program is one that is counted."""
+        way = f"{row.sdk}:{row.way}"
+        program, written = self.books.program(way), self.directory / f"client.{way.replace(':', '.')}"
+        if row.credential == "aws-process":
+            text = (self.directory / "aws-process/config").read_text().replace(str(self.agent_program), str(program))
+        elif row.credential == "gcp-executable":
+            text = json.dumps({
+                "type": "external_account", "audience": POOL, "token_url": self.cloud["gcp_url"] + "/v1/token",
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "credential_source": {"executable": {"command": f"{program} get gcp gcp-executable -s {self.socket}",
+                                                     "timeout_millis": 10000}}})
+        else:
+            run = f"exec: {{apiVersion: client.authentication.k8s.io/v1, command: {program}, " \
+                  f"args: [get, kube, kube, -s, {self.socket}], interactiveMode: Never}}"
+            user = run if row.way.startswith("exec") else f"tokenFile: {self.directory}/kube/token"
+            text = f"""apiVersion: v1
 kind: Config
-clusters: [{{name: cloud, cluster: {cluster}}}]
-users: [{{name: demo, user: {user}}}]
+clusters: [{{name: cloud, cluster: {{server: "{self.cloud["kube_url"]}", certificate-authority: {self.ca}}}}}]
+users: [{{name: demo, user: {{{user}}}}}]
 contexts: [{{name: sdk, context: {{cluster: cloud, user: demo}}}}]
 current-context: sdk
-""")
-        (self.directory / "executable.json").write_text(json.dumps({
-            "type": "external_account", "audience": POOL, "token_url": self.cloud["gcp_url"] + "/v1/token",
-            "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
-            "credential_source": {"executable": {"command": f"{self.agent_program} get gcp gcp-executable -s {self.socket}",
-                                                 "timeout_millis": 10000}}}))
+"""
+        written.write_text(text)
+        return str(written)
 
     def printed(self, name):
         """What `credfresh env` prints for a credential."""
@@ -194,21 +206,32 @@ current-context: sdk
         return {**found["variables"], **{key: pathlib.Path(path).read_text() for key, path in found["from_files"].items()}}
 
     def variables(self, row):
-        """The variables of a row: those that credfresh prints, and those that a user has to add."""
+        """The variables of a row, whose endpoint is behind a door of its own."""
+        way, port = f"{row.sdk}:{row.way}", self.ports.get(row.credential)
+        found = self.variables_of(row)
+        if port is None:
+            return found
+        # What asks by chance, or extends an end by itself, would take a later end for more than it is.
+        door = self.books.door(way, port, row.works is True and row.asks != rows.BY_CHANCE)
+        return {key: value.replace(f"127.0.0.1:{port}", f"127.0.0.1:{door}") for key, value in found.items()}
+
+    def variables_of(self, row):
+        """Those that credfresh prints, and those that a user has to add."""
         name, d = row.credential, self.directory
         added = {"AWS_REGION": REGION, "AWS_ENDPOINT_URL_STS": self.cloud["sts_url"]} if name.startswith("aws-") else {}
         if name == "aws-web-identity":
             added.update(AWS_ROLE_ARN=ROLE, AWS_WEB_IDENTITY_TOKEN_FILE=f"{d}/aws-web-identity/token")
         elif name == "gcp-executable":
-            return {"GOOGLE_APPLICATION_CREDENTIALS": f"{d}/executable.json", "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
+            return {"GOOGLE_APPLICATION_CREDENTIALS": self.client_file(row), "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
         elif name == "azure-workload":
             lines = (d / "azure-workload/azure.env").read_text().splitlines()
             return dict(line.split("=", 1) for line in lines if "=" in line)
         elif name == "kube":
-            way = "exec" if row.way.startswith("exec") else "token-file"
-            return {"KUBECONFIG": f"{d}/kubeconfig-{way}", "CFR_SDK_TOKEN_FILE": f"{d}/kube/token"}
+            return {"KUBECONFIG": self.client_file(row), "CFR_SDK_TOKEN_FILE": f"{d}/kube/token"}
         elif name == "registry":
             added["CFR_SDK_REGISTRY"] = REGISTRY
+        elif name == "aws-process":
+            added["AWS_CONFIG_FILE"] = self.client_file(row)
         return {**self.printed(name), **added}
 
     def environment(self, config, period_ms):

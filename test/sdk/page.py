@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables of docs/sdks.md from the rows of the SDK matrix, which the matrix proves.
+"""Makes the tables of docs/sdks.md from the rows of the SDK matrix, which the matrix proves, and its figures in measured.json.
 
 usage: page.py [--write]
 
@@ -9,6 +9,7 @@ Without --write, exits with 1 if the page differs.
 import pathlib
 import sys
 
+import measured
 from rows import ROWS
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdks.md"
@@ -45,14 +46,25 @@ def recommended():
     return lines
 
 
+def figure(number, unit=""):
+    """A figure of measured.json as a person would say it; less than a second is at once."""
+    return "-" if number is None else "at once" if unit and number < 1 else f"{number:g}{unit}"
+
+
 def all_rows():
-    lines = ["| SDK | way | from | works | asks again | needs |", "|---|---|---|---|---|---|"]
+    lines = ["| SDK | way | from | works | asks again | per hour | in an outage | back after | needs |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    seen = measured.load()
     for language in LANGUAGES:
         for row in ROWS:
             if row.language == language:
                 works = "yes" if row.works is True else f"no: {row.works}"
-                lines.append(f"| {NAMES.get(row.sdk, row.sdk)} {row.version} | {row.way} | {source(row)} | {works} | {row.asks} | "
-                             f"{row.needs or '-'} |")
+                found = seen[f"{row.sdk}:{row.way}"]
+                asks = row.asks if found["left_s"] is None else f"{row.asks} ({found['left_s']} s)"
+                back = found["back_s"] and round(found["back_s"])
+                cells = [f"{NAMES.get(row.sdk, row.sdk)} {row.version}", row.way, source(row), works, asks,
+                         figure(found["per_hour"]), figure(found["pause_s"], " s"), figure(back, " s"), row.needs or "-"]
+                lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -71,7 +83,7 @@ def main():
     if sys.argv[1:] == ["--write"]:
         PAGE.write_text(made)
     elif made != text:
-        print(f"{PAGE}: its tables are not those of test/sdk/rows.py: run test/sdk/page.py --write")
+        print(f"{PAGE}: its tables are not those of test/sdk/rows.py and measured.json: run test/sdk/page.py --write")
         return 1
     return 0
 

@@ -13,7 +13,8 @@ DEAD = "reads it once: refused from the end of the first lifetime on"
 ANONYMOUS = "ignores it: system:anonymous from the start"
 EXTENDS = "extends the life of the keys by itself and sends expired ones"
 SLOW = "reads it again after 5 to 10 min only: refused with the short lifetimes of this test"
-ABANDONED = "gives up for good after the first refusal of the token service"
+
+BY_CHANCE = "at a random time from 15 to 1 min before the end"
 
 AWS_CONTAINER = "AWS_CONTAINER_CREDENTIALS_FULL_URI and AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
 ALLOW = "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1"
@@ -47,7 +48,7 @@ ROWS = [
           ("docker-config", "registry", True, True, "reads the file at each Resolve", "DOCKER_CONFIG")),
 
     *rows("java", "aws-sdk-java-v2", "2.57.8",
-          ("container", "aws-container", True, True, "15 to 1 min before the end", AWS_CONTAINER),
+          ("container", "aws-container", True, True, BY_CHANCE, AWS_CONTAINER),
           ("file", "aws-file", True, False, "reads the file when its time of modification is later than the last load",
            "ProfileFileSupplier.reloadWhenModified"),
           ("process", "aws-process", True, False, "before the keys end", "AWS_CONFIG_FILE"),
@@ -55,12 +56,12 @@ ROWS = [
           ("imds", "aws-imds", EXTENDS, False, "before the keys end", "an endpoint in the builder"),
           ("file-fixed", "aws-file", DEAD, False, "never", "")),
     *rows("java", "aws-sdk-java-v1", "1.12.797",
-          ("container", "aws-container", True, True, "before the keys end", AWS_CONTAINER),
+          ("container", "aws-container", True, True, "at each call in the last 15 min", AWS_CONTAINER),
           ("process", "aws-process", True, False, "before the keys end", "the command in the program"),
           ("imds", "aws-imds", EXTENDS, False, "before the keys end", "com.amazonaws.sdk.ec2MetadataServiceEndpointOverride"),
           ("file", "aws-file", SLOW, False, "5 to 10 min after the last load", "AWS_SHARED_CREDENTIALS_FILE")),
     *rows("java", "google-auth-java", "1.52.0",
-          ("metadata", "gcp-metadata", True, True, "before the token ends", "GCE_METADATA_HOST"),
+          ("metadata", "gcp-metadata", True, True, "3 min 45 s before the end", "GCE_METADATA_HOST"),
           ("executable", "gcp-executable", True, False, "own exchange, the program each time", ALLOW),
           ("file", "gcp-file", True, False, "own exchange, the file each time", "a truststore")),
     *rows("java", "azure-identity-java", "1.19.0",
@@ -73,7 +74,7 @@ ROWS = [
           ("exec-default", "kube", DEAD, False, "never", ""),
           ("token-file-default", "kube", DEAD, False, "never", "")),
     *rows("java", "fabric8", "8.0.0",
-          ("exec", "kube", True, True, "by itself", "exec in the kubeconfig"),
+          ("exec", "kube", True, True, "once a minute", "exec in the kubeconfig"),
           ("token-file", "kube", ANONYMOUS, False, "never", "")),
     *rows("java", "kafka-clients", "4.4.0",
           ("token-file", "kube", True, True, "at 80 % of the token's lifetime",
@@ -92,10 +93,10 @@ ROWS = [
     *rows("rust", "google-cloud-auth", "1.18.0",
           ("metadata", "gcp-metadata", True, True, "4 min before the end, in a task", "GCE_METADATA_HOST"),
           ("executable", "gcp-executable", True, True, "own exchange 4 min before the end", ALLOW),
-          ("file", "gcp-file", ABANDONED, False, "own exchange 4 min before the end", "SSL_CERT_FILE")),
+          ("file", "gcp-file", True, False, "own exchange 4 min before the end", "SSL_CERT_FILE")),
     *rows("rust", "kube", "5.0.0",
           ("token-file", "kube", True, True, "reads the file once a minute", "tokenFile in the kubeconfig"),
-          ("exec", "kube", True, True, "when expirationTimestamp is over", "exec in the kubeconfig")),
+          ("exec", "kube", True, True, "1 min before expirationTimestamp", "exec in the kubeconfig")),
     *rows("rust", "object_store", "0.14.2",
           ("s3-container", "aws-container", True, True, "at each call in the last 5 min",
            AWS_CONTAINER + "; not AWS_CONTAINER_AUTHORIZATION_TOKEN"),
@@ -105,7 +106,7 @@ ROWS = [
           ("azure-app-service", "azure-app-service", True, True, "at each call in the last 5 min",
            "the scope https://storage.azure.com"),
           ("azure-workload", "azure-workload", True, False, "own exchange in the last 5 min", "azure.env"),
-          ("gcs-metadata", "gcp-metadata", True, True, "at each call in the last 5 min", "GCE_METADATA_HOST")),
+          ("gcs-metadata", "gcp-metadata", True, True, "at each call in the last 4 min", "GCE_METADATA_HOST")),
 
     *rows("javascript", "aws-sdk-js-v3", "3.1169.0",
           ("container", "aws-container", True, True, "5 min before the end", AWS_CONTAINER),
@@ -114,7 +115,7 @@ ROWS = [
           ("web-identity", "aws-web-identity", True, False, "own exchange 5 min before the end", "NODE_EXTRA_CA_CERTS"),
           ("file", "aws-file", DEAD, False, "never", "AWS_SHARED_CREDENTIALS_FILE")),
     *rows("javascript", "google-auth-js", "10.9.1",
-          ("metadata", "gcp-metadata", True, True, "before the token ends",
+          ("metadata", "gcp-metadata", True, True, "5 min before the end",
            "GCE_METADATA_HOST and METADATA_SERVER_DETECTION=assume-present"),
           ("executable", "gcp-executable", True, False, "own exchange, the program each time", ALLOW),
           ("file", "gcp-file", True, False, "own exchange, the file each time", "GOOGLE_APPLICATION_CREDENTIALS")),
@@ -150,7 +151,7 @@ ROWS = [
     *rows("python", "openstacksdk", "4.22.0",
           ("clouds-yaml", "openstack", True, True, "logs in again 2 min before the end", "OS_CLIENT_CONFIG_FILE and OS_CLOUD")),
     *rows("python", "kubernetes", "37.0.1",
-          ("exec", "kube", True, True, "when expirationTimestamp is over", "exec in the kubeconfig"),
+          ("exec", "kube", True, True, "5 min before expirationTimestamp", "exec in the kubeconfig"),
           ("in-cluster", "kube", True, True, "reads the file once a minute", "InClusterConfigLoader"),
           ("token-file", "kube", DEAD, False, "never", "")),
 ]

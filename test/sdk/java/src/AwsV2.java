@@ -19,7 +19,11 @@ final class AwsV2 {
     }
 
     static void add(Map<String, Run.Way> ways) {
-        ways.put("aws-sdk-java-v2:container", env -> call(env, ContainerCredentialsProvider.create()));
+        // A property, because the variable of this process is that of the SDK 1, whose endpoint is another one.
+        ways.put("aws-sdk-java-v2:container", env -> {
+            System.setProperty("aws.containerCredentialsFullUri", env.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+            return call(env, ContainerCredentialsProvider.create());
+        });
         ways.put("aws-sdk-java-v2:imds", env -> call(env, InstanceProfileCredentialsProvider.builder()
             .endpoint(env.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")).build()));
         // Reads the file again when its time of modification is later than the last load.
