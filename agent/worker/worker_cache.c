@@ -12,6 +12,7 @@ struct cfr_worker_kept {
     int64_t issued_s;
     int64_t expires_ms;      /* wall; INT64_MAX = never */
     int64_t expires_boot_ms; /* the same moment */
+    bool bare;               /* its token was wiped: nobody is served it */
 };
 
 static bool is_served(const struct cfr_worker *w)
@@ -26,9 +27,15 @@ static bool accompanies_token(const struct cfr_worker *w)
     return w->rotator == NULL && w->provider != NULL && cfr_config_publishes_token(w->config);
 }
 
-static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
+static bool is_valid(const struct cfr_worker_kept *k, struct cfr_now now)
 {
     return k != NULL && now.wall_ms < k->expires_ms && now.boot_ms < k->expires_boot_ms;
+}
+
+/* Good enough to serve. */
+static bool is_good(const struct cfr_worker_kept *k, struct cfr_now now)
+{
+    return is_valid(k, now) && !k->bare;
 }
 
 void cfr_worker_free_kept(struct cfr_worker_kept *kept)
@@ -72,7 +79,10 @@ bool cfr_worker_must_keep(const struct cfr_worker *w)
 
 void cfr_worker_kept_published(struct cfr_worker *w)
 {
-    if (w->kept != NULL && !is_served(w))
+    if (w->kept == NULL)
+        return;
+    w->kept->bare = !is_served(w);
+    if (w->kept->bare)
         (void)cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, (struct cfr_view){"", 0}, NULL);
 }
 
@@ -82,7 +92,7 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
     int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
 
     if ((!is_served(w) && !accompanies_token(w)) || life_ms <= 0 ||
-        (!replaces && is_good(w->kept, now) && expires_ms <= w->kept->expires_ms))
+        (!replaces && is_valid(w->kept, now) && !(w->kept->bare && is_served(w)) && expires_ms <= w->kept->expires_ms))
         return;
     if (w->kept == NULL)
         w->kept = calloc(1, sizeof *w->kept);
