@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/redact.h"
 #include "base/time.h"
+#include "base/writer.h"
 
 #include <string.h>
 
@@ -32,21 +33,18 @@ static int check_version(const char *api_version, struct cfr_err *err)
 int cfr_k8s_exec_credential_info(const char *api_version, struct cfr_view cluster_json, struct cfr_secret *out,
                                  struct cfr_err *err)
 {
-    int rc = check_version(api_version, err);
+    struct cfr_writer w = {.secret = out, .err = err, .rc = check_version(api_version, err)};
 
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, "{\"apiVersion\":\"", err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, api_version, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, "\",\"kind\":\"" KIND "\",\"spec\":{", err);
-    if (rc == 0 && cluster_json.n != 0)
-        rc = cfr_secret_append_str(out, "\"cluster\":", err);
-    if (rc == 0 && cluster_json.n != 0)
-        rc = cfr_secret_append(out, cluster_json, err);
-    if (rc == 0 && cluster_json.n != 0)
-        rc = cfr_secret_append_str(out, ",", err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "\"interactive\":false}}", err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(api_version));
+    cfr_writer_string(&w, "kind", cfr_view_of(KIND));
+    cfr_writer_object(&w, "spec");
+    if (cluster_json.n != 0)
+        cfr_writer_raw(&w, "cluster", cluster_json);
+    cfr_writer_bool(&w, "interactive", false);
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static int check_head(const struct cfr_json *doc, const char *api_version, struct cfr_view token, struct cfr_err *err)
@@ -204,35 +202,25 @@ int cfr_k8s_exec_credential_version_of(struct cfr_view info, const char **versio
     return rc;
 }
 
-static int append_text(struct cfr_secret *out, int rc, const char *text, struct cfr_err *err)
-{
-    return rc != 0 ? rc : cfr_secret_append_str(out, text, err);
-}
-
-static int append_member(struct cfr_secret *out, int rc, const char *key, struct cfr_view value, struct cfr_err *err)
-{
-    if (rc != 0 || value.n == 0)
-        return rc;
-    rc = append_text(out, rc, out->p[out->len - 1] == '{' ? "" : ",", err);
-    rc = append_text(out, rc, key, err);
-    return rc != 0 ? rc : cfr_secret_append_json(out, value, err);
-}
-
 int cfr_k8s_exec_credential_write(const char *version, const struct cfr_k8s_exec_credential *c, struct cfr_secret *out,
                                   struct cfr_err *err)
 {
+    struct cfr_writer w = {.secret = out, .err = err, .rc = check_version(version, err)};
     char when[CFR_TIME_RFC3339_MAX];
-    int rc = check_version(version, err);
 
-    if (rc == 0 && !is_header_value(cfr_secret_view(&c->token)))
-        rc = cfr_err_set(err, CFR_E_ANSWER, "the token holds a space or a character that is not printable");
-    rc = append_text(out, rc, "{\"apiVersion\":\"", err);
-    rc = append_text(out, rc, version, err);
-    rc = append_text(out, rc, "\",\"kind\":\"" KIND "\",\"status\":{", err);
+    if (w.rc == 0 && !is_header_value(cfr_secret_view(&c->token)))
+        w.rc = cfr_err_set(err, CFR_E_ANSWER, "the token holds a space or a character that is not printable");
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(version));
+    cfr_writer_string(&w, "kind", cfr_view_of(KIND));
+    cfr_writer_object(&w, "status");
     if (c->expires_s != 0)
-        rc = append_member(out, rc, "\"expirationTimestamp\":", cfr_view_of(cfr_time_format(c->expires_s, when)), err);
-    rc = append_member(out, rc, "\"token\":", cfr_secret_view(&c->token), err);
-    rc = append_member(out, rc, "\"clientCertificateData\":", cfr_secret_view(&c->cert), err);
-    rc = append_member(out, rc, "\"clientKeyData\":", cfr_secret_view(&c->key), err);
-    return append_text(out, rc, "}}\n", err);
+        cfr_writer_string(&w, "expirationTimestamp", cfr_view_of(cfr_time_format(c->expires_s, when)));
+    cfr_writer_optional(&w, "token", cfr_secret_view(&c->token));
+    cfr_writer_optional(&w, "clientCertificateData", cfr_secret_view(&c->cert));
+    cfr_writer_optional(&w, "clientKeyData", cfr_secret_view(&c->key));
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    return w.rc;
 }

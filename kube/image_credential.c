@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/redact.h"
+#include "base/writer.h"
 #include "kube/image_match_private.h"
 
 #include <inttypes.h>
@@ -101,17 +102,13 @@ static void write_duration(int64_t s, char out[DURATION_MAX])
         (void)snprintf(out, DURATION_MAX, "%" PRId64 "h%" PRId64 "m%" PRId64 "s", s / 3600, s / 60 % 60, s % 60);
 }
 
-static int add_login(struct cfr_view user, struct cfr_view password, struct cfr_secret *out, struct cfr_err *err)
+static void write_login(struct cfr_writer *w, struct cfr_view host, struct cfr_view user, struct cfr_view password)
 {
-    int rc = cfr_secret_append_str(out, ":{\"username\":", err);
-
-    if (rc == 0)
-        rc = cfr_secret_append_json(out, user, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, ",\"password\":", err);
-    if (rc == 0)
-        rc = cfr_secret_append_json(out, password, err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+    cfr_writer_key(w, host);
+    cfr_writer_object(w, NULL);
+    cfr_writer_string(w, "username", user);
+    cfr_writer_string(w, "password", password);
+    cfr_writer_close(w);
 }
 
 static int report_no_login(struct cfr_view host, struct cfr_err *err)
@@ -123,7 +120,7 @@ static int report_no_login(struct cfr_view host, struct cfr_err *err)
 }
 
 /* `auth` is base64 of USER:PASSWORD. */
-static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_secret *out, struct cfr_err *err)
+static void write_decoded(struct cfr_writer *w, struct cfr_view host, struct cfr_view auth)
 {
     struct cfr_secret plain;
     struct cfr_view text;
@@ -131,37 +128,32 @@ static int add_decoded(struct cfr_view host, struct cfr_view auth, struct cfr_se
     int rc;
 
     cfr_secret_init(&plain, CFR_K8S_IMAGE_RESPONSE_MAX);
-    rc = auth.n != 0 ? cfr_base64_decode(auth, &plain, err) : CFR_E_ANSWER;
+    rc = auth.n != 0 ? cfr_base64_decode(auth, &plain, w->err) : CFR_E_ANSWER;
     text = cfr_secret_view(&plain);
     colon = rc == 0 && text.n != 0 ? memchr(text.p, ':', text.n) : NULL;
     if (colon != NULL && memchr(text.p, '\0', text.n) == NULL)
-        rc = add_login((struct cfr_view){text.p, (size_t)(colon - text.p)},
-                       (struct cfr_view){colon + 1, text.n - (size_t)(colon + 1 - text.p)}, out, err);
-    else if (rc == 0 || rc == CFR_E_ANSWER)
-        rc = report_no_login(host, err);
+        write_login(w, host, (struct cfr_view){text.p, (size_t)(colon - text.p)},
+                    (struct cfr_view){colon + 1, text.n - (size_t)(colon + 1 - text.p)});
+    else
+        w->rc = rc == 0 || rc == CFR_E_ANSWER ? report_no_login(host, w->err) : rc;
     cfr_secret_free(&plain);
-    return rc;
 }
 
-static int add_auths(const struct cfr_json *doc, struct cfr_secret *out, struct cfr_err *err)
+static void write_auths(struct cfr_writer *w, const struct cfr_json *doc)
 {
     const struct cfr_json *item = cfr_json_first(doc);
-    int rc = cfr_secret_append_str(out, "{", err);
 
-    for (bool first = true; rc == 0 && item != NULL; first = false, item = cfr_json_next(item)) {
+    cfr_writer_object(w, "auth");
+    for (; w->rc == 0 && item != NULL; item = cfr_json_next(item)) {
         struct cfr_view user = text_at(item, "username");
         struct cfr_view password = text_at(item, "password");
 
-        if (!first)
-            rc = cfr_secret_append_str(out, ",", err);
-        if (rc == 0)
-            rc = cfr_secret_append_json(out, cfr_json_key(item), err);
-        if (rc == 0 && user.n != 0 && password.n != 0)
-            rc = add_login(user, password, out, err);
-        else if (rc == 0)
-            rc = add_decoded(cfr_json_key(item), text_at(item, "auth"), out, err);
+        if (user.n != 0 && password.n != 0)
+            write_login(w, cfr_json_key(item), user, password);
+        else
+            write_decoded(w, cfr_json_key(item), text_at(item, "auth"));
     }
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+    cfr_writer_close(w);
 }
 
 /* Parses the inside of an object. */
@@ -188,22 +180,20 @@ int cfr_k8s_image_response(struct cfr_view auths, int64_t cache_s, struct cfr_se
 {
     struct cfr_json *doc;
     char duration[DURATION_MAX];
-    int rc = parse_object_body(auths, &doc, err);
+    struct cfr_writer w = {.secret = out, .err = err, .rc = parse_object_body(auths, &doc, err)};
 
     write_duration(cache_s, duration);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out,
-                                   "{\"kind\":\"CredentialProviderResponse\",\"apiVersion\":\"" API_VERSION
-                                   "\",\"cacheKeyType\":\"Registry\",\"cacheDuration\":\"",
-                                   err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, duration, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, "\",\"auth\":", err);
-    if (rc == 0 && cfr_json_first(doc) == NULL)
-        rc = cfr_secret_append_str(out, "null", err);
-    else if (rc == 0)
-        rc = add_auths(doc, out, err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "kind", cfr_view_of("CredentialProviderResponse"));
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(API_VERSION));
+    cfr_writer_string(&w, "cacheKeyType", cfr_view_of("Registry"));
+    cfr_writer_string(&w, "cacheDuration", cfr_view_of(duration));
+    if (cfr_json_first(doc) == NULL)
+        cfr_writer_raw(&w, "auth", cfr_view_of("null"));
+    else
+        write_auths(&w, doc);
     cfr_json_free(doc);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}\n", err);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
+    return w.rc;
 }

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "base/writer.h"
 #include "kube/name_private.h"
 
 #include <inttypes.h>
@@ -174,59 +175,44 @@ int cfr_k8s_secret_apply_check(const struct cfr_k8s_secret_object *o, struct cfr
     return rc;
 }
 
-/* Appends TEXT and then VALUE as a JSON string. */
-static int append_string(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
-{
-    int rc = cfr_secret_append_str(out, text, err);
-
-    return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
-}
-
-static int append_annotations(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
+static void write_metadata(const struct cfr_k8s_secret_object *o, struct cfr_writer *w)
 {
     char generation[24];
     char expires[CFR_TIME_RFC3339_MAX];
-    int rc = append_string(out, ",\"annotations\":{\"credfresh.io/credential\":", o->credential, err);
 
     (void)snprintf(generation, sizeof generation, "%" PRIu64, o->generation);
-    if (rc == 0)
-        rc = append_string(out, ",\"credfresh.io/generation\":", generation, err);
-    if (rc == 0 && o->expires_s != 0)
-        rc = append_string(out, ",\"credfresh.io/expires\":", cfr_time_format(o->expires_s, expires), err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
-}
-
-static int append_data(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
-{
-    int rc = cfr_secret_append_str(out, ",\"data\":{", err);
-
-    for (size_t i = 0; rc == 0 && i < o->key_count; i++) {
-        rc = append_string(out, i != 0 ? "," : "", o->keys[i].key, err);
-        if (rc == 0)
-            rc = cfr_secret_append_str(out, ":\"", err);
-        if (rc == 0)
-            rc = cfr_base64_encode(o->keys[i].value, out, err);
-        if (rc == 0)
-            rc = cfr_secret_append_str(out, "\"", err);
-    }
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+    cfr_writer_object(w, "metadata");
+    cfr_writer_string(w, "name", cfr_view_of(o->name));
+    cfr_writer_string(w, "namespace", cfr_view_of(o->namespace_name));
+    cfr_writer_object(w, "labels");
+    cfr_writer_string(w, "app.kubernetes.io/managed-by", cfr_view_of(CFR_K8S_SECRET_MANAGER));
+    cfr_writer_close(w);
+    cfr_writer_object(w, "annotations");
+    cfr_writer_string(w, "credfresh.io/credential", cfr_view_of(o->credential));
+    cfr_writer_string(w, "credfresh.io/generation", cfr_view_of(generation));
+    if (o->expires_s != 0)
+        cfr_writer_string(w, "credfresh.io/expires", cfr_view_of(cfr_time_format(o->expires_s, expires)));
+    cfr_writer_close(w);
+    cfr_writer_close(w);
 }
 
 int cfr_k8s_secret_apply_body(const struct cfr_k8s_secret_object *o, struct cfr_secret *out, struct cfr_err *err)
 {
-    int rc = append_string(out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":", o->name, err);
+    struct cfr_writer w = {.secret = out, .err = err};
 
-    if (rc == 0)
-        rc = append_string(out, ",\"namespace\":", o->namespace_name, err);
-    if (rc == 0)
-        rc = append_string(out, ",\"labels\":{\"app.kubernetes.io/managed-by\":", CFR_K8S_SECRET_MANAGER, err);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, "}", err);
-    if (rc == 0)
-        rc = append_annotations(o, out, err);
-    if (rc == 0)
-        rc = append_string(out, "},\"type\":", o->type, err);
-    if (rc == 0)
-        rc = append_data(o, out, err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "apiVersion", cfr_view_of("v1"));
+    cfr_writer_string(&w, "kind", cfr_view_of("Secret"));
+    write_metadata(o, &w);
+    cfr_writer_string(&w, "type", cfr_view_of(o->type));
+    cfr_writer_object(&w, "data");
+    for (size_t i = 0; i < o->key_count; i++) {
+        cfr_writer_raw(&w, o->keys[i].key, cfr_view_of("\""));
+        if (w.rc == 0)
+            w.rc = cfr_base64_encode(o->keys[i].value, out, err);
+        cfr_writer_text(&w, "\"");
+    }
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    return w.rc;
 }

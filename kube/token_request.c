@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/redact.h"
 #include "base/time.h"
+#include "base/writer.h"
 #include "kube/name_private.h"
 
 #include <inttypes.h>
@@ -71,41 +72,31 @@ static int check_request(const struct cfr_k8s_token_request *r, struct cfr_err *
     return rc != 0 ? rc : check_bound(r, err);
 }
 
-/* Appends TEXT and then VALUE as a JSON string. */
-static int append_string(struct cfr_secret *out, const char *text, const char *value, struct cfr_err *err)
-{
-    int rc = cfr_secret_append_str(out, text, err);
-
-    return rc != 0 ? rc : cfr_secret_append_json(out, cfr_view_of(value), err);
-}
-
-static int append_bound(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
-{
-    int rc = append_string(out, ",\"boundObjectRef\":{\"kind\":", r->bound_kind, err);
-
-    if (rc == 0)
-        rc = append_string(out, ",\"apiVersion\":\"v1\",\"name\":", r->bound_name, err);
-    if (rc == 0 && r->bound_uid != NULL)
-        rc = append_string(out, ",\"uid\":", r->bound_uid, err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}", err);
-}
-
 int cfr_k8s_token_request_body(const struct cfr_k8s_token_request *r, struct cfr_secret *out, struct cfr_err *err)
 {
-    char life[64];
-    int rc = check_request(r, err);
+    struct cfr_writer w = {.secret = out, .err = err, .rc = check_request(r, err)};
 
-    if (rc == 0)
-        rc = cfr_secret_append_str(
-            out, "{\"apiVersion\":\"" API_VERSION "\",\"kind\":\"" KIND "\",\"spec\":{\"audiences\":[", err);
-    for (size_t i = 0; rc == 0 && i < r->audience_count; i++)
-        rc = append_string(out, i != 0 ? "," : "", r->audiences[i], err);
-    (void)snprintf(life, sizeof life, "],\"expirationSeconds\":%" PRId64, r->expiration_s);
-    if (rc == 0)
-        rc = cfr_secret_append_str(out, life, err);
-    if (rc == 0 && r->bound_kind != NULL)
-        rc = append_bound(r, out, err);
-    return rc != 0 ? rc : cfr_secret_append_str(out, "}}", err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_string(&w, "apiVersion", cfr_view_of(API_VERSION));
+    cfr_writer_string(&w, "kind", cfr_view_of(KIND));
+    cfr_writer_object(&w, "spec");
+    cfr_writer_array(&w, "audiences");
+    for (size_t i = 0; i < r->audience_count; i++)
+        cfr_writer_string(&w, NULL, cfr_view_of(r->audiences[i]));
+    cfr_writer_close(&w);
+    cfr_writer_number(&w, "expirationSeconds", r->expiration_s);
+    if (r->bound_kind != NULL) {
+        cfr_writer_object(&w, "boundObjectRef");
+        cfr_writer_string(&w, "kind", cfr_view_of(r->bound_kind));
+        cfr_writer_string(&w, "apiVersion", cfr_view_of("v1"));
+        cfr_writer_string(&w, "name", cfr_view_of(r->bound_name));
+        if (r->bound_uid != NULL)
+            cfr_writer_string(&w, "uid", cfr_view_of(r->bound_uid));
+        cfr_writer_close(&w);
+    }
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    return w.rc;
 }
 
 static struct cfr_view text_at(const struct cfr_json *object, const char *key)

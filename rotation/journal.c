@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The journal as JSON. */
 #include "base/json.h"
+#include "base/writer.h"
 #include "rotation/rotation.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const step_names[] = {
@@ -19,48 +21,57 @@ const char *cfr_rotation_step_name(enum cfr_rotation_step step)
 }
 
 /* 64-bit numbers are text, because JSON's are doubles to most readers. */
-static void put_number(struct cfr_str *out, const char *key, int64_t value)
+static void put_number(struct cfr_writer *w, const char *key, int64_t value)
 {
-    cfr_str_addf(out, ",\"%s\":\"%" PRId64 "\"", key, value);
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRId64, value);
+    cfr_writer_string(w, key, cfr_view_of(text));
 }
 
-static void put_text(struct cfr_str *out, const char *key, const char *value)
+static void put_text(struct cfr_writer *w, const char *key, const char *value)
 {
-    cfr_str_addf(out, ",\"%s\":", key);
-    cfr_str_add_json(out, cfr_view_of(value));
+    cfr_writer_string(w, key, cfr_view_of(value));
 }
 
 int cfr_rotation_journal_write(const struct cfr_rotation_journal *j, struct cfr_str *out)
 {
-    cfr_str_addf(out, "{\"version\":1,\"step\":\"%s\"", step_names[j->step]);
-    put_number(out, "rotation", (int64_t)j->rotation);
-    put_text(out, "subject", j->subject);
-    put_text(out, "name", j->name);
-    put_text(out, "maker", j->maker);
-    put_text(out, "current", j->current);
-    put_number(out, "current_s", j->current_s);
-    put_number(out, "current_ends_s", j->current_ends_s);
-    put_text(out, "minted", j->minted);
-    put_number(out, "minted_s", j->minted_s);
-    put_number(out, "minted_ends_s", j->minted_ends_s);
-    put_text(out, "old", j->old);
-    put_number(out, "intent_s", j->intent_s);
-    put_number(out, "step_s", j->step_s);
-    put_number(out, "published_s", j->published_s);
-    put_number(out, "generation", (int64_t)j->generation);
-    cfr_str_addf(out, ",\"late_use\":%s,\"asked\":%s,\"known\":[", j->late_use ? "true" : "false",
-                 j->asked ? "true" : "false");
-    for (size_t i = 0; i < j->known_count; i++) {
-        cfr_str_addz(out, i == 0 ? "" : ",");
-        cfr_str_add_json(out, cfr_view_of(j->known[i]));
-    }
-    cfr_str_addz(out, "],\"aside\":[");
+    struct cfr_writer w = {.str = out};
+
+    cfr_writer_object(&w, NULL);
+    cfr_writer_number(&w, "version", 1);
+    put_text(&w, "step", step_names[j->step]);
+    put_number(&w, "rotation", (int64_t)j->rotation);
+    put_text(&w, "subject", j->subject);
+    put_text(&w, "name", j->name);
+    put_text(&w, "maker", j->maker);
+    put_text(&w, "current", j->current);
+    put_number(&w, "current_s", j->current_s);
+    put_number(&w, "current_ends_s", j->current_ends_s);
+    put_text(&w, "minted", j->minted);
+    put_number(&w, "minted_s", j->minted_s);
+    put_number(&w, "minted_ends_s", j->minted_ends_s);
+    put_text(&w, "old", j->old);
+    put_number(&w, "intent_s", j->intent_s);
+    put_number(&w, "step_s", j->step_s);
+    put_number(&w, "published_s", j->published_s);
+    put_number(&w, "generation", (int64_t)j->generation);
+    cfr_writer_bool(&w, "late_use", j->late_use);
+    cfr_writer_bool(&w, "asked", j->asked);
+    cfr_writer_array(&w, "known");
+    for (size_t i = 0; i < j->known_count; i++)
+        put_text(&w, NULL, j->known[i]);
+    cfr_writer_close(&w);
+    cfr_writer_array(&w, "aside");
     for (size_t i = 0; i < j->aside_count; i++) {
-        cfr_str_addf(out, "%s{\"since_s\":\"%" PRId64 "\"", i == 0 ? "" : ",", j->aside[i].since_s);
-        put_text(out, "id", j->aside[i].id);
-        cfr_str_addz(out, "}");
+        cfr_writer_object(&w, NULL);
+        put_number(&w, "since_s", j->aside[i].since_s);
+        put_text(&w, "id", j->aside[i].id);
+        cfr_writer_close(&w);
     }
-    cfr_str_addz(out, "]}\n");
+    cfr_writer_close(&w);
+    cfr_writer_close(&w);
+    cfr_writer_text(&w, "\n");
     return out->failed ? CFR_E_NOMEM : 0;
 }
 

@@ -5,6 +5,7 @@
 #include "agent/loop/process.h"
 #include "base/base64.h"
 #include "base/str.h"
+#include "base/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,39 +79,24 @@ int cfr_kube_exec_plugin_find(const struct cfr_kube_plugin *p, char **out, struc
 
 /* ---- its input ---- */
 
-static int add_member(struct cfr_secret *out, const char *name, struct cfr_view value, struct cfr_err *err)
+static int write_cluster(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out,
+                         struct cfr_err *err)
 {
-    int rc = value.n == 0 ? 0 : cfr_secret_append_str(out, out->p[out->len - 1] == '{' ? "\"" : ",\"", err);
-
-    if (rc == 0 && value.n != 0)
-        rc = cfr_secret_append_str(out, name, err);
-    if (rc == 0 && value.n != 0)
-        rc = cfr_secret_append_str(out, "\":", err);
-    return rc == 0 && value.n != 0 ? cfr_secret_append_json(out, value, err) : rc;
-}
-
-static int add_cluster(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out, struct cfr_err *err)
-{
+    struct cfr_writer w = {.secret = out, .err = err};
     struct cfr_secret data;
-    int rc = cfr_secret_append_str(out, "{", err);
 
     cfr_secret_init(&data, INFO_MAX);
-    if (rc == 0)
-        rc = cfr_base64_encode(ca, &data, err);
-    if (rc == 0)
-        rc = add_member(out, "server", cfr_view_of(c->server), err);
-    if (rc == 0)
-        rc = add_member(out, "tls-server-name", cfr_view_of(c->server_name), err);
-    if (rc == 0)
-        rc = add_member(out, "certificate-authority-data", cfr_secret_view(&data), err);
-    if (rc == 0)
-        rc = add_member(out, "proxy-url", cfr_secret_view(&c->proxy), err);
-    if (rc == 0 && c->plugin->cluster_config != NULL)
-        rc = cfr_secret_append_str(out, ",\"config\":", err);
-    if (rc == 0 && c->plugin->cluster_config != NULL)
-        rc = cfr_secret_append_str(out, c->plugin->cluster_config, err);
+    w.rc = cfr_base64_encode(ca, &data, err);
+    cfr_writer_object(&w, NULL);
+    cfr_writer_optional(&w, "server", cfr_view_of(c->server));
+    cfr_writer_optional(&w, "tls-server-name", cfr_view_of(c->server_name));
+    cfr_writer_optional(&w, "certificate-authority-data", cfr_secret_view(&data));
+    cfr_writer_optional(&w, "proxy-url", cfr_secret_view(&c->proxy));
+    if (c->plugin->cluster_config != NULL)
+        cfr_writer_raw(&w, "config", cfr_view_of(c->plugin->cluster_config));
+    cfr_writer_close(&w);
     cfr_secret_free(&data);
-    return rc == 0 ? cfr_secret_append_str(out, "}", err) : rc;
+    return w.rc;
 }
 
 static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct cfr_secret *out, struct cfr_err *err)
@@ -122,7 +108,7 @@ static int make_info(const struct cfr_kube_config *c, struct cfr_view ca, struct
     cfr_secret_init(out, (size_t)INFO_MAX * 2);
     rc = cfr_secret_append_str(out, INFO_NAME, err);
     if (rc == 0 && c->plugin->cluster_info)
-        rc = add_cluster(c, ca, &cluster, err);
+        rc = write_cluster(c, ca, &cluster, err);
     if (rc == 0)
         rc = cfr_k8s_exec_credential_info(c->plugin->api_version, cfr_secret_view(&cluster), out, err);
     cfr_secret_free(&cluster);
