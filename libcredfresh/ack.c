@@ -14,6 +14,17 @@
 
 #define MODE 0644
 
+/* A loss of power after the rename could leave an empty file, which credfresh takes for the current generation. */
+static int sync_file(int fd)
+{
+    int rc;
+
+    do
+        rc = fsync(fd);
+    while (rc != 0 && errno == EINTR);
+    return rc != 0 && errno != EINVAL && errno != ENOTSUP ? -1 : 0;
+}
+
 static int write_line(int fd, const char *line)
 {
     size_t n = strlen(line);
@@ -24,7 +35,7 @@ static int write_line(int fd, const char *line)
     while (done < 0 && errno == EINTR);
     if (done >= 0 && (size_t)done != n)
         errno = EIO;
-    return done >= 0 && (size_t)done == n ? 0 : -1;
+    return done >= 0 && (size_t)done == n ? sync_file(fd) : -1;
 }
 
 /* A random temporary name next to PATH: the directory may be shared by containers whose processes have the same

@@ -3,11 +3,41 @@
 #include "reload_volume.h"
 
 static int rename_error;
+static int sync_error; /* what the next fsync fails with */
+static ino_t synced;   /* the file that was synced last, and the size that it had */
+static off_t synced_size;
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
 int __real_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to);
 
+int __wrap_fsync(int fd)
+{
+    struct stat st;
+
+    errno = sync_error;
+    sync_error = 0;
+    if (errno != 0)
+        return -1;
+    assert_int_equal(fstat(fd, &st), 0);
+    synced = st.st_ino;
+    synced_size = st.st_size;
+    return __real_fsync(fd);
+}
+
+/* True if all that the file at PATH holds was synced. */
+static bool is_synced(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size != 0 && st.st_ino == synced && st.st_size == synced_size;
+}
+
 int __wrap_rename(const char *from, const char *to)
 {
+    /* An empty file after a loss of power would acknowledge what is current then. */
+    assert_true(is_synced(from));
     errno = rename_error;
     return rename_error != 0 ? -1 : __real_rename(from, to);
 }
@@ -55,8 +85,23 @@ static void test_writes_in_place(void **state)
     assert_int_equal(credfresh_ack(9, in("ack"), NULL, 0), 0);
     rename_error = 0;
     assert_string_equal(get(in("ack")), "9\n");
+    assert_true(is_synced(in("ack")));
     assert_int_equal(stat(in("ack"), &after), 0);
     assert_true(after.st_ino == before.st_ino);
+    assert_int_equal(entries(), 1);
+}
+
+static void test_a_sync_that_fails(void **state)
+{
+    (void)state;
+    rename_error = 0;
+    put(in("ack"), "1\n");
+    sync_error = EIO;
+    assert_int_equal(credfresh_ack(2, in("ack"), NULL, 0), CREDFRESH_E_IO);
+    assert_string_equal(get(in("ack")), "1\n");
+    sync_error = EINTR;
+    assert_int_equal(credfresh_ack(3, in("ack"), NULL, 0), 0);
+    assert_string_equal(get(in("ack")), "3\n");
     assert_int_equal(entries(), 1);
 }
 
@@ -167,7 +212,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
-        T(test_replaces_the_file), T(test_writes_in_place), T(test_refusals), T(test_options), T(test_texts),
+        T(test_replaces_the_file), T(test_writes_in_place), T(test_a_sync_that_fails),
+        T(test_refusals),          T(test_options),         T(test_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
