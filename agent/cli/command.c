@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COMPLAINT_MAX    4096
+
 #define LONG_OPTIONS_MAX 32
 #define COLUMNS          80
 #define WORD_MAX_        256
@@ -295,11 +297,11 @@ bool cfr_cli_is_plain_name(const char *name)
 
 void cfr_cli_complain(const char *fmt, ...)
 {
+    char text[COMPLAINT_MAX];
     va_list ap;
 
-    (void)fputs("credfresh: ", stderr);
     va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    (void)fputc('\n', stderr);
+    (void)fprintf(stderr, "credfresh: %s\n", cfr_view_show(cfr_view_of(text), text, sizeof text));
 }

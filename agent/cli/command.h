@@ -137,7 +137,7 @@ void cfr_cli_print_usage(const struct cfr_cli_command *c, bool long_help, FILE *
 void cfr_cli_print_commands(FILE *to);
 /* True for what can be the name of a credential, and part of a URL's path. */
 bool cfr_cli_is_plain_name(const char *name);
-/* Prints "credfresh: TEXT" to standard error. */
+/* Prints "credfresh: TEXT" to standard error, in one line that is safe for a terminal; at most 4 KiB. */
 void cfr_cli_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -220,10 +220,12 @@ static int load(struct launch *l, struct cfr_err *err)
     struct cfr_str all = {.limit = 16384};
     int rc = cfr_config_load(l->o->config, cfr_env_get, &l->config, &all, err);
 
-    if (rc == 0)
+    if (rc == 0) {
         rc = cfr_config_need_credentials(l->o->config, l->config, err);
-    else if (all.len != 0)
-        cfr_cli_complain("the configuration has mistakes:\n%.*s", (int)all.len, all.p);
+    } else if (all.len != 0) {
+        cfr_cli_complain("the configuration has mistakes:");
+        (void)fwrite(all.p, 1, all.len, stderr);
+    }
     cfr_str_free(&all);
     return rc;
 }

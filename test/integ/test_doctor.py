@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`credfresh doctor`: each finding, provoked and reported with its location and its remedy."""
+import base64
 import contextlib
 import json
 import os
@@ -73,6 +74,29 @@ def token_only(agent, **over):
     """Nothing to exchange, so nothing of the cloud's directory to read."""
     publish = {"directory": str(agent.out), "files": [{"name": "token", "format": "token"}]}
     return agent.credential(**{"exchange": None, "publish": publish, **over})
+
+
+def test_a_terminal_is_safe_from_a_token(sick):
+    """What a token, a name or a file says in control characters, or in bytes that are no text, is not obeyed."""
+    def part(content):
+        return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+    now = int(time.time())
+    evil = b"a\\u001b[31m\\n  ok\\u009b2J\x9b31m\xc2\x9b\x80\x9f"
+    claims = b'{"iss":"https://%s","sub":"%s","jti":"%s","aud":["%s"],"iat":%d,"exp":%d,"kubernetes.io":{"namespace":"%s",' \
+             b'"serviceaccount":{"name":"%s"},"pod":{"name":"%s"},"node":{"name":"%s"}}}'
+    claims %= (evil, evil, evil, evil, now, now + 3600, evil, evil, evil, evil)
+    token = sick.dir / "token"
+    token.write_text(".".join((part(b'{"alg":"RS256","kid":"%s"}' % evil), part(claims), "c2ln")))
+    sick.configure(sick.credential(token={"file": str(token), "audience": "other"}))
+    config = str(sick.config_path)
+    for argv in (["check", "-c", config], ["doctor", "-c", config, "--offline"], ["inspect", str(token)],
+                 ["inspect", os.fsencode(sick.dir) + b"/\x1b[31m\x9b"], [b"\x1b[31m\x9b"],
+                 ["doctor", "-c", config, b"\x1b[31m\x9b"]):
+        done = subprocess.run([CREDFRESH, *argv], capture_output=True, timeout=60, cwd=sick.dir)
+        out = done.stdout + done.stderr
+        assert b"?[31m" in out, out
+        assert not re.search(rb"[^\n\x20-\x7e]", out) and b"\n  ok?" not in out, out
 
 
 # ---- as it should be ----
