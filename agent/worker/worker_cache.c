@@ -12,6 +12,7 @@ struct cfr_worker_kept {
     int64_t issued_s;
     int64_t expires_ms;      /* wall; INT64_MAX = never */
     int64_t expires_boot_ms; /* the same moment */
+    int64_t session_ms;      /* when it expires without the token that it came with; wall; INT64_MAX = never */
     bool bare;               /* its token was wiped: nobody is served it */
 };
 
@@ -86,7 +87,8 @@ void cfr_worker_kept_published(struct cfr_worker *w)
         (void)cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, (struct cfr_view){"", 0}, NULL);
 }
 
-void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces)
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, int64_t session_ms, bool published,
+                     bool replaces)
 {
     struct cfr_now now = cfr_clock_now();
     int64_t expires_ms = life_ms == INT64_MAX ? INT64_MAX : now.wall_ms + life_ms;
@@ -100,6 +102,7 @@ void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life
         return;
     w->kept->issued_s = now.wall_ms / 1000;
     w->kept->expires_ms = expires_ms;
+    w->kept->session_ms = session_ms == INT64_MAX ? INT64_MAX : now.wall_ms + session_ms;
     w->kept->expires_boot_ms = life_ms == INT64_MAX ? INT64_MAX : now.boot_ms + life_ms;
     cfr_grant_move(&w->kept->grant, grant);
     /* Kept for a token to come, not for the one that it came with. */
@@ -129,7 +132,7 @@ int64_t cfr_worker_kept_with_token(struct cfr_worker *w, struct cfr_view token, 
     if (cfr_grant_set(&w->kept->grant, CFR_FIELD_TOKEN, token, err) != 0)
         return err->code;
     *out = &w->kept->grant;
-    return w->kept->expires_ms;
+    return w->kept->session_ms;
 }
 
 void cfr_worker_want(struct cfr_worker *w)

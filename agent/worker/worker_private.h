@@ -156,10 +156,12 @@ void cfr_worker_note_request(struct cfr_worker *w, const struct cfr_source_input
 bool cfr_worker_lacks_served(const struct cfr_worker *w);
 /* The same, also where only a client asked for it. */
 bool cfr_worker_must_keep(const struct cfr_worker *w);
-/* Moves GRANT, which lives LIFE_MS from now, into memory where it is to be served. PUBLISHED: its identity may be in
+/* Moves GRANT, which lives LIFE_MS from now (SESSION_MS without the token that it came with), into memory where it is
+ * to be served, or published with a new token. PUBLISHED: its identity may be in
  * the record by now. Unless it REPLACES what is there, however long that lives, it only takes the place of what ends
  * sooner. */
-void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, bool published, bool replaces);
+void cfr_worker_keep(struct cfr_worker *w, struct cfr_grant *grant, int64_t life_ms, int64_t session_ms, bool published,
+                     bool replaces);
 void cfr_worker_drop_kept(struct cfr_worker *w);
 /* Puts TOKEN into the grant in memory, if that is one to publish a new token with, and lends it in *OUT (else NULL).
  * Returns when the session in it expires, by the wall clock, or an error. */

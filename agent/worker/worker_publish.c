@@ -141,6 +141,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     struct cfr_grant *grant = &g->grant;
     int64_t life_ms = life_ms_of(grant->expires_s, g->server_date_s, now);
     int64_t token_ms = life_ms_of(g->token_expires_s, g->server_date_s, now);
+    int64_t session_ms = life_ms;
     uint64_t generation = next_generation(w);
     bool known = w->known || (w->record.generation != 0 && cfr_publish_verify(w->config, &w->record, NULL) == 0);
     struct cfr_publish_job job = {
@@ -160,7 +161,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     if (rc == 0)
         rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
     if (rc != 0) {
-        cfr_worker_keep(w, grant, life_ms, false, replaces(w));
+        cfr_worker_keep(w, grant, life_ms, session_ms, false, replaces(w));
         w->exchanges_failed[cfr_err_class(rc)]++;
         return cfr_worker_fail(w, &err, -1);
     }
@@ -182,7 +183,7 @@ enum cfr_event cfr_worker_publish(struct cfr_worker *w)
     w->replace = false;
     w->known = true;
     w->lost = false;
-    cfr_worker_keep(w, grant, life_ms, true, true);
+    cfr_worker_keep(w, grant, life_ms, session_ms, true, true);
     /* 4. Notify consumers. What is published without being on record, after a crash or a lost state directory, they may
      * not have been notified of either. */
     return changed || w->config->publish.count == 0 || !known ? finish_changed(w, generation, now) : finish_same(w);

@@ -54,6 +54,19 @@ def agent(agent_factory, shared_cloud):
     return agent_factory(cloud)
 
 
+def test_a_requested_token_is_published_while_its_exchange_fails_and_lives_as_long_as_both(agent):
+    """What was published with the first token ends with that; with the next one it ends with the session."""
+    agent.cloud.fault(kind="short_life", s=8, match={"action": "kube.token"}, count=1)
+    agent.configure(asked(agent, exchange="aws")).start()
+    agent.wait_generation(1)
+    first = agent.status()["expires"]
+    agent.cloud.fault(kind="status", status=503, body="", count=-1, match={"action": "AssumeRoleWithWebIdentity"})
+    agent.wait_generation(2)
+    assert "the new token, with the last session" in agent.log
+    assert seconds(agent.status()["expires"]) > seconds(first) + 600 and agent.status()["ready"]
+    assert claims_of((agent.out / "token").read_text())["exp"] > seconds(first)
+
+
 def token_requests(agent):
     return agent.cloud.exchanges("kube.token")
 
