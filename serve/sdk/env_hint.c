@@ -31,6 +31,9 @@ static const struct hint {
     {"AWS_SHARED_CREDENTIALS_FILE", NULL,
      "aws-sdk-go-v2, AWS SDK for Java 2, AWS SDK for Java 1, @aws-sdk (v3), boto3, aws-config",
      "read this file once, but for Java 2 with ProfileFileSupplier.reloadWhenModified", AWS_INSTEAD},
+    {"GOOGLE_APPLICATION_CREDENTIALS", NULL, "google-cloud-auth",
+     "may give up for good in an outage of the token service",
+     "serve the credential by the endpoint gce_metadata, or take `credfresh get gcp`"},
 };
 
 void cfr_sdk_env_hint(const struct cfr_sdk_env *e, struct cfr_str *out)

@@ -70,6 +70,7 @@ def test_an_sdk_that_works_contrary_to_its_row_is_found():
 def test_only_a_full_run_is_long_enough_for_an_sdk_that_extends_lives():
     result, wrong = judge(steady(60) + steady(150, "two", 121), row(rows.EXTENDS, False))
     assert rows.EXTENDS in wrong and matrix.complaint(row(rows.EXTENDS, False), result, short=True) is None
+    assert judge(steady(60) + steady(150, "two", 121), row(rows.ABANDONS, False))[1] is None
 
 
 def test_a_way_that_never_worked_is_found_though_it_is_not_expected_to():

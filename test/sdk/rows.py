@@ -3,7 +3,7 @@
 
 works is True: while the agent holds a good credential no call is made with an expired or unknown one, and the calls succeed
 again after an outage. A text says how it fails instead; the run fails when that is not true any more, so that the page that is
-made from these rows never claims too much or too little.
+made from these rows never claims too much or too little. ABANDONS alone may work in a run, as it did in four of five.
 """
 import collections
 
@@ -13,6 +13,7 @@ DEAD = "reads it once: refused from the end of the first lifetime on"
 ANONYMOUS = "ignores it: system:anonymous from the start"
 EXTENDS = "extends the life of the keys by itself and sends expired ones"
 SLOW = "reads it again after 5 to 10 min only: refused with the short lifetimes of this test"
+ABANDONS = "some outages of the token service end it for good"
 
 BY_CHANCE = "at a random time from 15 to 1 min before the end"
 
@@ -93,7 +94,7 @@ ROWS = [
     *rows("rust", "google-cloud-auth", "1.18.0",
           ("metadata", "gcp-metadata", True, True, "4 min before the end, in a task", "GCE_METADATA_HOST"),
           ("executable", "gcp-executable", True, True, "own exchange 4 min before the end", ALLOW),
-          ("file", "gcp-file", True, False, "own exchange 4 min before the end", "SSL_CERT_FILE")),
+          ("file", "gcp-file", ABANDONS, False, "own exchange 4 min before the end", "SSL_CERT_FILE")),
     *rows("rust", "kube", "5.0.0",
           ("token-file", "kube", True, True, "reads the file once a minute", "tokenFile in the kubeconfig"),
           ("exec", "kube", True, True, "1 min before expirationTimestamp", "exec in the kubeconfig")),
