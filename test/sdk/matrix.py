@@ -164,7 +164,7 @@ def complaint(row, result, short=False):
     """What is not as the row says, or None. A SHORT run does not last long enough for every flaw."""
     if not result["calls"]:
         return "it made no call"
-    if row.works != rows.ANONYMOUS and not result["credentials"]:
+    if row.works != rows.ANONYMOUS and not result["credentials"] and not result["refused"]:
         return f"no call succeeded: {result['first_error']}"
     if row.works is True and not result["works"]:
         return f"refused calls while the agent held a good credential: {result['refused']}; back after {result['back_s']} s: " \
