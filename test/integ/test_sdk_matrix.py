@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How the SDK matrix judges what consumers report; the matrix itself is the stage sdk of tools/test.sh."""
+import http.client
 import http.server
 import pathlib
+import socket
 import subprocess
 import sys
 import threading
@@ -167,6 +169,21 @@ def test_doors_count_requests_for_their_way_and_hide_from_the_agent(tmp_path):
     agent.server_close()
     with pytest.raises((urllib.error.URLError, ConnectionError)):
         urllib.request.urlopen(f"http://127.0.0.1:{doors['a:b']}/", timeout=10)
+
+
+def test_a_door_hangs_up_where_the_agent_dies_in_the_middle_of_an_answer(tmp_path):
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def die():
+        connection, _ = listener.accept()
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\nhalf")
+        connection.close()
+
+    threading.Thread(target=die, daemon=True).start()
+    door = books.Books(tmp_path, "/bin/true").door("a:b", listener.getsockname()[1])
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        urllib.request.urlopen(f"http://127.0.0.1:{door}/", timeout=10).read()
 
 
 def test_runs_of_a_program_are_counted_for_their_way(tmp_path):

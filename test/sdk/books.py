@@ -106,7 +106,7 @@ class Books:
                 await copy
                 sink.write_eof()
             except (OSError, asyncio.IncompleteReadError):
-                pass
+                sink.transport.abort()  # the other side would wait for what does not come
 
         await asyncio.gather(follow(ask(), to_writer), follow(answer(), writer))
         to_writer.close()
