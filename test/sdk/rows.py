@@ -3,7 +3,7 @@
 
 works is True: while the agent holds a good credential no call is made with an expired or unknown one, and the calls succeed
 again after an outage. A text says how it fails instead; the run fails when that is not true any more, so that the page that is
-made from these rows never claims too much or too little. ABANDONS alone may work in a run, as it did in four of five.
+made from these rows never claims too much or too little. ABANDONS alone may work in a run, as it mostly did.
 """
 import collections
 
