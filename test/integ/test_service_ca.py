@@ -237,6 +237,7 @@ def test_a_reload_that_brings_it_back(authority):
     agent.configure(other)
     assert agent.request("POST", "/v1/reload")[0] == 200
     assert "service_ca" not in agent.request("GET", "/v1/credentials")[1]
+    eventually(lambda: "waiting for the token file" in agent.log, "the other credential")
     seen = len(agent.log)
     agent.config_path.write_text(json.dumps(whole))
     assert agent.request("POST", "/v1/reload")[0] == 200
