@@ -228,8 +228,11 @@ void cfr_worker_publish_token(struct cfr_worker *w)
                                                                                                     : session_ms,
                                       .delivery = w->delivery};
 
+        /* Until all of it is: some targets may have the new generation after an error. */
+        w->known = false;
         rc = cfr_publish(w->config, &job, &w->record, &changed, &err);
         cfr_worker_kept_published(w);
+        w->known = rc == 0;
         if (rc == 0 && changed) {
             /* 3. Record the token's times, but not its mark: it is not exchanged yet. */
             cfr_lifecycle_extended(&w->life, now, job.expires_ms);
@@ -237,7 +240,6 @@ void cfr_worker_publish_token(struct cfr_worker *w)
             w->record.token_issued_s = g->token_expires_s != 0 ? g->token_issued_s : g->inputs.issued_s;
             w->record.token_expires_s = expires_s;
             w->token_alone = g->inputs.mark;
-            w->known = true;
             w->lost = false;
             record_generation(w, job.render.generation, now);
             cfr_log(CFR_LOG_INFO, w->config->name, cfr_worker_state_name(w),

@@ -159,7 +159,7 @@ def test_once_says_what_it_cannot_look_at(agent, kube):
 
 
 def test_a_deleted_and_an_overwritten_secret_are_noticed(agent, kube):
-    """Within a minute: first the loss is told, then the Secret is there again; what belongs to others by then is not taken."""
+    """Within a minute: first the loss is reported, then the Secret is there again; what belongs to others by then is not taken."""
     start(agent, target(agent, "noticed"), target(agent, "taken"))
     eventually(lambda: [d.get("result") for d in agent.status().get("deliveries") or []] == ["ok", "ok"], agent.log)
     first = kube.get("noticed")["metadata"]["uid"]

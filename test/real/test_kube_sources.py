@@ -401,7 +401,7 @@ def test_a_secret_that_was_deleted_or_edited_is_published_again(space, agent_fac
     wait_delivered(agent, 2)
     assert space.secret("creds")["metadata"]["uid"] != first["metadata"]["uid"]
     agent.stop()
-    # The key is taken by another manager: who owns it is told, and it stays.
+    # The key is taken by another manager: the error names its owner, and it stays.
     space.kubectl("patch", "secret", "creds", "--patch", '{"stringData":{"token":"edited"}}')
     done = agent.run("once")
     assert done.returncode == 1 and 'overwritten by "kubectl-patch"' in done.stderr, done.stderr
