@@ -2,57 +2,79 @@
 /* Snapshots, and the slots from which any thread acquires the current one without waiting.
  *
  * The problem of "load the pointer, then count up" is the time between the two, in which the publisher may free the
- * snapshot. Here both are one step. `current` is one 64-bit word: in its upper 6 bits the slot of the
- * current snapshot, in the lower 58 how often it was acquired since it became current. Acquiring is one atomic
- * addition to this word, which returns the slot and counts the hold at once; it neither loops nor fails.
+ * snapshot. And a count that every reader writes is a cache line that travels between the cores. Here each thread has a
+ * stripe of its own, and in it a cell for each slot that a snapshot can have. A cell is open while the snapshot in
+ * its slot is (or becomes) the current one, and counts what the threads of this stripe acquired less what they
+ * released.
  *
- * The count of holds is split: acquisitions are counted in the word, everything else in the snapshot's own `count`,
- * which starts at BIAS. A release takes 1 from `count`, retaining adds 1. When the publisher replaces the snapshot it
- * takes the whole word with one exchange, hence the final number N of acquisitions, and adds N - BIAS to `count`.
+ * - `current` is one word: in its lower 6 bits the slot of the current snapshot, above them its sequence. Readers only
+ *   read it.
+ * - Acquiring loads `current` and adds 1 to the slot's cell. The addition returns whether the cell was open: then the
+ * hold is counted, and the snapshot stays. Else a newer one has become current since the load, and the reader repeats.
+ * If the slot was emptied and filled again in between, the hold is on a snapshot with another sequence, which is
+ *   released: it may not be current yet.
+ * - Releasing takes 1 from the slot's cell. If that was open, the release is counted. Else the cell has been collected
+ *   and its content means nothing: the release takes 1 from the snapshot's own `count`, which starts at BIAS.
+ *   Retaining adds 1 to `count`.
+ * - The publisher opens the new snapshot's cells in all stripes, makes it the current one, and retires the one before:
+ * it closes each of its cells with an exchange, hence knows the final content N of each, and adds sum(N) - BIAS to
+ * `count`.
+ *
  * Therefore:
  *
- *   while it is current:  count = BIAS + retained - released
- *   afterwards:           count = N + retained - released = the number of holds that are left
+ *   before that addition:  count = BIAS + retained - releases that found a closed cell
+ *   afterwards:            count = the number of holds that are left
  *
- * - While it is current it is not freed: count cannot reach 0, because |retained - released| stays far below BIAS =
- * 2^62 (N is below 2^58: 2^58 acquisitions of one snapshot, one each nanosecond, take nine years).
- * - Afterwards count is never negative, and only a holder can retain. So it reaches 0 exactly
- * once: either in the publisher's addition (there is no hold) or in one release, and that thread frees it.
- * - A hold that is taken between the exchange and the addition cannot exist: the exchange put another slot into the
- * word.
- * - The thread that frees a snapshot empties its slot, and the publisher fills only empty slots, so a reader that
- * found a slot in the word, and thereby holds its snapshot, finds that very snapshot in it.
- * - Order: the publisher writes the snapshot and the slot before its exchange (release); each addition of a reader
- * continues that release sequence and acquires, so the reader sees both. What readers did with a snapshot is before
- * their release (acq_rel), hence before the wiping by the thread that sees 0. `sequence` is stored after the exchange
- * (release), so a reader that sees the new number acquires the new snapshot, or a newer one.
+ * - Before it the snapshot is not freed: count stays far above 0.
+ * - Afterwards count is never negative, and only a holder can retain. So it reaches 0 exactly once: either in the
+ *   publisher's addition (there is no hold) or in one release, and that thread frees it.
+ * - The thread that frees a snapshot empties its slot, and the publisher fills only empty slots. So while a snapshot is
+ *   held, an open cell of its slot is its own, and the slot leads to it.
+ * - Order: the publisher writes the snapshot and the slot before it opens a cell (release); each addition of a reader
+ *   continues that release sequence and acquires, so the reader sees both. What readers did with a snapshot is before
+ *   their release, hence before the wiping by the thread that sees 0: through the exchange of the cell or through
+ * `count`.
  *
- * The core is counted, too: by the watcher and by each published snapshot that is not freed yet, because emptying a
- * slot needs the core and may come after credfresh_close(). After fork() the child has a copy of all this, in which
- * every word is whole; what other threads of the parent held is never released there, which costs memory and nothing
- * else. */
+ * A stripe may be shared: all operations on it are atomic, so whose stripe it is decides only how fast they are. So
+ * nothing has to be done when a thread ends, is cancelled, or forks. A thread takes the first free stripe near the hash
+ * of its thread pointer, and shares one if these are taken. Each publish frees all, those of ended threads among them;
+ * the next acquire takes one again. A publish reads and writes one word of each stripe.
+ *
+ * The core is counted, too: by the watcher and by each published snapshot that is not freed yet, because a release
+ * needs the cells and may come after credfresh_close(). After fork() the child has a copy of all this, in which
+ * every word is whole; what other threads of the parent held, or were retiring, is never released there, which costs
+ * memory and nothing else.
+ *
+ * test/model/readers.pml is a model of this, unit_libcredfresh_readers and libcredfresh_tsan try it. */
 #include "snapshot.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SLOTS      64
-#define SLOT_SHIFT 58
-#define COUNT_MASK (((uint64_t)1 << SLOT_SHIFT) - 1)
-#define BIAS       ((int64_t)1 << 62)
-#define CACHE_LINE 64
+#define SLOTS       64
+#define SLOT_BITS   6
+#define CACHE_LINE  64
+#define STRIPES_MIN 8 /* powers of 2 */
+#define STRIPES_MAX 256
+#define PROBES      8 /* stripes that a thread looks at before it shares one */
+#define BIAS        ((int64_t)1 << 62)
+/* A cell's content without any hold: open while it is negative. What is added stays far from changing the sign. */
+#define OPENED (-BIAS)
+#define CLOSED BIAS
 
 /* Slot 0 stays empty and means "no snapshot"; one slot is the current one's. */
 _Static_assert(CREDFRESH_HELD_MAX == SLOTS - 2, "the documented limit");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit words have to be atomic without locks");
 
 struct credfresh_snapshot {
-    _Atomic int64_t count;
-    struct credfresh_snapshot *self; /* the same, not const: readers have const pointers, yet count */
-    struct cfl_core *core;           /* NULL before it is published */
+    struct cfl_core *core;  /* NULL before it is published */
+    _Atomic int64_t *cells; /*  its cell in the first stripe; SLOTS further the one in the next */
+    unsigned hash_shift;    /* the core's: a release is spared a load that depends on another one */
     size_t slot;
     size_t mapped_bytes;
     uint64_t sequence;
@@ -61,15 +83,19 @@ struct credfresh_snapshot {
     size_t file_count;
     char *next_name;
     unsigned char *next_bytes;
-    struct credfresh_file files[];
+    _Alignas(CACHE_LINE) _Atomic int64_t count; /* not in a line that every reader reads */
+    _Alignas(CACHE_LINE) struct credfresh_file files[];
 };
 
 struct cfl_core {
-    /* Readers write the first and only read the rest, so the first has a cache line for itself. */
+    /* Readers only read what precedes the cells, but for `owners` at their first call after a publish. */
     _Alignas(CACHE_LINE) _Atomic uint64_t current;
-    _Alignas(CACHE_LINE) _Atomic uint64_t sequence;
     struct credfresh_snapshot *_Atomic slots[SLOTS];
+    size_t stripe_count; /* a power of 2 */
+    unsigned hash_shift;
+    _Atomic uintptr_t owners[STRIPES_MAX]; /* the stripes' threads; 0: free */
     _Alignas(CACHE_LINE) _Atomic uint32_t users;
+    _Alignas(CACHE_LINE) _Atomic int64_t cells[]; /* SLOTS for each stripe */
 };
 
 struct credfresh_snapshot *cfl_snapshot_new(size_t file_count, size_t names_bytes, size_t bytes)
@@ -83,7 +109,6 @@ struct credfresh_snapshot *cfl_snapshot_new(size_t file_count, size_t names_byte
         return NULL;
     (void)madvise(s, total, MADV_DONTDUMP);
     atomic_init(&s->count, BIAS);
-    s->self = s;
     s->mapped_bytes = total;
     s->next_name = (char *)s + head;
     s->next_bytes = (unsigned char *)s + head + names_bytes;
@@ -132,15 +157,26 @@ int cfl_snapshot_same(const struct credfresh_snapshot *a, const struct credfresh
 
 struct cfl_core *cfl_core_new(void)
 {
-    struct cfl_core *core = aligned_alloc(CACHE_LINE, sizeof *core);
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    size_t count = STRIPES_MIN;
+    unsigned bits = 3;
+
+    for (; count < STRIPES_MAX && (long)count < 2 * cpus; count *= 2)
+        bits++;
+    struct cfl_core *core = aligned_alloc(CACHE_LINE, sizeof *core + count * SLOTS * sizeof core->cells[0]);
 
     if (core == NULL)
         return NULL;
     atomic_init(&core->current, 0);
-    atomic_init(&core->sequence, 0);
     for (size_t i = 0; i < SLOTS; i++)
         atomic_init(&core->slots[i], NULL);
+    core->stripe_count = count;
+    core->hash_shift = 64 - bits;
+    for (size_t i = 0; i < STRIPES_MAX; i++)
+        atomic_init(&core->owners[i], 0);
     atomic_init(&core->users, 1);
+    for (size_t i = 0; i < count * SLOTS; i++)
+        atomic_init(&core->cells[i], CLOSED);
     return core;
 }
 
@@ -148,6 +184,44 @@ static void core_leave(struct cfl_core *core)
 {
     if (atomic_fetch_sub_explicit(&core->users, 1, memory_order_acq_rel) == 1)
         free(core);
+}
+
+/* Differs between any two threads that run at the same time. */
+static inline uintptr_t thread_id(void)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+    return (uintptr_t)__builtin_thread_pointer();
+#else
+    return (uintptr_t)pthread_self();
+#endif
+}
+
+static inline size_t home_stripe(uintptr_t me, unsigned hash_shift)
+{
+    return (size_t)((uint64_t)me * UINT64_C(0x9e3779b97f4a7c15) >> hash_shift);
+}
+
+static inline bool owns(const struct cfl_core *core, size_t stripe, uintptr_t me)
+{
+    return atomic_load_explicit(&core->owners[stripe], memory_order_relaxed) == me;
+}
+
+/* The calling thread's stripe, which it takes if it has none. */
+static size_t my_stripe(struct cfl_core *core)
+{
+    uintptr_t me = thread_id();
+    size_t home = home_stripe(me, core->hash_shift);
+
+    for (size_t i = 0; i < PROBES; i++) {
+        size_t stripe = (home + i) & (core->stripe_count - 1);
+        uintptr_t nobody = 0;
+
+        if (owns(core, stripe, me) || (owns(core, stripe, 0) && atomic_compare_exchange_strong_explicit(
+                                                                    &core->owners[stripe], &nobody, me,
+                                                                    memory_order_relaxed, memory_order_relaxed)))
+            return stripe;
+    }
+    return home;
 }
 
 /* Frees a snapshot that is no longer current and has no hold left. */
@@ -161,28 +235,31 @@ static void snapshot_end(struct credfresh_snapshot *s)
     core_leave(core);
 }
 
-/* Gives back the publisher's part of the count, after WORD was taken out of `current`. */
-static void retire(struct cfl_core *core, uint64_t word)
+/* Collects what the cells of SLOT have counted, whose snapshot is no longer the current one. */
+static void retire(struct cfl_core *core, size_t slot)
 {
-    struct credfresh_snapshot *s = atomic_load_explicit(&core->slots[word >> SLOT_SHIFT], memory_order_relaxed);
-    int64_t change;
+    struct credfresh_snapshot *s = atomic_load_explicit(&core->slots[slot], memory_order_relaxed);
+    int64_t change = -BIAS;
 
     if (s == NULL)
         return;
-    change = (int64_t)(word & COUNT_MASK) - BIAS;
+    for (size_t i = 0; i < core->stripe_count; i++)
+        change += atomic_exchange_explicit(&s->cells[i * SLOTS], CLOSED, memory_order_acq_rel) - OPENED;
     if (atomic_fetch_add_explicit(&s->count, change, memory_order_acq_rel) + change == 0)
         snapshot_end(s);
 }
 
 void cfl_core_close(struct cfl_core *core)
 {
-    retire(core, atomic_exchange_explicit(&core->current, 0, memory_order_acq_rel));
+    uint64_t old = atomic_exchange_explicit(&core->current, 0, memory_order_acq_rel);
+
+    retire(core, old % SLOTS);
     core_leave(core);
 }
 
 int cfl_core_publish(struct cfl_core *core, struct credfresh_snapshot *s)
 {
-    uint64_t sequence = atomic_load_explicit(&core->sequence, memory_order_relaxed) + 1;
+    uint64_t old = atomic_load_explicit(&core->current, memory_order_relaxed);
     size_t slot = 1;
 
     while (slot < SLOTS && atomic_load_explicit(&core->slots[slot], memory_order_acquire) != NULL)
@@ -190,43 +267,114 @@ int cfl_core_publish(struct cfl_core *core, struct credfresh_snapshot *s)
     if (slot == SLOTS)
         return CREDFRESH_E_HELD;
     s->core = core;
+    s->cells = &core->cells[slot];
+    s->hash_shift = core->hash_shift;
     s->slot = slot;
-    s->sequence = sequence;
+    s->sequence = (old >> SLOT_BITS) + 1;
     (void)atomic_fetch_add_explicit(&core->users, 1, memory_order_relaxed);
     atomic_store_explicit(&core->slots[slot], s, memory_order_relaxed);
-    uint64_t old = atomic_exchange_explicit(&core->current, (uint64_t)slot << SLOT_SHIFT, memory_order_acq_rel);
-
-    atomic_store_explicit(&core->sequence, sequence, memory_order_release);
-    retire(core, old);
+    for (size_t i = 0; i < core->stripe_count; i++) {
+        atomic_store_explicit(&s->cells[i * SLOTS], OPENED, memory_order_release);
+        atomic_store_explicit(&core->owners[i], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&core->current, s->sequence << SLOT_BITS | slot, memory_order_release);
+    retire(core, old % SLOTS);
     return 0;
 }
 
+/* One try in STRIPE. False: a newer snapshot became the current one meanwhile; HELD, unless NULL, is then an unwanted
+ * hold.
+ */
+static inline bool try_acquire(struct cfl_core *core, size_t stripe, struct credfresh_snapshot **held)
+{
+    uint64_t word = atomic_load_explicit(&core->current, memory_order_acquire);
+    size_t slot = word % SLOTS;
+
+    *held = NULL;
+    if (slot == 0)
+        return true;
+    if (atomic_fetch_add_explicit(&core->cells[stripe * SLOTS + slot], 1, memory_order_acquire) + 1 >= 0)
+        return false;
+    *held = atomic_load_explicit(&core->slots[slot], memory_order_relaxed);
+    return (*held)->sequence == word >> SLOT_BITS;
+}
+
+static __attribute__((noinline)) const struct credfresh_snapshot *acquire(struct cfl_core *core)
+{
+    struct credfresh_snapshot *held;
+
+    while (!try_acquire(core, my_stripe(core), &held))
+        credfresh_release(held);
+    return held;
+}
+
+static __attribute__((noinline)) const struct credfresh_snapshot *acquire_instead(struct cfl_core *core,
+                                                                                  struct credfresh_snapshot *unwanted)
+{
+    credfresh_release(unwanted);
+    return acquire(core);
+}
+
+/* The usual case alone, which needs no stack: the thread has its home stripe, and the first try succeeds. */
 const struct credfresh_snapshot *cfl_core_acquire(struct cfl_core *core)
 {
-    uint64_t word = atomic_fetch_add_explicit(&core->current, 1, memory_order_acquire);
+    uintptr_t me = thread_id();
+    size_t home = home_stripe(me, core->hash_shift);
+    struct credfresh_snapshot *held;
 
-    return atomic_load_explicit(&core->slots[word >> SLOT_SHIFT], memory_order_relaxed);
+    if (!owns(core, home, me))
+        return acquire(core);
+    return try_acquire(core, home, &held) ? held : acquire_instead(core, held);
 }
 
 uint64_t cfl_core_sequence(const struct cfl_core *core)
 {
-    return atomic_load_explicit(&core->sequence, memory_order_acquire);
+    return atomic_load_explicit(&core->current, memory_order_acquire) >> SLOT_BITS;
+}
+
+/* Readers have const pointers, yet count. */
+static inline struct credfresh_snapshot *counted(const struct credfresh_snapshot *snapshot)
+{
+    return (struct credfresh_snapshot *)(uintptr_t)snapshot;
 }
 
 const struct credfresh_snapshot *credfresh_retain(const struct credfresh_snapshot *snapshot)
 {
-    (void)atomic_fetch_add_explicit(&snapshot->self->count, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&counted(snapshot)->count, 1, memory_order_relaxed);
     return snapshot;
 }
 
-void credfresh_release(const struct credfresh_snapshot *snapshot)
+static __attribute__((noinline)) void release_counted(struct credfresh_snapshot *s)
 {
-    if (snapshot == NULL)
-        return;
-    struct credfresh_snapshot *s = snapshot->self;
-
     if (atomic_fetch_sub_explicit(&s->count, 1, memory_order_acq_rel) == 1)
         snapshot_end(s);
+}
+
+static inline void release(struct credfresh_snapshot *s, size_t stripe)
+{
+    if (atomic_fetch_sub_explicit(&s->cells[stripe * SLOTS], 1, memory_order_release) - 1 >= 0)
+        release_counted(s);
+}
+
+static __attribute__((noinline)) void release_away_from_home(struct credfresh_snapshot *s)
+{
+    release(s, my_stripe(s->core));
+}
+
+/* The usual case alone, as in cfl_core_acquire. */
+void credfresh_release(const struct credfresh_snapshot *snapshot)
+{
+    struct credfresh_snapshot *s = counted(snapshot);
+    uintptr_t me = thread_id();
+
+    if (s == NULL)
+        return;
+    size_t home = home_stripe(me, s->hash_shift);
+
+    if (owns(s->core, home, me))
+        release(s, home);
+    else
+        release_away_from_home(s);
 }
 
 uint64_t credfresh_snapshot_sequence(const struct credfresh_snapshot *snapshot)

@@ -152,15 +152,18 @@ CREDFRESH_API int credfresh_changed(const struct credfresh *w, uint64_t sequence
 
 /* ---- snapshots: complete, immutable, any thread ---- */
 
-/* The current snapshot, held for the caller until credfresh_release(); NULL while there is none. Wait-free: one atomic
- * addition, however many threads and swaps there are. No system call. */
+/* The current snapshot, held for the caller until credfresh_release(); NULL while there is none. One atomic addition,
+ * in memory that other threads do not write to as long as there are fewer threads than twice the processors, and never
+ * a wait for another thread; it is repeated only if another snapshot becomes the current one in that very moment. No
+ * system call.
+ */
 CREDFRESH_API const struct credfresh_snapshot *credfresh_acquire(struct credfresh *w);
 
 /* Adds a hold to a snapshot that the caller holds or has borrowed. Returns it. */
 CREDFRESH_API const struct credfresh_snapshot *credfresh_retain(const struct credfresh_snapshot *snapshot);
 
-/* Ends a hold. The last release of a snapshot that is no longer the current one wipes and unmaps its memory. Allowed
- * after credfresh_close(). NULL is allowed. */
+/* Ends a hold, in any thread. The last release of a snapshot that is no longer the current one wipes and unmaps its
+ * memory. Allowed after credfresh_close(). NULL is allowed. */
 CREDFRESH_API void credfresh_release(const struct credfresh_snapshot *snapshot);
 
 /* One file. Owned by the snapshot. More members may follow in later versions: never copy or index the struct itself. */

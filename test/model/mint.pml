@@ -4,28 +4,33 @@
  *
  * The pending secret may be gone whenever the program starts.
  *
- * An operator may delete the published key in the cloud at any time.
+ * At any time, an operator may delete or deactivate the published key, make a key by hand, activate that one again, and delete
+ * what is aside.
  *
- * Checked: what is published always exists and is accepted, unless an operator deleted it; the old key is neither deactivated nor deleted before its grace
- * is over; at rest the cloud holds what is published and what is aside, deactivated, and nothing else; and no end is reached
- * but rest.
+ * Checked: what is published always exists and is accepted, unless an operator removed it; the old key is neither deactivated
+ * nor deleted before its grace is over, nor in a step that began when the published one was gone; a key that was made by hand is
+ * never deleted; at rest the cloud holds what is published, what is aside, what was made by hand, and nothing else; and no end is
+ * reached but rest.
  *
  * test_rotation_rotation prints the steps that it saw follow each other, and check.py looks for each of them here: GO(FROM, TO)
  * is the only way to write a step down. */
 
 mtype = { REST, INTENT, MINTED, VERIFIED, PUBLISHED, RETIRING, INACTIVE, DELETING, UNDOING, LOST };
 
-#define KEYS 4 /* a published one, the one before it, one that is being made, one that is aside */
+#define KEYS 4 /* a published one, the one before it, one that is being made, one that is aside or made by hand */
 #define NONE 4
 
 /* The cloud. */
-bool exists[KEYS + 1]; /* the last is NONE, which never does */
+bool names;               /* keys have names, by which ours are found */
+bool deactivates;
+bool exists[KEYS + 1];    /* the last is NONE, which never does */
 bool accepted[KEYS + 1];
 bool good[KEYS + 1];      /* will be accepted, in the end */
 bool in_flight = false;   /* a request to make a key that may still arrive */
-byte deleted = NONE;      /* by an operator, while it was published */
-bool answered = false;    /* its answer came to somebody who waits */
+bool answered = false;    /* its answer came to a program that waits */
 byte made = NONE;         /* by the last request that arrived */
+byte removed = NONE;      /* by an operator, while it was published */
+byte foreign = NONE;      /* made by hand */
 
 /* The disk. */
 mtype step = REST;
@@ -36,16 +41,23 @@ byte old = NONE;
 byte published = NONE;    /* in the consumer's files */
 byte before = NONE;       /* what was published before it */
 bool known[KEYS + 1];
-bool aside[KEYS + 1];     /* deactivated, to be removed later */
+bool aside[KEYS + 1];
+bool ours[KEYS + 1];      /* of those aside: it was published once */
 
 /* The clock. */
 bool grace_over = true;   /* since the last publish */
 bool waits = false;       /* the program is waiting for an answer */
+byte suspect = NONE;      /* what it is putting aside: ids are never used again */
 
-#define OURS(k) (!exists[k] || known[k] || current == k || aside[k])
+#define ALIVE(k) (exists[k] && accepted[k])
+#define USED(k) (k == published || k == before || k == current || k == old || k == minted || k == pending || k == suspect || aside[k])
+#define OURS(k) (!exists[k] || known[k] || current == k || old == k || aside[k])
 #define GO(from, to) atomic { assert(step == from); step = to }
-#define REMOVE(k) atomic { exists[k] = false; accepted[k] = false; good[k] = false }
+#define REMOVE(k) atomic { assert(k != foreign); exists[k] = false; accepted[k] = false; good[k] = false }
+#define APPEAR(k) exists[k] = true; accepted[k] = true; known[k] = false; if :: k == removed -> removed = NONE :: else -> skip fi
+#define FORGET_KNOWN known[0] = false; known[1] = false; known[2] = false; known[3] = false; made = NONE /* not looked at again */
 #define MAY_END if :: skip :: goto start fi
+#define ANY_KEY if :: k = 0 :: k = 1 :: k = 2 :: k = 3 fi
 
 active proctype Cloud()
 {
@@ -53,13 +65,10 @@ active proctype Cloud()
 end:
     do
     :: atomic { in_flight ->
+        ANY_KEY;
         if
-        :: k = 0 :: k = 1 :: k = 2 :: k = 3
-        fi;
-        if
-        :: !exists[k] && k != published && k != before && !aside[k] ->
-            exists[k] = true; accepted[k] = true; in_flight = false; made = k;
-            if :: k == deleted -> deleted = NONE :: else -> skip fi;
+        :: !exists[k] && !USED(k) ->
+            APPEAR(k); in_flight = false; made = k;
             if :: good[k] = true :: good[k] = false fi;
             if :: waits -> answered = true :: else -> skip fi
         :: else -> skip
@@ -67,13 +76,42 @@ end:
         k = 0 }
     :: atomic { in_flight -> in_flight = false; made = NONE } /* it never arrives */
     :: atomic { !grace_over -> grace_over = true }
-    :: atomic { published != NONE && exists[published] && deleted == NONE ->
-        deleted = published;
-        exists[published] = false; accepted[published] = false; good[published] = false }
     od
 }
 
-#define WORKS(k) (k == NONE || k == deleted || (exists[k] && accepted[k] && good[k]))
+active proctype Operator()
+{
+    byte k;
+end:
+    do
+    :: atomic { published != NONE && ALIVE(published) && removed == NONE ->
+        removed = published;
+        if
+        :: exists[published] = false; good[published] = false
+        :: deactivates
+        fi;
+        accepted[published] = false }
+    :: atomic { removed != NONE && removed != published && removed != before -> removed = NONE } /* so that others may be */
+    :: atomic { foreign == NONE ->
+        ANY_KEY;
+        if
+        :: !exists[k] && !USED(k) -> APPEAR(k); good[k] = true; foreign = k
+        :: else -> skip
+        fi;
+        k = 0 }
+    :: atomic { foreign != NONE && !accepted[foreign] -> accepted[foreign] = true }
+    :: atomic { foreign != NONE -> exists[foreign] = false; accepted[foreign] = false; good[foreign] = false; foreign = NONE }
+    :: atomic {
+        ANY_KEY;
+        if
+        :: aside[k] && !ours[k] && k != foreign -> exists[k] = false; accepted[k] = false; good[k] = false
+        :: else -> skip
+        fi;
+        k = 0 }
+    od
+}
+
+#define WORKS(k) (k == NONE || k == removed || (exists[k] && accepted[k] && good[k]))
 
 /* At every moment. */
 active proctype Promise()
@@ -87,53 +125,62 @@ active proctype Promise()
 active proctype Program()
 {
     byte k;
+    bool gone; /* the published key was, when the step began: what the program must find out */
+    bool sure; /* the program has found that it is not */
+
+    /* AWS and Google, Azure and OpenStack, and one that can do nothing. */
+    atomic { if :: deactivates = true :: names = true :: skip fi };
 start:
-    atomic { waits = false; answered = false; if :: pending = NONE :: skip fi };
+    atomic { waits = false; answered = false; suspect = NONE; k = 0; gone = false; sure = false; if :: pending = NONE :: skip fi };
     do
     :: step == REST ->
         /* Nothing but what is published or aside, and nothing on its way. */
-        atomic { assert(!in_flight); assert(published == current);
-                 k = 0; do :: k < KEYS -> assert(!exists[k] || k == published || (aside[k] && !accepted[k])); k++ :: else -> break od };
+        atomic { assert(!in_flight); assert(published == current); assert(old == NONE);
+                 k = 0;
+                 do
+                 :: k < KEYS ->
+                    assert(!exists[k] || k == published || k == foreign || (aside[k] && (!deactivates || !accepted[k])));
+                    k++
+                 :: else -> k = 0; break
+                 od };
         pending = NONE;
-        k = 0;
         do
-        :: k < KEYS && aside[k] -> /* its time has come */
-            REMOVE(k);
-            MAY_END;
+        :: k < KEYS && aside[k] && !exists[k] -> atomic { aside[k] = false; ours[k] = false; GO(REST, REST) }; MAY_END; k++
+        :: k < KEYS && aside[k] && !ours[k] && deactivates && accepted[k] -> /* its user has activated it again */
             atomic { aside[k] = false; GO(REST, REST) };
             MAY_END;
             k++
+        :: k < KEYS && ours[k] && exists[k] -> /* its time has come */
+            gone = !ALIVE(current);
+            sure = ALIVE(current);
+            if
+            :: sure -> assert(!gone); REMOVE(k); MAY_END; atomic { aside[k] = false; ours[k] = false; GO(REST, REST) }; MAY_END
+            :: else -> skip
+            fi;
+            k++
         :: k < KEYS -> k++
-        :: k >= KEYS -> k = 0; break
+        :: else -> k = 0; break
         od;
         atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = NONE; GO(REST, INTENT) };
         MAY_END;
-        atomic { in_flight = true; made = NONE; waits = true };
-        MAY_END;
-        if
-        :: atomic { answered -> answered = false; waits = false; k = made };
-            MAY_END;
-            pending = k;
-            MAY_END;
-            atomic { minted = k; k = 0; GO(INTENT, MINTED) }
-        :: atomic { waits = false; answered = false; GO(INTENT, LOST) }             /* no answer in time */
-        :: atomic { in_flight -> in_flight = false; waits = false; GO(INTENT, REST) } /* refused for certain */
-        fi;
-        MAY_END
+        goto create
     :: step == INTENT -> /* an earlier run's */
         if
-        :: pending != NONE -> atomic { minted = pending; GO(INTENT, MINTED) }
+        :: pending != NONE -> atomic { minted = pending; FORGET_KNOWN; GO(INTENT, MINTED) }
         :: else -> GO(INTENT, LOST)
         fi;
         MAY_END
     :: step == LOST ->
         pending = NONE;
-        k = 0;
         do
         :: k < KEYS ->
             if
-            :: !OURS(k) -> REMOVE(k); MAY_END; GO(LOST, LOST)
-            :: !OURS(k) -> accepted[k] = false; MAY_END; atomic { aside[k] = true; GO(LOST, LOST) } /* it may be another's */
+            :: minted == NONE && !OURS(k) && names && k != foreign -> REMOVE(k); MAY_END
+            :: minted == NONE && !OURS(k) && !names -> /* it may be another user's */
+                suspect = k;
+                if :: deactivates -> accepted[k] = false; MAY_END :: else -> skip fi;
+                atomic { aside[k] = true; suspect = NONE; GO(LOST, LOST) };
+                MAY_END
             :: else -> skip
             fi;
             k++
@@ -141,7 +188,17 @@ start:
         od;
         /* Settled: no request is under way any more, and the list that was looked at is younger than that. */
         if
-        :: atomic { !in_flight && OURS(0) && OURS(1) && OURS(2) && OURS(3) -> GO(LOST, REST) }
+        :: atomic { !in_flight ->
+            k = 0;
+            do
+            :: k < KEYS && (OURS(k) || k == foreign) -> k++
+            :: else -> break
+            od;
+            if
+            :: k < KEYS -> skip
+            :: else -> minted = NONE; FORGET_KNOWN; if :: old == NONE -> GO(LOST, REST) :: else -> GO(LOST, PUBLISHED) fi
+            fi;
+            k = 0 }
         :: else -> skip
         fi;
         MAY_END
@@ -155,42 +212,78 @@ start:
         if
         :: pending == minted && published != pending -> atomic { before = published; published = pending; grace_over = (before == NONE) }
         :: published == minted -> skip /* it was, before a crash; the pending may be gone */
-        :: pending != minted && published != minted -> pending = minted; goto start /* somebody restores it */
+        :: pending != minted && published != minted -> pending = minted; goto start /* an operator restores it */
         fi;
         MAY_END;
-        atomic { old = current; current = minted; minted = NONE; GO(VERIFIED, PUBLISHED) };
+        atomic {
+            if
+            :: old == NONE -> old = current
+            :: old != NONE && exists[current] -> aside[current] = true; ours[current] = true /* the one before it is kept */
+            :: else -> skip
+            fi;
+            current = minted; minted = NONE; GO(VERIFIED, PUBLISHED) };
         MAY_END
     :: step == PUBLISHED ->
         pending = NONE;
         MAY_END;
         if
         :: old == NONE -> GO(PUBLISHED, REST)
-        :: old != NONE && grace_over -> GO(PUBLISHED, RETIRING)
+        :: old != NONE && grace_over -> GO(PUBLISHED, RETIRING) /* it may not know yet that the published one is gone */
+        :: old != NONE && !ALIVE(current) -> /* another one is made, and the old one kept */
+            if :: exists[current] -> REMOVE(current); MAY_END :: skip fi; /* where there is no room */
+            atomic { k = 0; do :: k < KEYS -> known[k] = exists[k]; k++ :: else -> k = 0; break od; minted = NONE; GO(PUBLISHED, INTENT) };
+            MAY_END;
+            goto create
+        :: old != NONE && !ALIVE(current) -> skip /* it is not to be replaced */
         fi;
         MAY_END
     :: step == RETIRING ->
         if
-        :: assert(old != published); accepted[old] = false; MAY_END; GO(RETIRING, INACTIVE)
-        :: GO(RETIRING, DELETING) /* where the cloud cannot deactivate */
+        :: deactivates ->
+            gone = !ALIVE(current);
+            sure = ALIVE(current);
+            if
+            :: sure -> assert(!gone); assert(old != published); accepted[old] = false; MAY_END; GO(RETIRING, INACTIVE)
+            :: else -> GO(RETIRING, PUBLISHED)
+            fi
+        :: else -> GO(RETIRING, DELETING)
         fi;
         MAY_END
     :: step == INACTIVE ->
         if
         :: GO(INACTIVE, DELETING)
         :: GO(INACTIVE, INACTIVE); MAY_END; GO(INACTIVE, DELETING) /* its use was late: that is written down */
+        :: !ALIVE(current) -> GO(INACTIVE, PUBLISHED)
         fi;
         MAY_END
     :: step == DELETING ->
-        assert(old != published);
-        REMOVE(old);
-        MAY_END;
-        atomic { old = NONE; before = NONE; GO(DELETING, REST) };
+        gone = !ALIVE(current);
+        sure = ALIVE(current);
+        if
+        :: sure -> assert(!gone); assert(old != published); REMOVE(old); MAY_END; atomic { old = NONE; before = NONE; GO(DELETING, REST) }
+        :: else -> GO(DELETING, PUBLISHED)
+        fi;
         MAY_END
     :: step == UNDOING ->
         assert(minted != published);
         REMOVE(minted);
         MAY_END;
-        atomic { minted = NONE; GO(UNDOING, LOST) }; /* lists tell whether it is gone */
+        GO(UNDOING, LOST); /* lists tell whether it is gone */
         MAY_END
-    od
+    od;
+create:
+    atomic { in_flight = true; made = NONE; waits = true };
+    MAY_END;
+    if
+    :: atomic { answered -> answered = false; waits = false; k = made };
+        MAY_END;
+        pending = k;
+        MAY_END;
+        atomic { minted = k; k = 0; FORGET_KNOWN; GO(INTENT, MINTED) }
+    :: atomic { waits = false; answered = false; GO(INTENT, LOST) } /* no answer in time */
+    :: atomic { in_flight -> in_flight = false; waits = false;      /* refused for certain */
+        FORGET_KNOWN; if :: old == NONE -> GO(INTENT, REST) :: else -> GO(INTENT, PUBLISHED) fi }
+    fi;
+    MAY_END;
+    goto start
 }
